@@ -1,0 +1,232 @@
+//! The `Engine` trait and the plain data it speaks.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use bolide_model::{Lsn, UnixMillis, time::Span};
+use bytes::Bytes;
+
+/// What engine methods return: boxed, so that the core is compiled once for every engine.
+pub type EngineFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Names a physical partition for its whole life. Never reused. Partition 0 is the catalog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PartitionId(pub u64);
+
+impl PartitionId {
+    /// The partition that holds databases, containers and account settings.
+    pub const CATALOG: PartitionId = PartitionId(0);
+}
+
+/// The ordered key spaces of a partition. Keys of different spaces never meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Space {
+    /// Items: effective partition key, then resource id.
+    Item,
+    /// The latest version of every item in the order of commit; also the purge queue of items under the default ttl.
+    Log,
+    /// The purge queue of items with a ttl of their own.
+    Expiry,
+    /// Ids, unique keys, and whatever the planner builds.
+    Index,
+    /// Counters, and the rows of the catalog.
+    Meta,
+}
+
+impl Space {
+    /// Every space, for checks and for removing a partition.
+    pub const ALL: [Space; 5] = [Space::Item, Space::Log, Space::Expiry, Space::Index, Space::Meta];
+}
+
+/// A key inside a partition: its space, then bytes that order the space.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// The space the key lives in.
+    pub space: Space,
+    /// At most [`bolide_model::limits::KEY_BYTES`] bytes.
+    pub bytes: Bytes,
+}
+
+impl Key {
+    /// A key from its parts.
+    pub fn new(space: Space, bytes: impl Into<Bytes>) -> Key {
+        Key {
+            space,
+            bytes: bytes.into(),
+        }
+    }
+}
+
+/// A key and the value it shall have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Put {
+    /// Where.
+    pub key: Key,
+    /// What; replaces any earlier value.
+    pub value: Bytes,
+}
+
+/// The newest commit of a partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Head {
+    /// Log sequence number of the newest commit; 0 for a partition that was only created.
+    pub lsn: Lsn,
+    /// Server time of the newest commit. Never decreases along the log (TTL-208).
+    pub stamp: UnixMillis,
+}
+
+/// A bounded range scan inside one space.
+#[derive(Debug, Clone)]
+pub struct Scan {
+    /// The space to scan.
+    pub space: Space,
+    /// First key, inclusive.
+    pub from: Bytes,
+    /// End of the range, exclusive; `None` is the end of the space.
+    pub to: Option<Bytes>,
+    /// Newest key first when set: rows come from `to` down to `from`.
+    pub reverse: bool,
+    /// At most this many rows. At least one row is returned where there is one.
+    pub max_rows: usize,
+    /// Stop after the row that reaches this many bytes of keys and values.
+    pub max_bytes: usize,
+    /// Leave values out; they come back empty.
+    pub keys_only: bool,
+}
+
+/// What to read from a partition, all at one snapshot.
+#[derive(Debug, Clone, Default)]
+pub struct Ask {
+    /// Keys to look up.
+    pub gets: Vec<Key>,
+    /// Ranges to scan.
+    pub scans: Vec<Scan>,
+}
+
+/// The rows of one scan.
+#[derive(Debug, Clone, Default)]
+pub struct Page {
+    /// Key and value, in the order of the scan.
+    pub rows: Vec<(Bytes, Bytes)>,
+    /// More rows follow the last one inside the range. Resume behind the last key.
+    pub more: bool,
+}
+
+/// The answer to an [`Ask`].
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// The head of the partition in the snapshot everything below was read from.
+    pub head: Head,
+    /// One entry per key of `Ask::gets`, in its order.
+    pub gets: Vec<Option<Bytes>>,
+    /// One page per scan of `Ask::scans`, in its order.
+    pub pages: Vec<Page>,
+}
+
+/// A random mark by which a commit of unknown outcome is recognised later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CommitToken(pub u128);
+
+/// A commit: all of it or nothing, if the partition's head is still at `base`.
+///
+/// Keys are unique within `puts` and `deletes` together.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    /// The head the batch was decided on.
+    pub base: Lsn,
+    /// The head after the commit; above `base`. One engine commit may carry several log sequence numbers.
+    pub next: Lsn,
+    /// Server time of the commit; not below the stamp of the head it was decided on.
+    pub stamp: UnixMillis,
+    /// See [`CommitToken`].
+    pub token: CommitToken,
+    /// Keys to write.
+    pub puts: Vec<Put>,
+    /// Keys to remove; absent ones are no error.
+    pub deletes: Vec<Key>,
+}
+
+/// How a commit ended. Conflict and uncertainty are ordinary outcomes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Durable as the engine's durability mode promises, and visible to every later read.
+    Done(Head),
+    /// The head was not at `base`: nothing happened. Read again, decide again.
+    Stale,
+    /// The engine cannot tell. [`Engine::settle`] can.
+    Unknown(Ticket),
+    /// Nothing happened and a retry will not help: disk full, store poisoned. The text is for the user.
+    Refused(String),
+}
+
+/// Names a commit of unknown outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ticket {
+    /// The batch's `base`.
+    pub base: Lsn,
+    /// The batch's `next`.
+    pub next: Lsn,
+    /// The batch's token.
+    pub token: CommitToken,
+}
+
+/// What became of a commit of unknown outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// It is durable.
+    Done(Head),
+    /// It did not happen, and it never will.
+    NotDone,
+}
+
+/// The engine cannot be reached, or cannot serve. Certainly nothing happened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Down {
+    /// For now; a retry may succeed.
+    #[error("the storage engine is unavailable: {0}")]
+    Unavailable(String),
+    /// The partition does not exist (never created, or removed).
+    #[error("no such partition. partition={}", .0.0)]
+    NoPartition(PartitionId),
+    /// Stored bytes differ from what was written.
+    #[error("stored data is corrupt: {0}")]
+    Corrupt(String),
+}
+
+/// Keeps physical partitions.
+///
+/// # Contract
+/// - **Snapshot**: a [`Reply`] shows one moment of its partition, which its `head` names.
+/// - **Atomicity**: after a commit, or a crash in the middle of one, all of its puts and deletes are there or none.
+/// - **Order**: commits of one partition happen one after the other; `Batch::base` must be the head's `lsn`, else [`Outcome::Stale`].
+/// - **Read your writes**: whatever starts after `Done` was answered sees the commit.
+/// - **Durability**: `Done` survives a crash as the engine's mode promises (the embedded engine's default: always).
+/// - **Time**: [`Engine::time`] never decreases, restarts included, and is never below the stamp of a durable commit (TTL-202, TTL-203).
+/// - Pages are bounded in rows and bytes; no snapshot outlives a call.
+///
+/// [`crate::suite`] checks all of it.
+pub trait Engine: Send + Sync + 'static {
+    /// A short name for health reports: `memory`, `lsm`.
+    fn name(&self) -> &'static str;
+
+    /// Reads keys and ranges of one partition at one snapshot.
+    fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, Down>>;
+
+    /// Commits a batch.
+    fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, Down>>;
+
+    /// Finds out what became of a commit of unknown outcome. After `NotDone` it can never become done.
+    fn settle(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Settled, Down>>;
+
+    /// Creates a partition with `head` as its first head. Does nothing if it is there already.
+    fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), Down>>;
+
+    /// Removes a partition with all its keys, in the background if it is large. Does nothing if it is not there.
+    fn remove(&self, partition: PartitionId) -> EngineFuture<'_, Result<(), Down>>;
+
+    /// Server time now, as an interval that surely contains it. A point on one machine.
+    fn time(&self) -> Span;
+
+    /// Makes everything acknowledged durable, whatever the durability mode, before the process ends.
+    fn close(&self) -> EngineFuture<'_, Result<(), Down>>;
+}

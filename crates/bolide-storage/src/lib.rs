@@ -1,0 +1,26 @@
+//! Storage: the byte-level contract between the database and its engines.
+//!
+//! A container is cut into *physical partitions*. Each is an independent, ordered key space with its own log sequence
+//! number and time stamp (its [`Head`]). An [`Engine`] keeps partitions; everything above keys and bytes (documents, expiry,
+//! indexes, feeds, uniqueness) is decided once, in the partition worker of `bolide-core`, on top of it.
+//!
+//!   worker ──read(Ask)──▶ engine ──Reply at one snapshot──▶ worker decides ──commit(Batch)──▶ Done | Stale | Unknown | Refused
+//!
+//! [`memory`] is the engine for tests and `--memory`, [`faults`] wraps any engine with injected trouble, and [`suite`] is the
+//! definition of done that every engine runs.
+//!
+//! Out of scope, on purpose: TTL, filters, range deletes, watches, iterators or transactions that outlive a call.
+
+mod batch;
+mod engine;
+pub mod faults;
+pub mod memory;
+mod page;
+#[cfg(feature = "suite")]
+pub mod suite;
+
+pub use batch::History;
+pub use engine::{
+    Ask, Batch, CommitToken, Down, Engine, EngineFuture, Head, Key, Outcome, Page, PartitionId, Put, Reply, Scan,
+    Settled, Space, Ticket,
+};

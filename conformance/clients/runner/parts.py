@@ -1,0 +1,122 @@
+"""What each part runs: prepare, start servers, run the tours or the suite, count."""
+
+import os
+import ssl
+import subprocess
+from urllib.parse import urlsplit
+
+from runner import sdk_suite, tools
+from runner.places import CLIENTS
+from runner.server import KEY, Server, ServerFailed
+
+TOUR_SECONDS = 300
+
+
+def run_python_tours(places, report):
+    """Tours with both flavours of azure-cosmos."""
+
+    def commands():
+        tools.prepare_venv(places)
+        for flavour in ("sync", "async"):
+            yield f"python {flavour}", [places.python, CLIENTS / "python" / f"tour_{flavour}.py"]
+
+    run_tours(places, report, "python", commands)
+
+
+def run_node_tour(places, report):
+    """Tour with @azure/cosmos."""
+
+    def commands():
+        yield "node", [tools.prepare_node_modules(), CLIENTS / "node" / "tour.mjs"]
+
+    run_tours(places, report, "node", commands)
+
+
+def run_rust_tour(places, report):
+    """Tour with azure_data_cosmos."""
+
+    def commands():
+        yield "rust", [tools.build_rust_tour(places)]
+
+    run_tours(places, report, "rust", commands)
+
+
+def run_python_suite(places, report):
+    """The tests from azure-cosmos' source archive."""
+    try:
+        tools.prepare_venv(places)
+        tests = tools.prepare_sdk_tests(places)
+        with Server(places, "python-suite", virtual_clock=False) as server:
+            sdk_suite.run(places, report, tests, server)
+    except (tools.Missing, ServerFailed) as problem:
+        fail(report, "python-suite", problem)
+
+
+def run_tours(places, report, part, commands):
+    """Runs the tours of one language on the servers and schemes of `run.py`'s description.
+
+    `commands` prepares the language and yields a name and a command line for each tour.
+    """
+    try:
+        tours = list(commands())
+    except tools.Missing as problem:
+        fail(report, part, problem)
+        return
+    data_dir = places.scratch / f"{part}-data"
+    for store, server, schemes in (
+        ("memory", Server(places, f"{part} memory"), ("http", "https")),
+        ("data directory", Server(places, f"{part} directory", data_dir=data_dir), ("http",)),
+    ):
+        try:
+            with server:
+                for scheme in schemes:
+                    for name, command in tours:
+                        run_tour(places, report, f"{name}, {scheme}, {store}", command, getattr(server, scheme))
+        except ServerFailed as problem:
+            fail(report, f"{part} server, {store}", problem)
+
+
+def run_tour(places, report, name, command, endpoint):
+    """Runs one tour as a process; counts its `ok` and `FAIL` lines and repeats the latter."""
+    command = [str(word) for word in command] + ["--endpoint", endpoint, "--key", KEY]
+    environment = os.environ | trust(places, endpoint) | {"PYTHONDONTWRITEBYTECODE": "1"}
+    log = places.log(name)
+    with log.open("w") as output:
+        try:
+            status = subprocess.run(
+                command, stdout=output, stderr=subprocess.STDOUT, env=environment, timeout=TOUR_SECONDS
+            ).returncode
+        except subprocess.TimeoutExpired:
+            status = f"none within {TOUR_SECONDS} s"
+    lines = log.read_text(errors="replace").splitlines()
+    failures = [line for line in lines if line.startswith("FAIL ")]
+    passed = sum(line.startswith("ok ") for line in lines)
+    for line in failures:
+        print(f"   {line}")
+    broke_off = status not in (0, 1) or not passed
+    if broke_off:
+        print("\n".join(f"   {line}" for line in lines[-15:]))
+    note = f"ended with status {status}, see {log}" if broke_off else ""
+    report.add(name, passed=passed, failed=len(failures) + broke_off, note=note)
+
+
+def trust(places, endpoint):
+    """Returns the environment in which each SDK accepts the server's own certificate.
+
+    Python's SDK never verifies loopback hosts. Node trusts the certificate itself, so its names are checked as well.
+    """
+    address = urlsplit(endpoint)
+    if address.scheme != "https":
+        return {}
+    certificate = places.scratch / f"certificate-{address.port}.pem"
+    certificate.write_text(ssl.get_server_certificate((address.hostname, address.port)))
+    return {
+        "NODE_EXTRA_CA_CERTS": str(certificate),
+        "AZURE_COSMOS_EMULATOR_SERVER_CERT_VALIDATION_DISABLED": "true",
+    }
+
+
+def fail(report, name, problem):
+    """Reports a part that could not run; the first line of the problem is enough for the table."""
+    print(f"   {problem}")
+    report.add(name, failed=1, note=str(problem).splitlines()[0])

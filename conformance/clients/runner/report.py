@@ -1,0 +1,41 @@
+"""Counts results and prints them as a table."""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Line:
+    """One line of the summary. `note` says why when something failed or was skipped as a whole."""
+
+    name: str
+    passed: int
+    failed: int
+    skipped: int
+    note: str
+
+
+class Report:
+    """What ran so far."""
+
+    def __init__(self):
+        self.lines = []
+
+    def add(self, name, passed=0, failed=0, skipped=0, note=""):
+        """Adds a line and prints it at once, so that a long run shows where it is."""
+        line = Line(name, passed, failed, skipped, note)
+        self.lines.append(line)
+        print(f"== {name}: {passed} passed, {failed} failed, {skipped} skipped {note}".rstrip(), flush=True)
+
+    @property
+    def failed(self):
+        """How many checks and preparations failed."""
+        return sum(line.failed for line in self.lines)
+
+    def print_summary(self):
+        """Prints the table and the closing line."""
+        width = max((len(line.name) for line in self.lines), default=0)
+        print(f"\n{'part':<{width}}  passed  failed  skipped")
+        for line in self.lines:
+            print(f"{line.name:<{width}}  {line.passed:>6}  {line.failed:>6}  {line.skipped:>7}  {line.note}".rstrip())
+        total = [sum(getattr(line, kind) for line in self.lines) for kind in ("passed", "failed", "skipped")]
+        print("{} passed, {} failed, {} skipped".format(*total))

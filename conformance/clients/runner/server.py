@@ -1,0 +1,74 @@
+"""Starts a Bolide server, waits until it is ready, and stops it in an orderly way."""
+
+import json
+import signal
+import subprocess
+import time
+
+KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
+START_SECONDS = 20
+STOP_SECONDS = 20
+
+
+class ServerFailed(Exception):
+    """The server did not start, or did not stop as it must. The message carries the end of its log."""
+
+
+class Server:
+    """A running server on free ports; a context manager.
+
+    `name` names its log and ready file. Without `data_dir` it keeps everything in memory.
+    """
+
+    def __init__(self, places, name, data_dir=None, virtual_clock=True):
+        self._log_path = places.log(f"server {name}")
+        self._ready_file = places.scratch / f"{name.replace(' ', '-')}.ready.json"
+        store = ["--memory"] if data_dir is None else ["--data-dir", str(data_dir)]
+        clock = ["--virtual-clock"] if virtual_clock else []
+        ports = ["--port", "0", "--mongo-port", "0", "--ready-file", str(self._ready_file)]
+        self._command = [str(places.binary), "serve", "--key", KEY, *store, *clock, *ports]
+        self._process = None
+        self.http = None
+        self.https = None
+
+    def __enter__(self):
+        self._ready_file.unlink(missing_ok=True)
+        with self._log_path.open("wb") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            ready = self._wait_until_ready()
+        except BaseException:
+            self._process.kill()
+            self._process.wait()
+            raise
+        self.http, self.https = ready["cosmos"], ready["cosmosTls"]
+        return self
+
+    def __exit__(self, kind, *_error):
+        status = self._stop()
+        if status != 0 and kind is None:
+            raise ServerFailed(f"SIGTERM ended the server with status {status}, expected 0\n{self._log_end()}")
+
+    def _wait_until_ready(self):
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise ServerFailed(f"the server ended with status {self._process.returncode}\n{self._log_end()}")
+            try:
+                return json.loads(self._ready_file.read_text())
+            except (FileNotFoundError, json.JSONDecodeError):
+                time.sleep(0.02)
+        raise ServerFailed(f"the server was not ready within {START_SECONDS} s\n{self._log_end()}")
+
+    def _stop(self):
+        """Returns the exit status after SIGTERM; a server that does not end is killed and counts as failed."""
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            return self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            return f"none within {STOP_SECONDS} s"
+
+    def _log_end(self):
+        return "\n".join(self._log_path.read_text(errors="replace").splitlines()[-20:])

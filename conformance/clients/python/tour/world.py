@@ -1,12 +1,17 @@
 """What the checks stand on: a client of either flavour, a database of its own, the clock."""
 
 import argparse
+import json
 import uuid
+from pathlib import Path
 
 from azure.cosmos import PartitionKey
 
 from checks import settle
 from clock import Clock
+
+# What the tours of all languages store and expect.
+DATA = json.loads((Path(__file__).resolve().parent.parent.parent / "tour_data.json").read_text())
 
 # Enough for five partition key ranges; the standard 400 give one.
 FIVE_RANGES = 30000

@@ -1,0 +1,136 @@
+//! The checks that are other programs: cargo's own commands, the SDK runner, cargo-deny.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::project::{Project, succeed};
+use crate::summary::{Outcome, Summary};
+use crate::{Result, conformance, tidy};
+
+/// A check as `cargo xtask test` runs it.
+type Check = fn(&Project) -> Result<Outcome>;
+
+/// Every check by name, in the order of `cargo xtask test`: the quick ones first, so that a slip shows in seconds.
+///
+/// The crash tests are Rust tests, so `unit` has run what `durability` runs alone.
+const CHECKS: &[(&str, Check)] = &[
+    ("fmt", |project| fmt(project).map(passed)),
+    ("tidy", |project| tidy::run(project).map(passed)),
+    ("lint", |project| lint(project).map(passed)),
+    ("unit", |project| unit(project).map(passed)),
+    ("conformance", |project| {
+        conformance::run(project, &conformance::Options::default()).map(passed)
+    }),
+    ("sdk", |project| sdk(project, None).map(passed)),
+    ("docs", |project| docs(project).map(passed)),
+    ("deny", |project| deny(project, false)),
+];
+
+fn passed((): ()) -> Outcome {
+    Outcome::Passed
+}
+
+/// Runs every check but those named in `skip`.
+///
+/// # Errors
+/// If a name in `skip` is no check, before anything runs; if any check failed, after all have run.
+pub fn run_all(project: &Project, skip: &[String]) -> Result<()> {
+    if let Some(unknown) = skip.iter().find(|name| CHECKS.iter().all(|(check, _)| check != name)) {
+        return Err(format!("no such check. name=`{unknown}`").into());
+    }
+    let mut summary = Summary::default();
+    for (name, check) in CHECKS {
+        summary.run(name, || match skip.iter().any(|skipped| skipped == name) {
+            true => Ok(Outcome::Skipped("as asked".to_owned())),
+            false => check(project),
+        });
+    }
+    summary.finish()
+}
+
+/// Checks the formatting and changes nothing.
+pub fn fmt(project: &Project) -> Result<()> {
+    succeed(&mut project.cargo(&["fmt", "--all", "--check"]), "cargo fmt")
+}
+
+/// Runs clippy on all targets of all crates.
+pub fn lint(project: &Project) -> Result<()> {
+    succeed(
+        &mut project.cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny=warnings"]),
+        "cargo clippy",
+    )
+}
+
+/// Runs the Rust tests of all crates, those against the built server included.
+pub fn unit(project: &Project) -> Result<()> {
+    succeed(
+        &mut project.cargo(&["test", "--workspace", "--no-fail-fast"]),
+        "cargo test",
+    )
+}
+
+/// Runs only the tests that kill the server under load.
+pub fn durability(project: &Project) -> Result<()> {
+    succeed(
+        &mut project.cargo(&["test", "--package=bolide-server", "--test=durability"]),
+        "the durability tests",
+    )
+}
+
+/// Builds the documentation of our own crates.
+pub fn docs(project: &Project) -> Result<()> {
+    let mut command = project.cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"]);
+    succeed(command.env("RUSTDOCFLAGS", "--deny=warnings"), "cargo doc")
+}
+
+/// Runs the client tours and the SDK suites; the runner itself fetches the SDKs it needs.
+pub fn sdk(project: &Project, binary: Option<&Path>) -> Result<()> {
+    let built;
+    let binary = match binary {
+        Some(path) => path,
+        None => {
+            built = project.build_server()?;
+            &built
+        }
+    };
+    let python = python().ok_or("Python 3 is missing. Install it (https://www.python.org/downloads/, or `apt install python3 python3-venv`) and run `cargo xtask sdk`")?;
+    let mut command = Command::new(python);
+    command
+        .current_dir(project.root())
+        .arg("conformance/clients/run.py")
+        .arg("--binary")
+        .arg(binary);
+    succeed(command.stdin(Stdio::null()), "the SDK runner")
+}
+
+fn python() -> Option<&'static str> {
+    ["python3", "python"]
+        .into_iter()
+        .find(|name| answers(Command::new(name).args(["-c", "import sys; sys.exit(sys.version_info < (3, 9))"])))
+}
+
+/// Checks licences, sources and versions of all dependencies, where cargo-deny is installed or may be.
+pub fn deny(project: &Project, install: bool) -> Result<Outcome> {
+    if !answers(&mut project.cargo(&["deny", "--version"])) {
+        if !install {
+            return Ok(Outcome::Skipped(
+                "cargo-deny is not installed; `cargo xtask deny --install` does both".to_owned(),
+            ));
+        }
+        succeed(
+            &mut project.cargo(&["install", "cargo-deny", "--locked"]),
+            "cargo install cargo-deny",
+        )?;
+    }
+    succeed(&mut project.cargo(&["deny", "check"]), "cargo deny").map(passed)
+}
+
+/// Tells whether a program is there and content.
+fn answers(command: &mut Command) -> bool {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}

@@ -1,0 +1,38 @@
+//! The list of scenarios that fail for a known reason: `conformance/known_gaps.json`, name → reason.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::Result;
+
+/// The reason for each scenario that is known to fail.
+pub type KnownGaps = BTreeMap<String, String>;
+
+/// Reads the list.
+///
+/// # Errors
+/// If it is no object of texts, or a reason is empty: a gap nobody can explain is a bug.
+pub fn read(path: &Path) -> Result<KnownGaps> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    parse(&text).map_err(|error| format!("{}: {error}", path.display()).into())
+}
+
+fn parse(text: &str) -> Result<KnownGaps> {
+    let gaps: KnownGaps = serde_json::from_str(text)?;
+    match gaps.iter().find(|(_, reason)| reason.trim().is_empty()) {
+        Some((name, _)) => Err(format!("no reason is given for `{name}`").into()),
+        None => Ok(gaps),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_without_a_reason_is_refused() {
+        assert!(parse(r#"{"a": "not built yet"}"#).is_ok());
+        assert!(parse(r#"{"a": " "}"#).is_err());
+        assert!(parse(r#"{"a": true}"#).is_err());
+    }
+}

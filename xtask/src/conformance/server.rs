@@ -1,0 +1,255 @@
+//! A server process of our own: started on free ports, stopped or killed by its process id.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use serde_json::Value;
+use tempfile::TempDir;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::Result;
+
+const START_LIMIT: Duration = Duration::from_secs(30);
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+const POLL_EVERY: Duration = Duration::from_millis(2);
+
+/// Where a server keeps its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// In memory; nothing is left after the process.
+    Memory,
+    /// The embedded engine, in a directory.
+    Lsm,
+}
+
+impl Engine {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Lsm => "lsm",
+        }
+    }
+}
+
+/// A running server and the directory it works in; both end with the value.
+pub struct Server {
+    process: Child,
+    endpoint: String,
+    place: Place,
+}
+
+/// What stays the same when a server is started again.
+struct Place {
+    binary: PathBuf,
+    engine: Engine,
+    directory: TempDir,
+}
+
+impl Server {
+    /// Starts a server on an empty directory with its wall clock at `clock_ms` (epoch milliseconds).
+    pub fn start(binary: &Path, engine: Engine, clock_ms: i64) -> Result<Self> {
+        let place = Place {
+            binary: binary.to_path_buf(),
+            engine,
+            directory: tempfile::tempdir()?,
+        };
+        let (process, endpoint) = place.start(clock_ms)?;
+        Ok(Self {
+            process,
+            endpoint,
+            place,
+        })
+    }
+
+    /// Where it answers, as `http://127.0.0.1:41234`.
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    /// Asks the server to stop, waits for it and starts it again on the same data.
+    ///
+    /// # Errors
+    /// If it does not stop within [`STOP_LIMIT`], or not with status 0.
+    pub fn restart_in_order(&mut self, clock_ms: i64) -> Result<()> {
+        ask_to_stop(&self.process)?;
+        let status = self.wait()?;
+        if !status.success() {
+            return Err(format!("the server stopped with {status}{}", self.place.log_tail()).into());
+        }
+        self.start_again(clock_ms)
+    }
+
+    /// Kills the server, unless it has died by itself, and starts it again on the same data.
+    pub fn restart_after_crash(&mut self, clock_ms: i64) -> Result<()> {
+        self.process.kill()?;
+        self.wait()?;
+        self.start_again(clock_ms)
+    }
+
+    /// Waits until the process is gone.
+    pub fn wait(&mut self) -> Result<ExitStatus> {
+        wait_until(STOP_LIMIT, || Ok(self.process.try_wait()?))?
+            .ok_or_else(|| format!("the server does not end{}", self.place.log_tail()).into())
+    }
+
+    fn start_again(&mut self, clock_ms: i64) -> Result<()> {
+        (self.process, self.endpoint) = self.place.start(clock_ms)?;
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        end(&mut self.process);
+    }
+}
+
+/// Kills a process and collects it; one that has ended already is fine.
+fn end(process: &mut Child) {
+    let _ = process.kill();
+    let _ = process.wait();
+}
+
+impl Place {
+    /// Starts the process and waits until it says where it listens.
+    fn start(&self, clock_ms: i64) -> Result<(Child, String)> {
+        let ready_file = self.path("ready.json");
+        // Left from the run before, it would name a port that nobody listens on.
+        let _ = std::fs::remove_file(&ready_file);
+        let mut process = self.command(&ready_file, clock_ms)?.spawn()?;
+        let started = wait_until(START_LIMIT, || match process.try_wait()? {
+            Some(status) => Err(format!("the server ended with {status} while starting{}", self.log_tail()).into()),
+            None => Ok(endpoint_in(&ready_file)),
+        });
+        match started {
+            Ok(Some(endpoint)) => Ok((process, endpoint)),
+            outcome => {
+                end(&mut process);
+                Err(outcome
+                    .err()
+                    .unwrap_or_else(|| format!("the server does not get ready{}", self.log_tail()).into()))
+            }
+        }
+    }
+
+    fn command(&self, ready_file: &Path, clock_ms: i64) -> Result<Command> {
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.path("server.log"))?;
+        let mut command = Command::new(&self.binary);
+        // Options come from here alone, whatever the caller's shell has set for a server of its own.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("BOLIDE_")) {
+            command.env_remove(name);
+        }
+        command
+            .current_dir(self.directory.path())
+            .args(["--port=0", "--mongo-port=0", "--enable-faults"])
+            .arg(format!("--virtual-clock={}", rfc_3339(clock_ms)?))
+            .arg(option("--ready-file", ready_file))
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        match self.engine {
+            Engine::Memory => command.arg("--memory"),
+            Engine::Lsm => command.arg(option("--data-dir", &self.path("data"))),
+        };
+        Ok(command)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The last words of the server, for error messages.
+    fn log_tail(&self) -> String {
+        let log = std::fs::read_to_string(self.path("server.log")).unwrap_or_default();
+        let lines: Vec<&str> = log
+            .lines()
+            .rev()
+            .filter(|line| !line.trim().is_empty())
+            .take(3)
+            .collect();
+        lines.iter().rev().map(|line| format!(" | {}", line.trim())).collect()
+    }
+}
+
+/// Asks again and again until there is an answer, or gives up after `limit`.
+fn wait_until<T>(limit: Duration, mut ask: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
+    let deadline = Instant::now() + limit;
+    while Instant::now() < deadline {
+        if let Some(answer) = ask()? {
+            return Ok(Some(answer));
+        }
+        std::thread::sleep(POLL_EVERY);
+    }
+    Ok(None)
+}
+
+/// The endpoint in a ready file, once it is written completely.
+fn endpoint_in(ready_file: &Path) -> Option<String> {
+    let ready: Value = serde_json::from_str(&std::fs::read_to_string(ready_file).ok()?).ok()?;
+    Some(ready["cosmos"].as_str()?.to_owned())
+}
+
+fn option(name: &str, path: &Path) -> OsString {
+    let mut option = OsString::from(name);
+    option.push("=");
+    option.push(path);
+    option
+}
+
+fn rfc_3339(epoch_ms: i64) -> Result<String> {
+    let instant = OffsetDateTime::from_unix_timestamp_nanos(i128::from(epoch_ms) * 1_000_000)?;
+    Ok(instant.format(&Rfc3339)?)
+}
+
+/// Sends SIGTERM, by the program that every Unix has for it.
+#[cfg(unix)]
+fn ask_to_stop(process: &Child) -> Result<()> {
+    let status = Command::new("kill")
+        .args(["-TERM", &process.id().to_string()])
+        .status()?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("kill -TERM failed ({status})").into())
+    }
+}
+
+#[cfg(not(unix))]
+fn ask_to_stop(_process: &Child) -> Result<()> {
+    Err("an orderly stop needs SIGTERM, which this system does not have".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_is_handed_over_with_its_milliseconds_and_beyond_2_to_the_32() {
+        assert_eq!(rfc_3339(1_700_000_000_000).expect("in range"), "2023-11-14T22:13:20Z");
+        assert_eq!(
+            rfc_3339(1_700_000_000_007).expect("in range"),
+            "2023-11-14T22:13:20.007Z"
+        );
+        assert_eq!(rfc_3339(6_442_450_937_000).expect("in range"), "2174-02-25T09:42:17Z");
+    }
+
+    #[test]
+    fn a_ready_file_counts_only_when_it_is_whole() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("ready.json");
+        assert_eq!(endpoint_in(&path), None);
+        std::fs::write(&path, r#"{"cosmos":"http://127"#).expect("writable");
+        assert_eq!(endpoint_in(&path), None);
+        std::fs::write(&path, r#"{"cosmos":"http://127.0.0.1:4711"}"#).expect("writable");
+        assert_eq!(endpoint_in(&path).as_deref(), Some("http://127.0.0.1:4711"));
+    }
+}

@@ -1,0 +1,166 @@
+//! One scenario in play: its server, its client, its clock and what its labels keep.
+
+use std::path::Path;
+
+use ureq::http::Method;
+
+use super::expect::{self, Answer, Kept, Labels};
+use super::scenario::{Action, Clock, Restart, RestartMode, Scenario, Step};
+use super::server::{Engine, Server};
+use super::steps;
+use super::wire::{Client, Level, Request, Response};
+use crate::Result;
+
+/// What the steps of a scenario work with.
+pub struct Session {
+    /// The client of the running server.
+    pub client: Client,
+    /// The scenario's own database.
+    pub database: String,
+    server: Server,
+    labels: Labels,
+    /// What the wall clock shows, in epoch milliseconds; the server's own time may be ahead of it.
+    clock_ms: i64,
+}
+
+impl Session {
+    /// Plays a scenario from its first step to its last or to the first that fails.
+    ///
+    /// # Errors
+    /// The failing step by number and kind, and what was expected of it.
+    pub fn play(binary: &Path, engine: Engine, scenario: &Scenario) -> Result<()> {
+        let steps = scenario.steps()?;
+        let mut session = Self::open(binary, engine, scenario, &steps)?;
+        for (index, step) in steps.iter().enumerate() {
+            session
+                .step(step)
+                .map_err(|error| format!("step {} {}: {error}", index + 1, step.kind))?;
+        }
+        Ok(())
+    }
+
+    /// Starts the server with its clock at the first step's time and creates the database.
+    fn open(binary: &Path, engine: Engine, scenario: &Scenario, steps: &[Step]) -> Result<Self> {
+        let clock_ms = match steps.first().map(|step| &step.action) {
+            Some(Action::Clock(clock)) => clock.applied_to(0),
+            _ => return Err("the first step does not set the clock".into()),
+        };
+        let server = Server::start(binary, engine, clock_ms)?;
+        let client = Client::new(server.endpoint());
+        let session = Self {
+            client,
+            database: scenario.name.clone(),
+            server,
+            labels: Labels::new(),
+            clock_ms,
+        };
+        let created = session.client.send(steps::create_database(&session.database))?;
+        match created.succeeded() {
+            true => Ok(session),
+            false => Err(format!(
+                "the database is not created: {} {:?}",
+                created.status(),
+                created.message()
+            )
+            .into()),
+        }
+    }
+
+    fn step(&mut self, step: &Step) -> Result<()> {
+        let answer = steps::run(self, &step.action)?;
+        if let Some(label) = &step.save {
+            self.labels.insert(label.clone(), answer.kept.clone());
+        }
+        Ok(expect::check(step.expect.as_ref(), &answer, &self.labels)?)
+    }
+
+    /// The levels of a container's name.
+    pub fn container<'a>(&'a self, id: &'a str) -> [Level<'a>; 2] {
+        [("dbs", &self.database), ("colls", id)]
+    }
+
+    /// What is kept under a label.
+    pub fn kept(&self, label: &str) -> Result<&Kept> {
+        Ok(expect::kept(label, &self.labels)?)
+    }
+
+    /// The etag kept under a step's label, if it names one.
+    pub fn etag_of(&self, label: Option<&String>) -> Result<Option<String>> {
+        let Some(label) = label else { return Ok(None) };
+        Ok(Some(
+            self.kept(label)?
+                .etag
+                .clone()
+                .ok_or_else(|| format!("no etag is kept under `{label}`"))?,
+        ))
+    }
+
+    /// Moves the wall clock.
+    pub fn set_clock(&mut self, clock: &Clock) -> Result<Answer> {
+        self.clock_ms = clock.applied_to(self.clock_ms);
+        let body = serde_json::json!({ "setMs": self.clock_ms });
+        let response = self.client.send(Request::admin(Method::PUT, "clock").json(&body))?;
+        Ok(refused_or(&response))
+    }
+
+    /// Ends the server and starts it again.
+    pub fn restart(&mut self, restart: &Restart) -> Result<Answer> {
+        self.clock_ms = restart.clock.map_or(self.clock_ms, |seconds| seconds * 1000);
+        match restart.mode {
+            RestartMode::Graceful => self.server.restart_in_order(self.clock_ms)?,
+            RestartMode::Crash => self.server.restart_after_crash(self.clock_ms)?,
+        }
+        self.client = Client::new(self.server.endpoint());
+        Ok(Answer::default())
+    }
+
+    /// Tells whether the process has died, once a connection to it broke; waits for a dying one.
+    pub fn has_died(&mut self) -> bool {
+        self.server.wait().is_ok()
+    }
+}
+
+impl Clock {
+    /// The wall clock in epoch milliseconds after this step.
+    fn applied_to(&self, clock_ms: i64) -> i64 {
+        match self.set {
+            Some(seconds) => seconds * 1000 + self.ms,
+            None => clock_ms + self.advance.unwrap_or(0) * 1000 + self.ms,
+        }
+    }
+}
+
+/// The answer that has only a status, and the server's words if it refused.
+fn refused_or(response: &Response) -> Answer {
+    Answer {
+        message: response.message(),
+        ..Answer::of_status(response.status())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_is_set_or_advanced_with_milliseconds_on_top() {
+        let set = Clock {
+            set: Some(1_700_000_000),
+            advance: None,
+            ms: 0,
+        };
+        assert_eq!(set.applied_to(5), 1_700_000_000_000);
+        let advance = Clock {
+            set: None,
+            advance: Some(2),
+            ms: 500,
+        };
+        assert_eq!(advance.applied_to(1_700_000_000_250), 1_700_000_002_750);
+        let back = Clock {
+            set: None,
+            advance: Some(-10),
+            ms: 0,
+        };
+        assert_eq!(back.applied_to(1_700_000_000_000), 1_699_999_990_000);
+    }
+}

@@ -1,0 +1,191 @@
+//! Container steps, and the definition that scenarios abbreviate.
+
+use serde_json::{Map, Value, json};
+use ureq::http::Method;
+
+use super::{answer, resource};
+use crate::Result;
+use crate::conformance::expect::Answer;
+use crate::conformance::scenario::{ContainerDefinition, ContainerId, OfContainer};
+use crate::conformance::session::Session;
+use crate::conformance::wire::{Request, Target};
+
+/// How long all versions are kept where a scenario asks for them, in minutes: longer than any scenario's time.
+const RETENTION_MINUTES: u32 = 60 * 24 * 7;
+
+/// The request that creates a scenario's database.
+pub fn create_database(id: &str) -> Request {
+    Request::signed(Method::POST, Target::feed(&[], "dbs")).json(&json!({ "id": id }))
+}
+
+/// Creates a container and then sets its pacing, which is no part of the definition.
+pub fn create(session: &Session, container: &ContainerDefinition) -> Result<Answer> {
+    let feed = Target::feed(&[("dbs", &session.database)], "colls");
+    let response = session
+        .client
+        .send(Request::signed(Method::POST, feed).json(&definition(container)))?;
+    if response.succeeded() {
+        set_pacing(session, container)?;
+    }
+    resource(&response)
+}
+
+pub fn replace(session: &Session, container: &ContainerDefinition) -> Result<Answer> {
+    let target = Target::instance(&session.container(&container.id));
+    resource(
+        &session
+            .client
+            .send(Request::signed(Method::PUT, target).json(&definition(container)))?,
+    )
+}
+
+pub fn read(session: &Session, container: &ContainerId) -> Result<Answer> {
+    let target = Target::instance(&session.container(&container.id));
+    resource(&session.client.send(Request::signed(Method::GET, target))?)
+}
+
+pub fn delete(session: &Session, container: &ContainerId) -> Result<Answer> {
+    let target = Target::instance(&session.container(&container.id));
+    resource(&session.client.send(Request::signed(Method::DELETE, target))?)
+}
+
+/// Reads the number of items from the quota figures.
+pub fn usage(session: &Session, of: &OfContainer) -> Result<Answer> {
+    let target = Target::instance(&session.container(&of.container));
+    let request = Request::signed(Method::GET, target).header("x-ms-documentdb-populatequotainfo", "True");
+    let response = session.client.send(request)?;
+    let count = response.header("x-ms-resource-usage").and_then(documents_count);
+    Ok(answer(&response).with("documentsCount", count))
+}
+
+/// The figure in `documentSize=0;documentsSize=1;documentsCount=2;…`.
+fn documents_count(usage: &str) -> Option<u64> {
+    usage
+        .split(';')
+        .find_map(|figure| figure.strip_prefix("documentsCount=")?.parse().ok())
+}
+
+fn set_pacing(session: &Session, container: &ContainerDefinition) -> Result<()> {
+    let Some(pacing) = &container.pacing else { return Ok(()) };
+    let path = format!("dbs/{}/colls/{}/throughput", session.database, container.id);
+    let response = session
+        .client
+        .send(Request::admin(Method::PUT, &path).json(&Value::Object(pacing.clone())))?;
+    match response.succeeded() {
+        true => Ok(()),
+        false => Err(format!(
+            "the throughput is not set: {} {:?}",
+            response.status(),
+            response.message()
+        )
+        .into()),
+    }
+}
+
+/// The body on the wire. What the scenario does not name is not sent; a replace without `defaultTtl` so removes it.
+fn definition(container: &ContainerDefinition) -> Value {
+    let mut body = Map::new();
+    body.insert("id".to_owned(), json!(container.id));
+    body.insert(
+        "partitionKey".to_owned(),
+        json!({"paths": ["/pk"], "kind": "Hash", "version": 2}),
+    );
+    let sent_as_given = [
+        ("defaultTtl", &container.default_ttl),
+        ("analyticalStorageTtl", &container.analytical_storage_ttl),
+        ("ttlPropertyPath", &container.ttl_property_path),
+    ];
+    for (name, value) in sent_as_given {
+        body.extend(value.clone().map(|value| (name.to_owned(), value)));
+    }
+    body.extend(indexing_policy(container).map(|policy| ("indexingPolicy".to_owned(), policy)));
+    if !container.unique_keys.is_empty() {
+        let keys: Vec<Value> = container
+            .unique_keys
+            .iter()
+            .map(|path| json!({"paths": [path]}))
+            .collect();
+        body.insert("uniqueKeyPolicy".to_owned(), json!({ "uniqueKeys": keys }));
+    }
+    if container.avad {
+        body.insert(
+            "changeFeedPolicy".to_owned(),
+            json!({ "retentionDuration": RETENTION_MINUTES }),
+        );
+    }
+    body.extend(container.raw.clone());
+    Value::Object(body)
+}
+
+fn indexing_policy(container: &ContainerDefinition) -> Option<Value> {
+    let mut policy = Map::new();
+    if let Some(mode) = &container.indexing_mode {
+        policy.insert("indexingMode".to_owned(), json!(mode));
+        // The mode none is only taken together with this.
+        if mode.eq_ignore_ascii_case("none") {
+            policy.insert("automatic".to_owned(), json!(false));
+        }
+    }
+    if container.exclude_all {
+        policy.insert("includedPaths".to_owned(), json!([]));
+        policy.insert("excludedPaths".to_owned(), json!([{"path": "/*"}]));
+    } else if !container.excluded_paths.is_empty() {
+        let paths: Vec<Value> = container
+            .excluded_paths
+            .iter()
+            .map(|path| json!({"path": path}))
+            .collect();
+        policy.insert("includedPaths".to_owned(), json!([{"path": "/*"}]));
+        policy.insert("excludedPaths".to_owned(), Value::Array(paths));
+    }
+    (!policy.is_empty()).then_some(Value::Object(policy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body_of(step: Value) -> Value {
+        definition(&serde_json::from_value(step).expect("a definition"))
+    }
+
+    #[test]
+    fn a_plain_definition_sends_only_its_id_and_partition_key() {
+        let expected = json!({"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}});
+        assert_eq!(body_of(json!({"id": "c"})), expected);
+    }
+
+    #[test]
+    fn a_default_ttl_of_null_is_sent_as_null() {
+        let body = body_of(json!({"id": "c", "defaultTtl": null}));
+        assert_eq!(body.get("defaultTtl"), Some(&Value::Null));
+        assert_eq!(body_of(json!({"id": "c"})).get("defaultTtl"), None);
+    }
+
+    #[test]
+    fn indexing_mode_none_is_not_automatic() {
+        let body = body_of(json!({"id": "c", "indexingMode": "none"}));
+        assert_eq!(
+            body["indexingPolicy"],
+            json!({"indexingMode": "none", "automatic": false})
+        );
+    }
+
+    #[test]
+    fn each_unique_path_is_a_key_of_its_own() {
+        let body = body_of(json!({"id": "c", "uniqueKeys": ["/a", "/b"]}));
+        assert_eq!(
+            body["uniqueKeyPolicy"]["uniqueKeys"],
+            json!([{"paths": ["/a"]}, {"paths": ["/b"]}])
+        );
+    }
+
+    #[test]
+    fn the_documents_count_is_not_mistaken_for_the_documents_size() {
+        assert_eq!(
+            documents_count("documentSize=1;documentsSize=7;documentsCount=2;collectionSize=9;"),
+            Some(2)
+        );
+        assert_eq!(documents_count("documentsSize=7"), None);
+    }
+}

@@ -1,0 +1,301 @@
+//! A signed Cosmos DB client with as little in it as the steps need: requests as data, responses as data.
+//!
+//! It is written from the wire's documentation and apart from the server's own code, so that a mistake there is not repeated here.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hmac::{Hmac, Mac};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+use sha2::Sha256;
+use ureq::http;
+
+use crate::Result;
+
+/// The account key that every emulator and SDK test suite knows; the server takes it by default on loopback.
+const WELL_KNOWN_KEY: &str = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
+
+/// The protocol version that most SDKs send.
+const API_VERSION: &str = "2020-07-15";
+
+/// Far above what any step needs; a server that hangs fails the scenario and not the whole run.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What stays as it is in a path segment.
+const PATH_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A connection to one running server.
+pub struct Client {
+    agent: ureq::Agent,
+    endpoint: String,
+}
+
+/// The resource a request goes to: where it is, and what of it the signature covers.
+pub struct Target {
+    path: String,
+    resource_type: &'static str,
+    link: String,
+}
+
+/// A request before it is signed.
+pub struct Request {
+    method: http::Method,
+    path: String,
+    authorization: String,
+    headers: Vec<(&'static str, String)>,
+    body: Option<String>,
+}
+
+/// What came back.
+pub struct Response {
+    status: u16,
+    headers: http::HeaderMap,
+    body: Vec<u8>,
+}
+
+/// Levels of a resource's name, as `("colls", "c")`.
+pub type Level<'a> = (&'static str, &'a str);
+
+impl Target {
+    /// The list of resources of one kind below a parent.
+    pub fn feed(parent: &[Level<'_>], kind: &'static str) -> Self {
+        Self {
+            path: format!("{}/{kind}", path_of(parent)),
+            resource_type: kind,
+            link: link_of(parent),
+        }
+    }
+
+    /// One resource; `levels` ends with it and is not empty.
+    pub fn instance(levels: &[Level<'_>]) -> Self {
+        let kind = levels.last().map_or("", |(kind, _)| kind);
+        Self {
+            path: path_of(levels),
+            resource_type: kind,
+            link: link_of(levels),
+        }
+    }
+}
+
+fn path_of(levels: &[Level<'_>]) -> String {
+    levels
+        .iter()
+        .map(|(kind, id)| format!("/{kind}/{}", utf8_percent_encode(id, PATH_SEGMENT)))
+        .collect()
+}
+
+/// Links are signed as they are meant, so without any encoding.
+fn link_of(levels: &[Level<'_>]) -> String {
+    levels
+        .iter()
+        .map(|(kind, id)| format!("{kind}/{id}"))
+        .collect::<Vec<_>>()
+        .join("/")
+}
+
+impl Request {
+    /// A request to a resource, signed with the account key.
+    pub fn signed(method: http::Method, target: Target) -> Self {
+        let date = httpdate::fmt_http_date(signing_time());
+        let payload = payload_to_sign(method.as_str(), &target, &date);
+        let token = format!("type=master&ver=1.0&sig={}", signature(&payload));
+        Self {
+            method,
+            path: target.path,
+            authorization: utf8_percent_encode(&token, NON_ALPHANUMERIC).to_string(),
+            headers: vec![("x-ms-date", date), ("x-ms-version", API_VERSION.to_owned())],
+            body: None,
+        }
+    }
+
+    /// A request to the admin interface, `path` below `/_bolide/`.
+    pub fn admin(method: http::Method, path: &str) -> Self {
+        Self {
+            method,
+            path: format!("/_bolide/{path}"),
+            authorization: format!("Bearer {WELL_KNOWN_KEY}"),
+            headers: Vec::new(),
+            body: None,
+        }
+    }
+
+    /// Adds a header.
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// Adds a header if there is a value for it.
+    pub fn optional_header(self, name: &'static str, value: Option<&String>) -> Self {
+        match value {
+            Some(value) => self.header(name, value),
+            None => self,
+        }
+    }
+
+    /// Names the logical partition; the header is ASCII, so other characters are escaped.
+    pub fn partition_key(self, value: &Value) -> Self {
+        let text = Value::Array(vec![value.clone()]).to_string();
+        let escape = |character: char| match character.is_ascii() {
+            true => character.to_string(),
+            false => character
+                .encode_utf16(&mut [0; 2])
+                .iter()
+                .map(|unit| format!("\\u{unit:04x}"))
+                .collect(),
+        };
+        self.header(
+            "x-ms-documentdb-partitionkey",
+            text.chars().map(escape).collect::<String>(),
+        )
+    }
+
+    /// Adds a JSON body.
+    pub fn json(self, body: &Value) -> Self {
+        self.text(body.to_string(), "application/json")
+    }
+
+    /// Adds a body of any type.
+    pub fn text(mut self, body: String, content_type: &'static str) -> Self {
+        self.body = Some(body);
+        self.header("content-type", content_type)
+    }
+}
+
+/// Signatures carry the date of the real world; the server checks them by that and not by its virtual clock.
+#[expect(clippy::disallowed_methods, reason = "a client's clock, not the server's")]
+fn signing_time() -> std::time::SystemTime {
+    std::time::SystemTime::now()
+}
+
+fn payload_to_sign(method: &str, target: &Target, date: &str) -> String {
+    let lines = [
+        &method.to_lowercase(),
+        target.resource_type,
+        &target.link,
+        &date.to_lowercase(),
+        "",
+    ];
+    lines.map(|line| format!("{line}\n")).concat()
+}
+
+fn signature(payload: &str) -> String {
+    let key = BASE64.decode(WELL_KNOWN_KEY).expect("the constant is base64");
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("HMAC takes keys of any length");
+    mac.update(payload.as_bytes());
+    BASE64.encode(mac.finalize().into_bytes())
+}
+
+impl Client {
+    /// A client for a server that listens at `endpoint`, as `http://127.0.0.1:8081`.
+    pub fn new(endpoint: &str) -> Self {
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(REQUEST_TIMEOUT));
+        Self {
+            agent: config.build().into(),
+            endpoint: endpoint.trim_end_matches('/').to_owned(),
+        }
+    }
+
+    /// Sends a request and reads the whole response. Every status is a response; errors are broken connections and time-outs.
+    pub fn send(&self, request: Request) -> std::result::Result<Response, ureq::Error> {
+        let mut builder = http::Request::builder()
+            .method(request.method)
+            .uri(format!("{}{}", self.endpoint, request.path))
+            .header("authorization", request.authorization);
+        for (name, value) in request.headers {
+            builder = builder.header(name, value);
+        }
+        let response = match request.body {
+            Some(body) => self.agent.run(builder.body(body)?)?,
+            None => self.agent.run(builder.body(())?)?,
+        };
+        let (parts, mut body) = response.into_parts();
+        Ok(Response {
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            body: body.read_to_vec()?,
+        })
+    }
+}
+
+impl Response {
+    /// The status code.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// Whether the status is one of success.
+    pub fn succeeded(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// A header, if it is there and text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The body as JSON; null if it is empty.
+    pub fn json(&self) -> Result<Value> {
+        match self.body.as_slice() {
+            [] => Ok(Value::Null),
+            body => serde_json::from_slice(body).map_err(|error| format!("the body is not JSON: {error}").into()),
+        }
+    }
+
+    /// What the server says in an error body, on one line.
+    pub fn message(&self) -> Option<String> {
+        let body = self.json().ok()?;
+        Some(
+            body.get("message")?
+                .as_str()?
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" "),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The example of the REST reference, "Access control on Cosmos DB resources".
+    #[test]
+    fn the_payload_has_five_lines_with_only_the_link_in_its_own_case() {
+        let target = Target::instance(&[("dbs", "ToDoList")]);
+        let payload = payload_to_sign("GET", &target, "Thu, 27 Apr 2017 00:51:12 GMT");
+        assert_eq!(payload, "get\ndbs\ndbs/ToDoList\nthu, 27 apr 2017 00:51:12 gmt\n\n");
+    }
+
+    #[test]
+    fn a_feed_is_signed_by_its_parent_and_an_instance_by_itself() {
+        let container: [Level<'_>; 2] = [("dbs", "d"), ("colls", "c")];
+        let feed = Target::feed(&container, "docs");
+        assert_eq!(
+            (feed.path.as_str(), feed.resource_type, feed.link.as_str()),
+            ("/dbs/d/colls/c/docs", "docs", "dbs/d/colls/c")
+        );
+        let item = Target::instance(&[container[0], container[1], ("docs", "a b/ü")]);
+        assert_eq!(item.path, "/dbs/d/colls/c/docs/a%20b%2F%C3%BC");
+        assert_eq!(item.link, "dbs/d/colls/c/docs/a b/ü");
+    }
+
+    #[test]
+    fn partition_keys_are_ascii_on_the_wire() {
+        let key_of = |value| {
+            Request::admin(http::Method::GET, "")
+                .partition_key(&value)
+                .headers
+                .remove(0)
+                .1
+        };
+        assert_eq!(key_of(json!("é😀")), r#"["\u00e9\ud83d\ude00"]"#);
+        assert_eq!(key_of(json!({})), "[{}]");
+    }
+}

@@ -1,0 +1,103 @@
+//! Project tasks: everything a newcomer and CI run, as `cargo xtask <command>`.
+//!
+//! `cargo xtask test` runs all checks in order and ends with a table. Each check is also a command of its own, so that a failing one can
+//! be repeated alone. The tasks are plain processes and plain files; nothing here is part of the product.
+#![expect(clippy::print_stdout, reason = "a command line tool reports on its standard output")]
+
+mod checks;
+mod conformance;
+mod project;
+mod summary;
+mod tidy;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::project::Project;
+
+/// What went wrong, in words for the person who ran the task.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    about = "Checks and runs the Bolide project",
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run every check, in order, and end with a table.
+    Test(TestOptions),
+    /// Check the formatting.
+    Fmt,
+    /// Check what compilers do not: dependency table, manifests, file sizes, links, requirement coverage.
+    Tidy,
+    /// Run clippy on everything, warnings are errors.
+    Lint,
+    /// Run the Rust tests of all crates.
+    Unit,
+    /// Run conformance scenarios over the wire against the built server.
+    Conformance(conformance::Options),
+    /// Run the client tours and the SDK suites against the built server.
+    Sdk(BinaryOption),
+    /// Kill the server under load and check that nothing acknowledged is lost.
+    Durability,
+    /// Build the documentation, warnings are errors.
+    Docs,
+    /// Check licences, sources and duplicate versions of dependencies.
+    Deny(DenyOptions),
+}
+
+#[derive(Args)]
+struct TestOptions {
+    /// Leave out a check, by its name in the table; may be given several times.
+    #[arg(long, value_name = "CHECK")]
+    skip: Vec<String>,
+}
+
+#[derive(Args)]
+struct BinaryOption {
+    /// The server to test; by default the development build is made and used.
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct DenyOptions {
+    /// Install cargo-deny if it is missing.
+    #[arg(long)]
+    install: bool,
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    let project = Project::locate()?;
+    match command {
+        Command::Test(options) => checks::run_all(&project, &options.skip),
+        Command::Fmt => checks::fmt(&project),
+        Command::Tidy => tidy::run(&project),
+        Command::Lint => checks::lint(&project),
+        Command::Unit => checks::unit(&project),
+        Command::Conformance(options) => conformance::run(&project, &options),
+        Command::Sdk(options) => checks::sdk(&project, options.binary.as_deref()),
+        Command::Durability => checks::durability(&project),
+        Command::Docs => checks::docs(&project),
+        Command::Deny(options) => checks::deny(&project, options.install).map(|outcome| println!("deny: {outcome}")),
+    }
+}

@@ -1,0 +1,86 @@
+//! The project on disk and the cargo that runs us.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::Result;
+
+/// The workspace this task belongs to.
+pub struct Project {
+    root: PathBuf,
+}
+
+impl Project {
+    /// Finds the workspace from the manifest directory that cargo tells us.
+    ///
+    /// The run-time variable comes first: clones that share a target directory share this executable too.
+    pub fn locate() -> Result<Self> {
+        let manifest =
+            std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| OsString::from(env!("CARGO_MANIFEST_DIR")));
+        let root = Path::new(&manifest).parent().ok_or("xtask has no parent directory")?;
+        Ok(Self {
+            root: root.to_path_buf(),
+        })
+    }
+
+    /// The workspace's root directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// A cargo command that runs in the workspace's root, with the cargo that started us.
+    pub fn cargo(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.current_dir(&self.root).args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    /// What `cargo metadata` says about the workspace's own packages.
+    pub fn metadata(&self) -> Result<Value> {
+        let output = self
+            .cargo(&["metadata", "--format-version=1", "--no-deps"])
+            .stderr(Stdio::inherit())
+            .output()?;
+        if !output.status.success() {
+            return Err("cargo metadata failed".into());
+        }
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    /// Builds the server in the development profile and returns the path of the executable.
+    ///
+    /// The path comes from cargo's own messages, so target directories and triples set elsewhere are respected.
+    pub fn build_server(&self) -> Result<PathBuf> {
+        let arguments = [
+            "build",
+            "--package=bolide-server",
+            "--bin=bolide",
+            "--message-format=json-render-diagnostics",
+        ];
+        let output = self.cargo(&arguments).stderr(Stdio::inherit()).output()?;
+        if !output.status.success() {
+            return Err("the server does not build".into());
+        }
+        String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .filter(|message| message["reason"] == "compiler-artifact" && message["target"]["name"] == "bolide")
+            .find_map(|message| message["executable"].as_str().map(PathBuf::from))
+            .ok_or_else(|| "cargo built no executable named bolide".into())
+    }
+}
+
+/// Runs a command with our standard output and fails if it does.
+pub fn succeed(command: &mut Command, what: &str) -> Result<()> {
+    let status = command
+        .status()
+        .map_err(|error| format!("cannot run {what}: {error}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{what} failed ({status})").into())
+    }
+}

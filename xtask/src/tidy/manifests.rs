@@ -1,0 +1,69 @@
+//! What every crate's manifest must say.
+
+use serde_json::Value;
+
+use super::TextFile;
+
+/// Each crate has a description and a licence and takes the workspace's lints.
+pub fn check(metadata: &Value, files: &[TextFile]) -> Vec<String> {
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let described = packages.flat_map(|package| {
+        let missing = ["description", "license"]
+            .into_iter()
+            .filter(|field| package[*field].as_str().is_none_or(str::is_empty));
+        missing
+            .map(|field| format!("{}: the manifest has no {field}", package["name"]))
+            .collect::<Vec<_>>()
+    });
+    let unlinted = files
+        .iter()
+        .filter(|file| is_crate_manifest(&file.path) && !takes_workspace_lints(&file.text));
+    described
+        .chain(unlinted.map(|file| format!("{}: no `[lints] workspace = true`", file.path)))
+        .collect()
+}
+
+fn is_crate_manifest(path: &str) -> bool {
+    path == "xtask/Cargo.toml" || (path.starts_with("crates/") && path.ends_with("/Cargo.toml"))
+}
+
+fn takes_workspace_lints(manifest: &str) -> bool {
+    manifest
+        .lines()
+        .skip_while(|line| line.trim() != "[lints]")
+        .nth(1)
+        .is_some_and(|line| line.trim() == "workspace = true")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_manifest_without_description_licence_or_lints_is_reported() {
+        let metadata = json!({"packages": [{"name": "bare", "description": null, "license": ""}]});
+        let manifest = TextFile {
+            path: "crates/bare/Cargo.toml".to_owned(),
+            text: "[package]\n".to_owned(),
+        };
+        assert_eq!(check(&metadata, &[manifest]).len(), 3);
+    }
+
+    #[test]
+    fn a_complete_manifest_is_fine() {
+        let metadata = json!({"packages": [{"name": "full", "description": "d", "license": "MIT"}]});
+        let text = "[package]\n\n[lints]\nworkspace = true\n".to_owned();
+        assert!(
+            check(
+                &metadata,
+                &[TextFile {
+                    path: "crates/full/Cargo.toml".to_owned(),
+                    text
+                }]
+            )
+            .is_empty()
+        );
+    }
+}

@@ -15,6 +15,21 @@ impl Batch {
         }
     }
 
+    /// Names the batch, should its outcome be unknown.
+    pub fn ticket(&self) -> Ticket {
+        Ticket {
+            base: self.base,
+            next: self.next,
+            token: self.token,
+        }
+    }
+
+    /// Bytes of its keys and values.
+    pub fn bytes(&self) -> usize {
+        let values: usize = self.puts.iter().map(|put| put.value.len()).sum();
+        values + self.keys().map(|key| key.bytes.len()).sum::<usize>()
+    }
+
     /// Says what makes this batch unfit to follow `head`, whoever sends it. Engines answer [`crate::Outcome::Refused`] with it.
     ///
     /// A base that is not the head is not a flaw but [`crate::Outcome::Stale`]; ask for that first.

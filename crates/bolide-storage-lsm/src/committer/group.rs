@@ -1,0 +1,249 @@
+//! A group: writes that are carried out together.
+//!
+//! Writes are judged in their order, each on the heads the ones before it leave behind, so several commits of one partition may be in one
+//! group. Rows are merged by key, the last one wins: the store does not promise an order between two rows of one key in one write.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use bolide_model::UnixMillis;
+use bolide_storage::{Batch, CommitToken, Down, Head, History, Key, Outcome, PartitionId, Space, Ticket};
+use bytes::Bytes;
+
+use super::removal::Removal;
+use super::{Answer, Write};
+use crate::layout::{HeadRow, Kind, OWN, row_key};
+
+/// Rows of one space; `None` deletes.
+type Rows = BTreeMap<Bytes, Option<Bytes>>;
+
+/// Space on the disk, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    pub(super) free: u64,
+    /// What must stay free.
+    pub(super) reserve: u64,
+}
+
+/// See the module.
+pub(super) struct Group {
+    room: Room,
+    rows: [Rows; Space::ALL.len()],
+    /// Heads as the group leaves them; `None` is a partition it removes.
+    heads: HashMap<PartitionId, Option<HeadRow>>,
+    commits: Vec<(PartitionId, CommitToken, Head)>,
+    bytes: u64,
+    expiry_deletes: usize,
+    stamp: UnixMillis,
+    answers: Vec<Pending>,
+}
+
+/// An answer that waits for the write.
+enum Pending {
+    Commit(Answer<Outcome>, Head, Ticket),
+    Other(Answer<()>),
+}
+
+impl Group {
+    pub(super) fn new(room: Room) -> Group {
+        Group {
+            room,
+            rows: Default::default(),
+            heads: HashMap::new(),
+            commits: Vec::new(),
+            bytes: 0,
+            expiry_deletes: 0,
+            stamp: UnixMillis(i64::MIN),
+            answers: Vec::new(),
+        }
+    }
+
+    /// Takes a write in, or answers it right away if it changes nothing.
+    pub(super) fn admit(
+        &mut self,
+        write: Write,
+        partitions: &HashMap<PartitionId, History>,
+        removals: &VecDeque<Removal>,
+    ) {
+        match write {
+            Write::Commit {
+                partition,
+                batch,
+                answer,
+            } => match self.judge(partition, &batch, partitions) {
+                Ok(()) => self.add_commit(partition, batch, answer),
+                Err(verdict) => drop(answer.send(verdict)),
+            },
+            Write::Create {
+                partition,
+                head,
+                answer,
+            } => {
+                if let Some(why) = self.why_not_create(partition, removals) {
+                    drop(answer.send(Err(Down::Unavailable(why))));
+                    return;
+                }
+                if self.head(partition, partitions).is_none() {
+                    self.set_head(partition, Some(HeadRow::created(head)));
+                }
+                self.answers.push(Pending::Other(answer));
+            }
+            Write::Remove { partition, answer } => {
+                if self.head(partition, partitions).is_some() {
+                    self.set_head(partition, None);
+                }
+                self.answers.push(Pending::Other(answer));
+            }
+        }
+    }
+
+    /// Decides on a commit; an error is its answer.
+    fn judge(
+        &self,
+        partition: PartitionId,
+        batch: &Batch,
+        partitions: &HashMap<PartitionId, History>,
+    ) -> Result<(), Result<Outcome, Down>> {
+        let head = self
+            .head(partition, partitions)
+            .ok_or(Err(Down::NoPartition(partition)))?;
+        if batch.base != head.lsn {
+            return Err(Ok(Outcome::Stale));
+        }
+        match batch.flaw(head).or_else(|| self.why_no_room(batch)) {
+            Some(why) => Err(Ok(Outcome::Refused(why))),
+            None => Ok(()),
+        }
+    }
+
+    fn why_no_room(&self, batch: &Batch) -> Option<String> {
+        let Room { free, reserve } = self.room;
+        // Commits that mostly delete may use half of the reserve: they are how space comes back.
+        let reserve = if batch.deletes.len() > batch.puts.len() {
+            reserve / 2
+        } else {
+            reserve
+        };
+        let needed = reserve.saturating_add(2 * (self.bytes + batch.bytes() as u64));
+        (free < needed).then(|| format!("the disk is full. free_bytes={free} needed_bytes={needed}"))
+    }
+
+    fn why_not_create(&self, partition: PartitionId, removals: &VecDeque<Removal>) -> Option<String> {
+        let is_leaving = removals.iter().any(|removal| removal.partition() == partition)
+            || self.heads.get(&partition).is_some_and(Option::is_none);
+        if partition == OWN {
+            Some(format!("the partition number is reserved. partition={}", partition.0))
+        } else if is_leaving {
+            Some(format!(
+                "the partition is still being removed. partition={}",
+                partition.0
+            ))
+        } else {
+            None
+        }
+    }
+
+    fn add_commit(&mut self, partition: PartitionId, batch: Batch, answer: Answer<Outcome>) {
+        self.bytes += batch.bytes() as u64;
+        let (head, ticket) = (batch.head(), batch.ticket());
+        self.expiry_deletes += batch.deletes.iter().filter(|key| key.space == Space::Expiry).count();
+        for Key { space, bytes } in batch.deletes {
+            self.rows[space as usize].insert(row_key(partition, &bytes), None);
+        }
+        for put in batch.puts {
+            self.rows[put.key.space as usize].insert(row_key(partition, &put.key.bytes), Some(put.value));
+        }
+        self.set_head(
+            partition,
+            Some(HeadRow {
+                head,
+                base: batch.base,
+                token: batch.token,
+            }),
+        );
+        self.commits.push((partition, batch.token, head));
+        self.answers.push(Pending::Commit(answer, head, ticket));
+    }
+
+    fn set_head(&mut self, partition: PartitionId, row: Option<HeadRow>) {
+        let meta = &mut self.rows[Space::Meta as usize];
+        meta.insert(Kind::Head.key(partition), row.map(HeadRow::encode));
+        match row {
+            Some(row) => self.stamp = self.stamp.max(row.head.stamp),
+            None => drop(meta.insert(Kind::Removal.key(partition), Some(Bytes::new()))),
+        }
+        self.heads.insert(partition, row);
+    }
+
+    /// The head the next write of a partition is judged on.
+    fn head(&self, partition: PartitionId, partitions: &HashMap<PartitionId, History>) -> Option<Head> {
+        match self.heads.get(&partition) {
+            Some(row) => row.map(|row| row.head),
+            None => partitions.get(&partition).map(History::head),
+        }
+    }
+
+    /// Whether there is nothing to write.
+    pub(super) fn is_empty(&self) -> bool {
+        self.heads.is_empty()
+    }
+
+    /// Rows to write.
+    pub(super) fn len(&self) -> usize {
+        self.rows.iter().map(|rows| rows.len() + 1).sum()
+    }
+
+    /// The rows of each space that has any.
+    pub(super) fn take_rows(&mut self) -> impl Iterator<Item = (Space, Rows)> {
+        let rows = std::mem::take(&mut self.rows);
+        Space::ALL.into_iter().zip(rows).filter(|(_, rows)| !rows.is_empty())
+    }
+
+    /// Heads as the group leaves them.
+    pub(super) fn heads(&self) -> impl Iterator<Item = (PartitionId, Option<HeadRow>)> {
+        self.heads.iter().map(|(partition, row)| (*partition, *row))
+    }
+
+    /// The commits in their order.
+    pub(super) fn commits(&self) -> &[(PartitionId, CommitToken, Head)] {
+        &self.commits
+    }
+
+    /// Rows it deletes from expiry queues.
+    pub(super) fn expiry_deletes(&self) -> usize {
+        self.expiry_deletes
+    }
+
+    /// The highest stamp of its commits.
+    pub(super) fn stamp(&self) -> UnixMillis {
+        self.stamp
+    }
+
+    /// The write is done.
+    pub(super) fn answer(self) {
+        self.answer_with(|head, _| Outcome::Done(head), || Ok(()));
+    }
+
+    /// The write surely did not happen.
+    pub(super) fn answer_refused(self, reason: &str) {
+        self.answer_with(
+            |_, _| Outcome::Refused(reason.to_owned()),
+            || Err(Down::Unavailable(reason.to_owned())),
+        );
+    }
+
+    /// The write may have happened.
+    pub(super) fn answer_unknown(self) {
+        let why = || Err(Down::Unavailable("the store failed in the middle of a write".into()));
+        self.answer_with(|_, ticket| Outcome::Unknown(ticket), why);
+    }
+
+    fn answer_with(self, outcome: impl Fn(Head, Ticket) -> Outcome, other: impl Fn() -> Result<(), Down>) {
+        for pending in self.answers {
+            // Nobody may be waiting any more.
+            match pending {
+                Pending::Commit(answer, head, ticket) => drop(answer.send(Ok(outcome(head, ticket)))),
+                Pending::Other(answer) => drop(answer.send(other())),
+            }
+        }
+    }
+}

@@ -1,0 +1,568 @@
+//! The committer: the one thread that writes.
+//!
+//! It takes a job, and with it all writes that wait, merges them into one [`group`], and carries the group out as one write of the store with
+//! one fsync. Everything that must not meet a write happens on this thread too, between groups: publishing views, settling
+//! tickets, deleting what removed partitions left ([`removal`]), writing the durable mark, and opening the store again after it failed.
+
+mod compactor;
+mod group;
+mod removal;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use bolide_model::time::{Clock, MonotoneClock};
+use bolide_storage::{Batch, Down, Head, History, Outcome, PartitionId, Settled, Space, Ticket};
+use fjall::PersistMode;
+use tokio::sync::oneshot;
+
+use crate::home::Home;
+use crate::layout::{Sequence, sequence_key};
+use crate::mark::{Mark, Numbers};
+use crate::store::{Found, Store};
+use crate::view::Views;
+use crate::{Durability, LsmOptions, OpenError};
+
+use compactor::Compactor;
+use group::{Group, Room};
+use removal::Removal;
+
+/// A group takes no more writes above this many bytes.
+const GROUP_BYTES: usize = 8 << 20;
+/// How often the durable mark is written, at most.
+const MARK_INTERVAL: Duration = Duration::from_secs(1);
+/// How often a store that failed is tried again.
+const MEND_INTERVAL: Duration = Duration::from_secs(1);
+/// How long reads may take to let go of a store that is to be opened again.
+const RELEASE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Where an answer goes. Nobody may be waiting any more; the job is done all the same.
+pub(crate) type Answer<T> = oneshot::Sender<Result<T, Down>>;
+
+/// A change of the store. What waits at the same time is carried out together.
+pub(crate) enum Write {
+    Commit {
+        partition: PartitionId,
+        batch: Batch,
+        answer: Answer<Outcome>,
+    },
+    Create {
+        partition: PartitionId,
+        head: Head,
+        answer: Answer<()>,
+    },
+    Remove {
+        partition: PartitionId,
+        answer: Answer<()>,
+    },
+}
+
+/// What the committer is asked to do, in the order it was asked.
+pub(crate) enum Job {
+    Write(Write),
+    Settle {
+        partition: PartitionId,
+        ticket: Ticket,
+        answer: Answer<Settled>,
+    },
+    Close(Answer<()>),
+}
+
+/// Why the store cannot be written, and when to look again.
+struct Trouble {
+    reason: String,
+    retry_at: Instant,
+}
+
+/// The state of the thread.
+pub(crate) struct Committer {
+    home: Home,
+    options: LsmOptions,
+    views: Arc<Views>,
+    time: Arc<MonotoneClock>,
+    /// `None` only if the store failed and could not be opened again.
+    store: Option<Arc<Store>>,
+    trouble: Option<Trouble>,
+    is_closed: bool,
+    partitions: HashMap<PartitionId, History>,
+    removals: VecDeque<Removal>,
+    compactor: Compactor,
+    /// The newest write of all.
+    newest: Sequence,
+    /// The newest write of each space.
+    written: Numbers,
+    /// The newest write of each space that is surely on the disk.
+    durable: Numbers,
+    mark: Mark,
+    mark_written_at: Instant,
+    /// When the journal must be on the disk, in mode `interval`.
+    persist_at: Option<Instant>,
+    removal_at: Instant,
+}
+
+impl Committer {
+    /// Takes the directory, opens the store in it, checks it against its durable mark, and publishes the first view.
+    pub(crate) fn open(
+        dir: &std::path::Path,
+        clock: Arc<Clock>,
+        options: LsmOptions,
+        views: Arc<Views>,
+    ) -> Result<(Committer, Arc<MonotoneClock>), OpenError> {
+        let (home, mark) = Home::enter(dir, clock.now())?;
+        let store = Store::open(&home.store_path(), &options)?;
+        let found = store.find(&home.store_path())?;
+        let mark = check_mark(&home, mark, &found, options.accept_data_loss)?;
+        let time = Arc::new(MonotoneClock::new(clock, found.newest.stamp));
+        let now = Instant::now();
+        let mut committer = Committer {
+            home,
+            options,
+            views,
+            time: time.clone(),
+            store: None,
+            trouble: None,
+            is_closed: false,
+            partitions: HashMap::new(),
+            removals: VecDeque::new(),
+            compactor: Compactor::default(),
+            newest: Sequence::NONE,
+            written: Numbers::default(),
+            durable: Numbers::default(),
+            mark,
+            mark_written_at: now,
+            persist_at: None,
+            removal_at: now,
+        };
+        committer.start_from(store, found);
+        Ok((committer, time))
+    }
+
+    /// Works until the engine is dropped.
+    pub(crate) fn run(mut self, queue: &Receiver<Job>) {
+        loop {
+            let job = match self.next_chore() {
+                None => queue.recv().map_err(RecvTimeoutError::from),
+                Some(at) => queue.recv_timeout(at.saturating_duration_since(Instant::now())),
+            };
+            match job {
+                Ok(job) => self.serve(job, queue),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.do_chores(Instant::now());
+        }
+        if let Err(error) = self.close() {
+            tracing::warn!(%error, "the store was not closed cleanly");
+        }
+    }
+
+    /// Does `first` and the jobs that wait behind it, until there are none or the group is large.
+    fn serve(&mut self, first: Job, queue: &Receiver<Job>) {
+        let mut writes = Vec::new();
+        let mut bytes = 0;
+        let mut next = Some(first);
+        while let Some(job) = next {
+            match job {
+                Job::Write(write) => {
+                    bytes += write.bytes();
+                    writes.push(write);
+                }
+                // These ask for the state behind the writes before them.
+                Job::Settle {
+                    partition,
+                    ticket,
+                    answer,
+                } => {
+                    self.write(std::mem::take(&mut writes));
+                    let _ = answer.send(self.settle(partition, &ticket));
+                }
+                Job::Close(answer) => {
+                    self.write(std::mem::take(&mut writes));
+                    let _ = answer.send(self.close());
+                }
+            }
+            next = if bytes < GROUP_BYTES {
+                queue.try_recv().ok()
+            } else {
+                None
+            };
+        }
+        self.write(writes);
+    }
+
+    fn write(&mut self, writes: Vec<Write>) {
+        if writes.is_empty() {
+            return;
+        }
+        let store = match self.writable() {
+            Ok(store) => store,
+            Err(refusal) => return writes.into_iter().for_each(|write| write.refuse(&refusal)),
+        };
+        let mut group = Group::new(self.room(&store));
+        for write in writes {
+            group.admit(write, &self.partitions, &self.removals);
+        }
+        if group.is_empty() {
+            return group.answer();
+        }
+        match self.carry_out(&store, &mut group) {
+            Ok(()) => {
+                self.adopt(&store, &group);
+                group.answer();
+            }
+            // The store looks at its health before it writes anything.
+            Err(fjall::Error::Poisoned) => {
+                let reason = self.fail("the store has failed before");
+                group.answer_refused(&reason);
+            }
+            Err(error) => {
+                self.fail(&error.to_string());
+                group.answer_unknown();
+            }
+        }
+    }
+
+    /// The store, if it takes writes.
+    fn writable(&self) -> Result<Arc<Store>, Refusal> {
+        if self.is_closed {
+            return Err(Refusal::Closed);
+        }
+        match (&self.trouble, &self.store) {
+            (None, Some(store)) => Ok(store.clone()),
+            (Some(trouble), _) => Err(Refusal::Broken(trouble.reason.clone())),
+            (None, None) => Err(Refusal::Closed),
+        }
+    }
+
+    fn room(&self, store: &Store) -> Room {
+        Room {
+            free: self.options.free_space.at(self.home.path()),
+            // What is in memtables will be written once more, as tables.
+            reserve: self.options.reserve_bytes.saturating_add(store.db.write_buffer_size()),
+        }
+    }
+
+    /// One write of the store.
+    fn carry_out(&mut self, store: &Store, group: &mut Group) -> fjall::Result<()> {
+        self.newest = Sequence {
+            number: self.newest.number + 1,
+            stamp: self.newest.stamp.max(group.stamp()),
+        };
+        let mode = match self.options.durability {
+            Durability::Sync => PersistMode::SyncData,
+            Durability::Interval(_) | Durability::Buffered => PersistMode::Buffer,
+        };
+        let mut batch = fjall::OwnedWriteBatch::with_capacity(store.db.clone(), group.len()).durability(Some(mode));
+        for (space, rows) in group.take_rows() {
+            let keyspace = store.space(space);
+            for (key, value) in rows {
+                match value {
+                    Some(value) => batch.insert(keyspace, key, value),
+                    None => batch.remove(keyspace, key),
+                }
+            }
+            batch.insert(keyspace, sequence_key(), self.newest.encode());
+            self.written[space as usize] = self.newest.number;
+        }
+        batch.commit()
+    }
+
+    /// Makes a group that was written the state of the engine, and shows it.
+    fn adopt(&mut self, store: &Arc<Store>, group: &Group) {
+        match self.options.durability {
+            Durability::Sync => self.durable = self.written,
+            Durability::Interval(delay) => {
+                self.persist_at.get_or_insert_with(|| Instant::now() + delay);
+            }
+            Durability::Buffered => {}
+        }
+        for (partition, row) in group.heads() {
+            match row {
+                Some(row) => {
+                    self.partitions
+                        .entry(partition)
+                        .or_insert_with(|| History::starting_at(row.head));
+                }
+                None => {
+                    self.partitions.remove(&partition);
+                    self.removals.push_back(Removal::of(partition));
+                }
+            }
+        }
+        for (partition, token, head) in group.commits() {
+            if let Some(history) = self.partitions.get_mut(partition) {
+                history.push_commit(*token, *head);
+            }
+        }
+        // Nobody may see a stamp that server time has not reached.
+        self.time.observe(self.newest.stamp);
+        self.views.publish(
+            store,
+            group
+                .heads()
+                .map(|(partition, row)| (partition, row.map(|row| row.head))),
+        );
+        self.compactor
+            .note_deletes(group.expiry_deletes(), store.space(Space::Expiry));
+    }
+
+    fn settle(&self, partition: PartitionId, ticket: &Ticket) -> Result<Settled, Down> {
+        if let Some(trouble) = &self.trouble {
+            return Err(Down::Unavailable(trouble.reason.clone()));
+        }
+        let history = self.partitions.get(&partition).ok_or(Down::NoPartition(partition))?;
+        history
+            .settle(ticket)
+            .ok_or_else(|| Down::Unavailable("the commit is too old to be settled".into()))
+    }
+
+    /// When something is to be done although nobody asks.
+    fn next_chore(&self) -> Option<Instant> {
+        if self.is_closed {
+            return None;
+        }
+        if let Some(trouble) = &self.trouble {
+            return Some(trouble.retry_at);
+        }
+        let mark_at = (self.durable != self.mark.numbers()).then(|| self.mark_written_at + MARK_INTERVAL);
+        let removal_at = (!self.removals.is_empty()).then_some(self.removal_at);
+        [self.persist_at, mark_at, removal_at].into_iter().flatten().min()
+    }
+
+    fn do_chores(&mut self, now: Instant) {
+        if self.next_chore().is_none_or(|at| at > now) {
+            return;
+        }
+        if self.trouble.is_some() {
+            return self.mend();
+        }
+        if self.persist_at.is_some_and(|at| at <= now) {
+            self.persist(PersistMode::SyncData);
+        }
+        if self.durable != self.mark.numbers() && self.mark_written_at + MARK_INTERVAL <= now {
+            self.write_mark();
+        }
+        if !self.removals.is_empty() && self.removal_at <= now {
+            self.remove_some();
+        }
+    }
+
+    /// Brings everything written so far to the disk. Tells whether it is there.
+    fn persist(&mut self, mode: PersistMode) -> bool {
+        self.persist_at = None;
+        let Some(store) = &self.store else { return false };
+        match store.db.persist(mode) {
+            Ok(()) => {
+                self.durable = self.written;
+                true
+            }
+            Err(error) => {
+                self.fail(&error.to_string());
+                false
+            }
+        }
+    }
+
+    fn write_mark(&mut self) {
+        self.mark_written_at = Instant::now();
+        if let Err(error) = self.mark.write(self.durable) {
+            // It lags, which is allowed; the next one may succeed.
+            tracing::warn!(%error, "the durable mark of the store was not written");
+        }
+    }
+
+    /// Deletes some rows of a removed partition, a few at a time so that commits need not wait.
+    fn remove_some(&mut self) {
+        let is_tight = self.options.free_space.at(self.home.path()) < self.options.reserve_bytes / 2;
+        self.removal_at = Instant::now() + if is_tight { MEND_INTERVAL } else { removal::PAUSE };
+        let (false, Some(store), Some(removal)) = (is_tight, self.store.clone(), self.removals.front_mut()) else {
+            return;
+        };
+        match removal.advance(&store) {
+            Ok(true) => {
+                self.removals.pop_front();
+            }
+            Ok(false) => {}
+            Err(error) => {
+                self.fail(&error.to_string());
+            }
+        }
+    }
+
+    /// Notes that the store no longer takes writes. Returns the reason users are given.
+    fn fail(&mut self, cause: &str) -> String {
+        let free = self.options.free_space.at(self.home.path());
+        let reason = format!("the store cannot be written: {cause}. free_bytes={free}");
+        tracing::error!(
+            cause,
+            free,
+            "the store failed; reads go on, writes are refused until it could be opened again"
+        );
+        self.trouble = Some(Trouble {
+            reason: reason.clone(),
+            retry_at: Instant::now() + MEND_INTERVAL,
+        });
+        reason
+    }
+
+    /// Opens a store that failed again, if the disk has room.
+    fn mend(&mut self) {
+        let reopened = self.reopen();
+        let Some(trouble) = &mut self.trouble else { return };
+        match reopened {
+            Ok(()) => {
+                tracing::info!("the store takes writes again");
+                self.trouble = None;
+            }
+            Err(why) => {
+                tracing::debug!(why, "the store was not opened again");
+                trouble.retry_at = Instant::now() + MEND_INTERVAL;
+            }
+        }
+    }
+
+    fn reopen(&mut self) -> Result<(), String> {
+        let free = self.options.free_space.at(self.home.path());
+        if free < self.options.reserve_bytes {
+            return Err(format!("too little space. free_bytes={free}"));
+        }
+        self.compactor.finish();
+        if let Some(store) = self.store.take() {
+            self.views.withdraw();
+            if let Err(store) = release(store) {
+                self.start_from_views(&store);
+                self.store = Some(store);
+                return Err("reads hold the store".into());
+            }
+        }
+        let path = self.home.store_path();
+        let store = Store::open(&path, &self.options).map_err(|error| error.to_string())?;
+        let found = store.find(&path).map_err(|error| error.to_string())?;
+        missing(self.mark.numbers(), found.numbers).map_or(Ok(()), |lost| Err(lost.to_string()))?;
+        self.start_from(store, found);
+        Ok(())
+    }
+
+    /// Takes a store just opened as the state of the engine.
+    fn start_from(&mut self, store: Store, found: Found) {
+        let store = Arc::new(store);
+        self.newest = found.newest;
+        self.written = found.numbers;
+        // Opening has synced the journal.
+        self.durable = found.numbers;
+        self.persist_at = None;
+        self.removals = found.removals.into_iter().map(Removal::of).collect();
+        self.partitions = found
+            .heads
+            .into_iter()
+            .map(|(partition, row)| (partition, row.history()))
+            .collect();
+        self.time.observe(self.newest.stamp);
+        self.start_from_views(&store);
+        self.store = Some(store);
+    }
+
+    /// Shows a store and every head.
+    fn start_from_views(&self, store: &Arc<Store>) {
+        self.views.publish(
+            store,
+            self.partitions
+                .iter()
+                .map(|(partition, history)| (*partition, Some(history.head()))),
+        );
+    }
+
+    /// Makes everything durable and the next open quick. Afterwards, writes are turned away.
+    fn close(&mut self) -> Result<(), Down> {
+        if self.is_closed {
+            return Ok(());
+        }
+        self.compactor.finish();
+        if let (None, Some(store)) = (&self.trouble, &self.store) {
+            store.settle_down();
+            self.persist(PersistMode::SyncAll);
+        }
+        if let Some(trouble) = &self.trouble {
+            return Err(Down::Unavailable(trouble.reason.clone()));
+        }
+        self.write_mark();
+        self.is_closed = true;
+        Ok(())
+    }
+}
+
+/// Why writes are turned away before they are looked at.
+pub(crate) enum Refusal {
+    Closed,
+    Broken(String),
+}
+
+impl Write {
+    fn bytes(&self) -> usize {
+        match self {
+            Write::Commit { batch, .. } => batch.bytes(),
+            Write::Create { .. } | Write::Remove { .. } => 0,
+        }
+    }
+
+    fn refuse(self, refusal: &Refusal) {
+        let down = match refusal {
+            Refusal::Closed => Down::Unavailable("the store is closed".into()),
+            Refusal::Broken(reason) => Down::Unavailable(reason.clone()),
+        };
+        // Nobody may be waiting any more.
+        let _ = match (self, refusal) {
+            (Write::Commit { answer, .. }, Refusal::Broken(reason)) => {
+                answer.send(Ok(Outcome::Refused(reason.clone()))).is_ok()
+            }
+            (Write::Commit { answer, .. }, Refusal::Closed) => answer.send(Err(down)).is_ok(),
+            (Write::Create { answer, .. } | Write::Remove { answer, .. }, _) => answer.send(Err(down)).is_ok(),
+        };
+    }
+}
+
+/// Waits until nobody but us holds the store, and closes it; gives it back if that takes too long.
+fn release(mut store: Arc<Store>) -> Result<(), Arc<Store>> {
+    let deadline = Instant::now() + RELEASE_PATIENCE;
+    loop {
+        store = match Arc::try_unwrap(store) {
+            Ok(store) => {
+                drop(store);
+                return Ok(());
+            }
+            Err(shared) if Instant::now() < deadline => shared,
+            Err(shared) => return Err(shared),
+        };
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Compares a store with its mark, and gives the mark to go on with.
+fn check_mark(home: &Home, mark: Option<Mark>, found: &Found, accept_data_loss: bool) -> Result<Mark, OpenError> {
+    let flaw = match &mark {
+        None => Some(OpenError::Corrupt(
+            "the durable mark is missing or damaged; accept_data_loss opens without it".into(),
+        )),
+        Some(mark) => missing(mark.numbers(), found.numbers),
+    };
+    let mut mark = match (flaw, mark) {
+        (None, Some(mark)) => return Ok(mark),
+        (Some(flaw), _) if !accept_data_loss => return Err(flaw),
+        (flaw, mark) => {
+            let flaw = flaw.map(|flaw| flaw.to_string());
+            tracing::warn!(flaw, "the store is opened although data may be lost");
+            mark.map_or_else(|| home.new_mark(), Ok)?
+        }
+    };
+    let written = mark.write(found.numbers);
+    written.map_err(crate::home::io_error("writing the durable mark", home.path()))?;
+    Ok(mark)
+}
+
+/// The loss, if a store ends before its mark.
+fn missing(mark: Numbers, found: Numbers) -> Option<OpenError> {
+    let short = mark.into_iter().zip(found).find(|(expected, found)| found < expected);
+    short.map(|(expected, found)| OpenError::LostCommits { expected, found })
+}

@@ -1,0 +1,69 @@
+//! Deleting the rows of a removed partition, a few at a time.
+//!
+//! The removal row says that a partition is going; it is written in the same write that deletes the head, and deleted after the last row.
+//! So a removal goes on after a restart.
+
+use std::time::Duration;
+
+use bolide_storage::{PartitionId, Space};
+use bytes::Bytes;
+use fjall::{OwnedWriteBatch, PersistMode, Readable};
+
+use crate::layout::{Kind, row_key, rows_end};
+use crate::store::Store;
+
+/// Rows deleted in one step: about a millisecond of the committer's time.
+const STEP_ROWS: usize = 250;
+/// Between two steps, so that commits come first.
+pub(super) const PAUSE: Duration = Duration::from_millis(5);
+
+/// How far a removal is.
+#[derive(Debug)]
+pub(super) struct Removal {
+    partition: PartitionId,
+    /// Spaces not yet empty, the next one last.
+    spaces: Vec<Space>,
+    /// Where to go on in the next space. Starting over each time would walk the tombstones of all earlier steps.
+    from: Bytes,
+}
+
+impl Removal {
+    /// The removal of `partition`, from the beginning.
+    pub(super) fn of(partition: PartitionId) -> Removal {
+        Removal {
+            partition,
+            spaces: Space::ALL.to_vec(),
+            from: row_key(partition, &[]),
+        }
+    }
+
+    pub(super) fn partition(&self) -> PartitionId {
+        self.partition
+    }
+
+    /// Deletes the next rows. Tells whether nothing is left of the partition.
+    pub(super) fn advance(&mut self, store: &Store) -> fjall::Result<bool> {
+        let mut batch =
+            OwnedWriteBatch::with_capacity(store.db.clone(), STEP_ROWS).durability(Some(PersistMode::Buffer));
+        let Some(space) = self.spaces.last().copied() else {
+            batch.remove(store.space(Space::Meta), Kind::Removal.key(self.partition));
+            return batch.commit().map(|()| true);
+        };
+        let keys = self.next_keys(store, space)?;
+        match keys.last() {
+            Some(last) if keys.len() == STEP_ROWS => self.from = last.clone(),
+            _ => {
+                self.spaces.pop();
+                self.from = row_key(self.partition, &[]);
+            }
+        }
+        keys.into_iter().for_each(|key| batch.remove(store.space(space), key));
+        batch.commit().map(|()| false)
+    }
+
+    fn next_keys(&self, store: &Store, space: Space) -> fjall::Result<Vec<Bytes>> {
+        let range = self.from.clone()..rows_end(self.partition);
+        let rows = store.db.snapshot().range(store.space(space), range);
+        rows.take(STEP_ROWS).map(|row| row.key().map(Bytes::from)).collect()
+    }
+}

@@ -1,0 +1,152 @@
+//! The engine as the rest of the product sees it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+use bolide_model::time::{Clock, MonotoneClock, Span};
+use bolide_storage::{Ask, Batch, Down, Engine, EngineFuture, Head, Outcome, PartitionId, Reply, Settled, Ticket};
+use tokio::sync::oneshot;
+
+use crate::committer::{Committer, Job, Write};
+use crate::view::Views;
+use crate::{LsmOptions, OpenError};
+
+/// The embedded engine: partitions in an LSM store in a directory.
+///
+/// Reads run where they are called, on the caller's thread: most are answered from memory in microseconds, less than handing them to
+/// another thread costs; one that goes to the disk blocks its thread for the one or two blocks it needs.
+///
+/// Dropping the engine closes it.
+pub struct LsmEngine {
+    views: Arc<Views>,
+    time: Arc<MonotoneClock>,
+    /// `None` once the engine is being dropped.
+    jobs: Option<Sender<Job>>,
+    committer: Option<JoinHandle<()>>,
+}
+
+impl LsmEngine {
+    /// Opens the store in `dir`, or makes one if `dir` is empty or absent. The directory must be the store's alone.
+    ///
+    /// Server time comes from `clock`, but is never below the highest stamp on the disk (TTL-203).
+    ///
+    /// # Errors
+    /// See [`OpenError`]; whatever is in the directory is left as it was.
+    pub fn open(dir: &Path, clock: Arc<Clock>, options: LsmOptions) -> Result<LsmEngine, OpenError> {
+        let views = Arc::new(Views::default());
+        let (committer, time) = Committer::open(dir, clock, options, views.clone())?;
+        let (jobs, queue) = channel();
+        let committer = std::thread::Builder::new()
+            .name("bolide-committer".into())
+            .spawn(move || committer.run(&queue));
+        let committer = committer.map_err(crate::home::io_error("starting the committer thread", dir))?;
+        Ok(LsmEngine {
+            views,
+            time,
+            jobs: Some(jobs),
+            committer: Some(committer),
+        })
+    }
+
+    /// Sends a job to the committer and waits for its answer; `None` if the committer died before it answered.
+    async fn ask<T>(&self, job: impl FnOnce(oneshot::Sender<T>) -> Job) -> Option<T> {
+        let (answer, answered) = oneshot::channel();
+        self.jobs.as_ref()?.send(job(answer)).ok()?;
+        answered.await.ok()
+    }
+}
+
+/// The committer died, which only a bug or a store that asserts can bring about.
+fn no_committer() -> Down {
+    Down::Unavailable("the writer of the store has stopped; restart the server".into())
+}
+
+impl Engine for LsmEngine {
+    fn name(&self) -> &'static str {
+        "lsm"
+    }
+
+    fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, Down>> {
+        Box::pin(async move { self.views.read(partition, &ask) })
+    }
+
+    fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, Down>> {
+        Box::pin(async move {
+            let ticket = batch.ticket();
+            let done = self
+                .ask(|answer| {
+                    Job::Write(Write::Commit {
+                        partition,
+                        batch,
+                        answer,
+                    })
+                })
+                .await;
+            // It may have died behind the write.
+            done.unwrap_or(Ok(Outcome::Unknown(ticket)))
+        })
+    }
+
+    fn settle(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Settled, Down>> {
+        Box::pin(async move {
+            let settled = self
+                .ask(|answer| Job::Settle {
+                    partition,
+                    ticket,
+                    answer,
+                })
+                .await;
+            settled.unwrap_or_else(|| Err(no_committer()))
+        })
+    }
+
+    fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), Down>> {
+        Box::pin(async move {
+            let created = self
+                .ask(|answer| {
+                    Job::Write(Write::Create {
+                        partition,
+                        head,
+                        answer,
+                    })
+                })
+                .await;
+            created.unwrap_or_else(|| Err(no_committer()))
+        })
+    }
+
+    fn remove(&self, partition: PartitionId) -> EngineFuture<'_, Result<(), Down>> {
+        Box::pin(async move {
+            let removed = self.ask(|answer| Job::Write(Write::Remove { partition, answer })).await;
+            removed.unwrap_or_else(|| Err(no_committer()))
+        })
+    }
+
+    fn time(&self) -> Span {
+        Span::point(self.time.now())
+    }
+
+    fn close(&self) -> EngineFuture<'_, Result<(), Down>> {
+        Box::pin(async move { self.ask(Job::Close).await.unwrap_or_else(|| Err(no_committer())) })
+    }
+}
+
+impl Drop for LsmEngine {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(committer) = self.committer.take() {
+            // A panic in the committer was reported by the thread; there is nobody to tell here.
+            let _ = committer.join();
+        }
+        // Reads hold the engine, so none is under way: this is the last reference to the store, and closes it.
+        self.views.withdraw();
+    }
+}
+
+impl std::fmt::Debug for LsmEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LsmEngine").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,103 @@
+//! What can go wrong at open, and how the store's errors read to callers.
+
+use std::io;
+use std::path::PathBuf;
+
+use bolide_storage::Down;
+
+/// Why a store could not be opened. Nothing was changed on the disk, apart from a directory that was empty.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is something else at the path.
+    #[error("not a directory. path={}", .0.display())]
+    NotADirectory(PathBuf),
+    /// The directory holds files, and they are not a Bolide store.
+    #[error("the directory is not empty and holds no Bolide store. path={} found=`{found}`", .path.display())]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// The first thing in it that is not ours.
+        found: String,
+    },
+    /// A later version of Bolide wrote the store.
+    #[error("the store has a newer format than this version reads. path={} found={found} supported={supported}", .path.display())]
+    TooNew {
+        /// The directory.
+        path: PathBuf,
+        /// The store's format.
+        found: u32,
+        /// The newest format this version reads.
+        supported: u32,
+    },
+    /// Another process, or another engine in this one, has the store open.
+    #[error("the store is in use by another process. path={}", .0.display())]
+    InUse(PathBuf),
+    /// Commits that were durable are no longer there: the end of the journal was cut off or damaged, or the directory was replaced by an
+    /// older copy. Opening with `accept_data_loss` keeps what is left, which may show parts of the last commits only.
+    #[error(
+        "acknowledged commits are missing: the journal of the store was truncated or damaged. \
+         expected={expected} found={found} (restore a backup, or open with accept_data_loss)"
+    )]
+    LostCommits {
+        /// Number of the newest commit that was known to be durable.
+        expected: u64,
+        /// Number of the newest commit found.
+        found: u64,
+    },
+    /// Stored bytes differ from what was written.
+    #[error("the store is corrupt: {0}")]
+    Corrupt(String),
+    /// The disk, or the permissions, did not let us.
+    #[error("cannot open the store: {doing}. path={}: {source}", .path.display())]
+    Io {
+        /// What we were about to do.
+        doing: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Whether an error of the store means that its bytes are not what was written.
+fn is_corruption(error: &fjall::Error) -> bool {
+    use fjall::{Error, LsmError};
+    match error {
+        Error::Io(e) | Error::Storage(LsmError::Io(e)) => {
+            matches!(
+                e.kind(),
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::Other
+            )
+        }
+        Error::Storage(_) | Error::JournalRecovery(_) | Error::InvalidVersion(_) | Error::Decompress(_) => true,
+        Error::InvalidTrailer | Error::InvalidTag(_) | Error::Unrecoverable => true,
+        _ => false,
+    }
+}
+
+/// An error met while reading.
+pub(crate) fn down(error: &fjall::Error) -> Down {
+    if is_corruption(error) {
+        Down::Corrupt(error.to_string())
+    } else {
+        Down::Unavailable(error.to_string())
+    }
+}
+
+/// An error met while opening the store at `path`.
+pub(crate) fn open_error(path: PathBuf, error: fjall::Error) -> OpenError {
+    match error {
+        fjall::Error::Locked => OpenError::InUse(path),
+        error if is_corruption(&error) => OpenError::Corrupt(error.to_string()),
+        fjall::Error::Io(source) => OpenError::Io {
+            doing: "opening it",
+            path,
+            source,
+        },
+        error => OpenError::Io {
+            doing: "opening it",
+            path,
+            source: io::Error::other(error),
+        },
+    }
+}

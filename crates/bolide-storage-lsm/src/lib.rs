@@ -1,0 +1,30 @@
+//! The embedded engine: an LSM store (fjall) in a directory of this machine.
+//!
+//! All partitions share five key spaces on disk, one per [`bolide_storage::Space`]; a key is the partition's number followed by the key
+//! inside the partition ([`layout`]). One thread, the committer, owns all writes:
+//!
+//!   commit ──job──▶ committer: check base, merge what waits ──one batch, one fsync──▶ publish a view ──▶ answer everybody
+//!   read ──▶ the newest view: a store snapshot and the heads that belong to it
+//!
+//! - [`engine`] is what callers see; [`committer`] the thread behind it; [`view`] what reads stand on.
+//! - [`home`] guards the directory: whose it is, which format, who has it open. [`mark`] remembers beside the store how far it was
+//!   durable, because the store itself drops a damaged end of its journal without a word.
+//! - [`space`] watches the disk: the store cannot go on after a failed write, so writes are refused before the disk is full.
+//!
+//! Out of scope: everything about documents and expiry, which the core decides above the `Engine` trait.
+
+mod committer;
+mod engine;
+mod error;
+mod home;
+mod layout;
+mod mark;
+mod options;
+mod space;
+mod store;
+mod view;
+
+pub use engine::LsmEngine;
+pub use error::OpenError;
+pub use options::{Durability, LsmOptions};
+pub use space::FreeSpace;

@@ -1,0 +1,51 @@
+//! What a user may choose about the engine.
+
+use std::time::Duration;
+
+use crate::FreeSpace;
+
+/// When a commit is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Once it is on the disk: survives power loss. Commits that wait at the same time share one fsync.
+    Sync,
+    /// At once; the disk follows within this time. A crash of the process loses nothing, a power loss up to this much.
+    Interval(Duration),
+    /// At once; the operating system writes when it likes. A crash of the process loses nothing.
+    Buffered,
+}
+
+impl Durability {
+    /// [`Durability::Interval`] as it is usually meant: 10 ms.
+    pub const INTERVAL: Durability = Durability::Interval(Duration::from_millis(10));
+}
+
+/// How an [`crate::LsmEngine`] runs.
+#[derive(Debug, Clone)]
+pub struct LsmOptions {
+    /// When commits are answered.
+    pub durability: Durability,
+    /// Bytes of memory for cached blocks, filled as blocks are read.
+    pub cache_bytes: u64,
+    /// Bytes of journal above which memtables are written out early; at least 64 MiB. Bounds the time of the next open.
+    pub journal_bytes: u64,
+    /// Bytes that must stay free on the disk. Below, writes are refused, except half of it for commits that mostly delete.
+    pub reserve_bytes: u64,
+    /// Open although acknowledged commits are missing, and keep what is there. See [`crate::OpenError::LostCommits`].
+    pub accept_data_loss: bool,
+    /// How to ask for the free space of the disk.
+    pub free_space: FreeSpace,
+}
+
+impl Default for LsmOptions {
+    fn default() -> LsmOptions {
+        LsmOptions {
+            durability: Durability::Sync,
+            cache_bytes: 64 << 20,
+            journal_bytes: 128 << 20,
+            reserve_bytes: 32 << 20,
+            accept_data_loss: false,
+            free_space: FreeSpace::of_disk(),
+        }
+    }
+}

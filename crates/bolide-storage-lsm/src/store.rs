@@ -1,0 +1,169 @@
+//! The LSM store itself: opening it, and reading what the engine keeps in it about itself.
+
+use std::any::Any;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use bolide_storage::{PartitionId, Space};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, Readable, Snapshot};
+
+use crate::error::open_error;
+use crate::layout::{HeadRow, Kind, SPACE_NAMES, Sequence, sequence_key};
+use crate::mark::Numbers;
+use crate::{LsmOptions, OpenError};
+
+/// Memtables by space. Small where rows are small: a space that is written out rarely keeps old journals alive.
+const MEMTABLE_BYTES: [u64; Space::ALL.len()] = [64 << 20, 16 << 20, 8 << 20, 32 << 20, 4 << 20];
+/// The store takes no smaller journals.
+const LEAST_JOURNAL_BYTES: u64 = 64 << 20;
+/// One flushes while another compacts.
+const WORKERS: usize = 2;
+/// Below this much in memtables, replaying the journal is quicker than writing tables at close.
+const REPLAYED_BYTES: u64 = 4 << 20;
+/// The longest a close waits for tables to be written. What was not written is replayed.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// An open store.
+pub(crate) struct Store {
+    pub(crate) db: Database,
+    /// In the order of [`Space::ALL`].
+    pub(crate) spaces: [Keyspace; Space::ALL.len()],
+}
+
+/// What the engine finds in a store when it opens it.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) heads: Vec<(PartitionId, HeadRow)>,
+    /// Partitions whose rows were still being deleted.
+    pub(crate) removals: Vec<PartitionId>,
+    /// The newest write of each space.
+    pub(crate) numbers: Numbers,
+    /// The newest write of all.
+    pub(crate) newest: Sequence,
+}
+
+impl Store {
+    /// Opens the store at `path`, or makes one.
+    pub(crate) fn open(path: &Path, options: &LsmOptions) -> Result<Store, OpenError> {
+        remove_unfinished(path)?;
+        // The store asserts and unwraps on some damaged files instead of returning an error.
+        let opened = catch_unwind(AssertUnwindSafe(|| open_database(path, options)));
+        match opened {
+            Ok(opened) => opened.map_err(|error| open_error(path.to_owned(), error)),
+            Err(panic) => Err(OpenError::Corrupt(panic_text(panic.as_ref()))),
+        }
+    }
+
+    pub(crate) fn space(&self, space: Space) -> &Keyspace {
+        &self.spaces[space as usize]
+    }
+
+    /// Reads the engine's own rows.
+    pub(crate) fn find(&self, path: &Path) -> Result<Found, OpenError> {
+        let snapshot = self.db.snapshot();
+        let failed = |error| open_error(path.to_owned(), error);
+        let mut found = Found {
+            heads: Vec::new(),
+            removals: Vec::new(),
+            numbers: Numbers::default(),
+            newest: Sequence::NONE,
+        };
+        for space in Space::ALL {
+            let row = snapshot.get(self.space(space), sequence_key()).map_err(failed)?;
+            let Some(row) = row else { continue };
+            let sequence = Sequence::decode(&row).ok_or_else(|| corrupt_row("sequence"))?;
+            found.numbers[space as usize] = sequence.number;
+            if sequence.number > found.newest.number {
+                found.newest = sequence;
+            }
+        }
+        for row in self.own_rows(&snapshot, Kind::Head) {
+            let (key, value) = row.map_err(failed)?;
+            let head = Kind::partition(&key).zip(HeadRow::decode(&value));
+            found.heads.push(head.ok_or_else(|| corrupt_row("head"))?);
+        }
+        for row in self.own_rows(&snapshot, Kind::Removal) {
+            let (key, _) = row.map_err(failed)?;
+            found
+                .removals
+                .push(Kind::partition(&key).ok_or_else(|| corrupt_row("removal"))?);
+        }
+        Ok(found)
+    }
+
+    /// Writes memtables out if replaying them would make the next open slow.
+    pub(crate) fn settle_down(&self) {
+        if self.db.write_buffer_size() < REPLAYED_BYTES {
+            return;
+        }
+        let deadline = Instant::now() + CLOSE_PATIENCE;
+        for space in &self.spaces {
+            if let Err(error) = space.rotate_memtable() {
+                tracing::warn!(%error, "a memtable was not written out at close; the next open replays it");
+                return;
+            }
+        }
+        self.wait_for_flushes(deadline);
+    }
+
+    /// Waits until no sealed memtable is left, the store fails, or the deadline passes.
+    fn wait_for_flushes(&self, deadline: Instant) {
+        let is_pending = || self.spaces.iter().any(|space| space.sealed_memtable_count() > 0);
+        while is_pending() && Instant::now() < deadline && self.db.persist(fjall::PersistMode::Buffer).is_ok() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn own_rows(&self, snapshot: &Snapshot, kind: Kind) -> impl Iterator<Item = fjall::Result<fjall::KvPair>> {
+        let (from, to) = kind.range();
+        snapshot
+            .range(self.space(Space::Meta), from..to)
+            .map(fjall::Guard::into_inner)
+    }
+}
+
+fn open_database(path: &Path, options: &LsmOptions) -> fjall::Result<Store> {
+    let db = Database::builder(path)
+        .cache_size(options.cache_bytes)
+        .max_journaling_size(options.journal_bytes.max(LEAST_JOURNAL_BYTES))
+        .worker_threads(WORKERS)
+        .open()?;
+    let open = |space: Space| {
+        let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES[space as usize]);
+        db.keyspace(SPACE_NAMES[space as usize], options)
+    };
+    let [item, log, expiry, index, meta] = Space::ALL;
+    let spaces = [open(item)?, open(log)?, open(expiry)?, open(index)?, open(meta)?];
+    Ok(Store { db, spaces })
+}
+
+/// Clears away a store whose making was interrupted before it could hold anything; the LSM store does not take it up again.
+fn remove_unfinished(path: &Path) -> Result<(), OpenError> {
+    let exists = |path: PathBuf| {
+        path.try_exists()
+            .map_err(crate::home::io_error("looking for the store", &path))
+    };
+    if exists(path.to_owned())? && !exists(path.join("version"))? {
+        let is_used = exists(path.join("keyspaces").join("1"))?;
+        if is_used {
+            return Err(OpenError::Corrupt("the store's version file is missing".into()));
+        }
+        fs::remove_dir_all(path).map_err(crate::home::io_error("clearing an unfinished store", path))?;
+    }
+    Ok(())
+}
+
+fn corrupt_row(what: &str) -> OpenError {
+    OpenError::Corrupt(format!("a {what} row cannot be read"))
+}
+
+/// What a panic said.
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("the store gave up without a reason").to_owned()
+}

@@ -1,0 +1,129 @@
+//! What reads stand on: a snapshot of the store together with the heads that belong to it.
+//!
+//! Only the committer writes, so between two of its writes the store is at rest. It takes the snapshot there and publishes it with
+//! the heads, and reads use that one until the next is published. Reads could not take a snapshot themselves: the store numbers a write
+//! before it is on the disk and may show later numbers meanwhile (when a flush or a compaction ends), so a snapshot taken during a write
+//! can change under its reader. As a gift, what is read is durable (in mode `sync`), and no head has to be looked up.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bolide_storage::{Ask, Down, Head, Key, Page, PartitionId, Reply, Scan};
+use bytes::Bytes;
+use fjall::{Guard, Readable, Snapshot};
+use parking_lot::RwLock;
+
+use crate::error::down;
+use crate::layout::{PREFIX_BYTES, row_key, rows_end};
+use crate::store::Store;
+
+/// One moment of the store.
+struct Moment {
+    snapshot: Snapshot,
+    store: Arc<Store>,
+}
+
+/// The newest view; written by the committer, read by everybody.
+#[derive(Default)]
+pub(crate) struct Views {
+    current: RwLock<View>,
+}
+
+#[derive(Default)]
+struct View {
+    /// `None` while the store is closed to be opened again.
+    moment: Option<Arc<Moment>>,
+    heads: HashMap<PartitionId, Head>,
+}
+
+impl Views {
+    /// Shows the store as it is now, with `changes` of heads; `None` is a partition that went.
+    ///
+    /// Must be called between two writes.
+    pub(crate) fn publish(&self, store: &Arc<Store>, changes: impl IntoIterator<Item = (PartitionId, Option<Head>)>) {
+        let moment = Arc::new(Moment {
+            snapshot: store.db.snapshot(),
+            store: store.clone(),
+        });
+        let mut view = self.current.write();
+        for (partition, head) in changes {
+            match head {
+                Some(head) => view.heads.insert(partition, head),
+                None => view.heads.remove(&partition),
+            };
+        }
+        let before = view.moment.replace(moment);
+        drop(view);
+        // Closing a snapshot may take a lock of the store; readers need not wait for it.
+        drop(before);
+    }
+
+    /// Shows nothing: from now on, reads find the store unavailable.
+    pub(crate) fn withdraw(&self) {
+        let before = std::mem::take(&mut *self.current.write());
+        drop(before);
+    }
+
+    /// Answers an ask from the newest view.
+    pub(crate) fn read(&self, partition: PartitionId, ask: &Ask) -> Result<Reply, Down> {
+        let (moment, head) = self.moment(partition)?;
+        let gets = ask
+            .gets
+            .iter()
+            .map(|key| moment.get(partition, key))
+            .collect::<Result<_, _>>()?;
+        let pages = ask
+            .scans
+            .iter()
+            .map(|scan| moment.scan(partition, scan))
+            .collect::<Result<_, _>>()?;
+        Ok(Reply { head, gets, pages })
+    }
+
+    fn moment(&self, partition: PartitionId) -> Result<(Arc<Moment>, Head), Down> {
+        let view = self.current.read();
+        let Some(moment) = &view.moment else {
+            return Err(Down::Unavailable("the store is being opened again".into()));
+        };
+        let head = view.heads.get(&partition).ok_or(Down::NoPartition(partition))?;
+        Ok((moment.clone(), *head))
+    }
+}
+
+impl Moment {
+    fn get(&self, partition: PartitionId, key: &Key) -> Result<Option<Bytes>, Down> {
+        let found = self
+            .snapshot
+            .get(self.store.space(key.space), row_key(partition, &key.bytes));
+        Ok(found.map_err(|error| down(&error))?.map(Bytes::from))
+    }
+
+    fn scan(&self, partition: PartitionId, scan: &Scan) -> Result<Page, Down> {
+        if scan.is_empty() {
+            return Ok(Page::default());
+        }
+        let from = row_key(partition, &scan.from);
+        let to = scan
+            .to
+            .as_ref()
+            .map_or_else(|| rows_end(partition), |to| row_key(partition, to));
+        let rows = self.snapshot.range(self.store.space(scan.space), from..to);
+        let row = |guard| row(guard, scan.keys_only);
+        let filled = if scan.reverse {
+            Page::fill(scan, rows.rev().map(row))
+        } else {
+            Page::fill(scan, rows.map(row))
+        };
+        filled.map_err(|error| down(&error))
+    }
+}
+
+fn row(guard: Guard, keys_only: bool) -> fjall::Result<(Bytes, Bytes)> {
+    let (key, value) = if keys_only {
+        (guard.key()?, Bytes::new())
+    } else {
+        let (key, value) = guard.into_inner()?;
+        (key, Bytes::from(value))
+    };
+    Ok((Bytes::from(key).slice(PREFIX_BYTES..), value))
+}

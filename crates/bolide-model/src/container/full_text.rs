@@ -1,0 +1,168 @@
+//! Full text: which properties hold text, in which language, and which are indexed.
+//!
+//! Messages keep the service's words, which the Python SDK's tests compare. Source: cosmos-rest §4.2, cosmos-sql §18.9.
+
+use serde_json::{Map, Value, json};
+
+use super::input::{Input, has_duplicates, invalid};
+use crate::error::{Error, Result, excerpt};
+use crate::path::PropertyPath;
+
+/// Languages that text may be in.
+pub const LANGUAGES: [&str; 7] = ["en-US", "de-DE", "es-ES", "fr-FR", "it-IT", "pt-PT", "pt-BR"];
+
+/// The text of a container's items.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FullTextPolicy {
+    /// The language of paths that name none.
+    pub default_language: Option<String>,
+    /// Where there is text; `None` if the member was not sent.
+    pub paths: Option<Vec<FullTextPath>>,
+}
+
+/// A property that holds text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FullTextPath {
+    /// Where it is.
+    pub path: PropertyPath,
+    /// Its language, if not the default.
+    pub language: Option<String>,
+}
+
+/// An index of the text at one path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FullTextIndex {
+    /// Where the text is; a path of the full-text policy.
+    pub path: PropertyPath,
+}
+
+impl FullTextPolicy {
+    pub(super) fn from_input(input: &Input<'_>) -> Result<FullTextPolicy> {
+        let default_language = read_language(input, "defaultLanguage")?;
+        let paths = match input.get("fullTextPaths") {
+            None => None,
+            Some(_) => Some(
+                input
+                    .objects("fullTextPaths")?
+                    .iter()
+                    .map(FullTextPath::from_input)
+                    .collect::<Result<Vec<_>>>()?,
+            ),
+        };
+        let names: Vec<&PropertyPath> = paths.iter().flatten().map(|path| &path.path).collect();
+        if has_duplicates(&names) {
+            return Err(invalid(&input.name_of("fullTextPaths"), "a list of different paths"));
+        }
+        Ok(FullTextPolicy {
+            default_language,
+            paths,
+        })
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let mut members = Map::new();
+        if let Some(language) = &self.default_language {
+            members.insert("defaultLanguage".into(), language.as_str().into());
+        }
+        if let Some(paths) = &self.paths {
+            members.insert(
+                "fullTextPaths".into(),
+                paths.iter().map(FullTextPath::to_json).collect(),
+            );
+        }
+        Value::Object(members)
+    }
+
+    /// The language of the text at `path`; `None` if there is none.
+    pub fn language_at(&self, path: &PropertyPath) -> Option<&str> {
+        let found = self.paths.iter().flatten().find(|own| own.path == *path)?;
+        found
+            .language
+            .as_deref()
+            .or(self.default_language.as_deref())
+            .or(Some(LANGUAGES[0]))
+    }
+}
+
+impl FullTextPath {
+    fn from_input(input: &Input<'_>) -> Result<FullTextPath> {
+        let text = input.require("path", input.string("path")?)?;
+        let path = PropertyPath::parse(text).map_err(|_| {
+            Error::bad_request(format!(
+                "The Full Text Policy contains an invalid Path: {}.",
+                excerpt(text)
+            ))
+        })?;
+        Ok(FullTextPath {
+            path,
+            language: read_language(input, "language")?,
+        })
+    }
+
+    fn to_json(&self) -> Value {
+        let mut json = json!({"path": self.path.as_str()});
+        if let Some(language) = &self.language {
+            json["language"] = language.as_str().into();
+        }
+        json
+    }
+}
+
+impl FullTextIndex {
+    pub(super) fn list_from_input(input: &Input<'_>) -> Result<Vec<FullTextIndex>> {
+        let indexes = input.objects("fullTextIndexes")?;
+        let indexes = indexes
+            .iter()
+            .enumerate()
+            .map(FullTextIndex::from_input)
+            .collect::<Result<Vec<_>>>()?;
+        if has_duplicates(&indexes) {
+            return Err(invalid(&input.name_of("fullTextIndexes"), "a list of different paths"));
+        }
+        Ok(indexes)
+    }
+
+    fn from_input((n, input): (usize, &Input<'_>)) -> Result<FullTextIndex> {
+        let Some(text) = input.string("path")? else {
+            return Err(Error::bad_request(format!(
+                "Missing path in full-text index specification at index ({n})."
+            )));
+        };
+        let path = PropertyPath::parse(text).map_err(|_| {
+            Error::bad_request(format!(
+                "Full-text index specification at index ({n}) contains invalid path: {}.",
+                excerpt(text)
+            ))
+        })?;
+        Ok(FullTextIndex { path })
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        json!({"path": self.path.as_str()})
+    }
+}
+
+/// Checks that every full-text index is on a path of the policy.
+pub(super) fn check_indexes(indexes: &[FullTextIndex], policy: Option<&FullTextPolicy>) -> Result<()> {
+    let has_policy = |index: &&FullTextIndex| policy.is_some_and(|policy| policy.language_at(&index.path).is_some());
+    match indexes.iter().find(|index| !has_policy(index)) {
+        None => Ok(()),
+        Some(FullTextIndex { path }) => Err(Error::bad_request(format!(
+            "The path of the Full Text Index {path} does not match the path specified in the Full Text Policy."
+        ))),
+    }
+}
+
+fn read_language(input: &Input<'_>, member: &str) -> Result<Option<String>> {
+    let Some(given) = input.string(member)? else {
+        return Ok(None);
+    };
+    match LANGUAGES.iter().find(|language| **language == given) {
+        Some(language) => Ok(Some((*language).to_owned())),
+        None => Err(Error::bad_request(format!(
+            "The Full Text Policy contains an unsupported language {}. Supported languages are: {}.",
+            excerpt(given),
+            LANGUAGES.join(", ")
+        ))),
+    }
+}

@@ -1,0 +1,149 @@
+//! Reading a definition's members with the type each must have.
+
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result, excerpt};
+use crate::path::{InvalidPath, PropertyPath};
+
+/// The error for a member of the wrong type, shape or value, in the words that SDK tests look for.
+pub(super) fn invalid(member: &str, expected: &str) -> Error {
+    Error::bad_request(format!(
+        "One of the specified inputs is invalid: '{member}' must be {expected}."
+    ))
+}
+
+/// An object of a definition, and how messages call it. A null member counts as absent everywhere.
+#[derive(Debug, Clone)]
+pub(super) struct Input<'a> {
+    members: &'a Map<String, Value>,
+    name: String,
+}
+
+impl<'a> Input<'a> {
+    pub(super) fn new(value: &'a Value, name: &str) -> Result<Input<'a>> {
+        let members = value.as_object().ok_or_else(|| invalid(name, "an object"))?;
+        Ok(Input {
+            members,
+            name: name.to_owned(),
+        })
+    }
+
+    /// The root of a definition, whose members go by their bare names.
+    pub(super) fn root(value: &'a Value) -> Result<Input<'a>> {
+        let members = value
+            .as_object()
+            .ok_or_else(|| invalid("the container's definition", "an object"))?;
+        Ok(Input {
+            members,
+            name: String::new(),
+        })
+    }
+
+    /// How messages call a member.
+    pub(super) fn name_of(&self, member: &str) -> String {
+        if self.name.is_empty() {
+            member.to_owned()
+        } else {
+            format!("{}.{member}", self.name)
+        }
+    }
+
+    pub(super) fn get(&self, member: &str) -> Option<&'a Value> {
+        self.members.get(member).filter(|value| !value.is_null())
+    }
+
+    pub(super) fn string(&self, member: &str) -> Result<Option<&'a str>> {
+        self.typed(member, "a string", Value::as_str)
+    }
+
+    pub(super) fn boolean(&self, member: &str) -> Result<Option<bool>> {
+        self.typed(member, "true or false", Value::as_bool)
+    }
+
+    pub(super) fn number(&self, member: &str) -> Result<Option<f64>> {
+        self.typed(member, "a number", Value::as_f64)
+    }
+
+    pub(super) fn integer(&self, member: &str) -> Result<Option<i64>> {
+        self.typed(member, "a whole number", Value::as_i64)
+    }
+
+    pub(super) fn array(&self, member: &str) -> Result<Option<&'a [Value]>> {
+        self.typed(member, "an array", |value| value.as_array().map(Vec::as_slice))
+    }
+
+    pub(super) fn object(&self, member: &str) -> Result<Option<Input<'a>>> {
+        self.get(member)
+            .map(|value| Input::new(value, &self.name_of(member)))
+            .transpose()
+    }
+
+    /// The objects of an array; none if it is absent.
+    pub(super) fn objects(&self, member: &str) -> Result<Vec<Input<'a>>> {
+        let items = self.array(member)?.unwrap_or_default();
+        items
+            .iter()
+            .enumerate()
+            .map(|(n, item)| Input::new(item, &format!("{}[{n}]", self.name_of(member))))
+            .collect()
+    }
+
+    /// One of a few words, whatever their case.
+    pub(super) fn choice<T: Copy>(&self, member: &str, words: &[(&str, T)]) -> Result<Option<T>> {
+        let Some(given) = self.string(member)? else {
+            return Ok(None);
+        };
+        match words.iter().find(|(word, _)| word.eq_ignore_ascii_case(given)) {
+            Some((_, meaning)) => Ok(Some(*meaning)),
+            None => {
+                let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+                Err(invalid(
+                    &self.name_of(member),
+                    &format!("one of {}; it is '{}'", words.join(", "), excerpt(given)),
+                ))
+            }
+        }
+    }
+
+    pub(super) fn path(&self, member: &str) -> Result<PropertyPath> {
+        read_path(self.require(member, self.string(member)?)?, &self.name_of(member))
+    }
+
+    pub(super) fn require<T>(&self, member: &str, value: Option<T>) -> Result<T> {
+        value.ok_or_else(|| invalid(&self.name_of(member), "given"))
+    }
+
+    fn typed<T>(&self, member: &str, expected: &str, read: impl FnOnce(&'a Value) -> Option<T>) -> Result<Option<T>> {
+        self.get(member)
+            .map(|value| read(value).ok_or_else(|| invalid(&self.name_of(member), expected)))
+            .transpose()
+    }
+}
+
+/// Reads a property path that messages call `name`.
+pub(super) fn read_path(text: &str, name: &str) -> Result<PropertyPath> {
+    PropertyPath::parse(text).map_err(|InvalidPath { position }| {
+        invalid(
+            name,
+            &format!(
+                "a path to a property; '{}' fails near position {position}",
+                excerpt(text)
+            ),
+        )
+    })
+}
+
+/// Reads an array of property paths.
+pub(super) fn read_paths(items: &[Value], name: &str) -> Result<Vec<PropertyPath>> {
+    let text = |item: &Value| {
+        item.as_str()
+            .map(str::to_owned)
+            .ok_or_else(|| invalid(name, "an array of strings"))
+    };
+    items.iter().map(|item| read_path(&text(item)?, name)).collect()
+}
+
+/// Whether a value occurs twice.
+pub(super) fn has_duplicates<T: PartialEq>(values: &[T]) -> bool {
+    values.iter().enumerate().any(|(n, value)| values[..n].contains(value))
+}

@@ -1,0 +1,132 @@
+//! The one public error.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+/// A result with our error.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong: a kind that says what the caller can do, and a message with the details.
+///
+/// Front ends map every kind in one exhaustive `match`, so a new kind is a compile-time question to each of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Error {
+    /// What the caller can do.
+    pub kind: ErrorKind,
+    /// Lower-case prose: what was found, what was expected, variables last.
+    pub message: String,
+}
+
+/// One kind for each thing a caller would do differently.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ErrorKind {
+    /// The target is absent or expired.
+    NotFound,
+    /// A database or container on the way to the target is absent.
+    OwnerNotFound,
+    /// Something with this identity exists.
+    Conflict,
+    /// A live item holds the same unique key.
+    UniqueKeyConflict,
+    /// A condition the caller set does not hold. Read again, then decide.
+    PreconditionFailed,
+    /// The condition of a patch is false. Read again, then decide.
+    PatchConditionFailed,
+    /// The request is malformed; the message says where.
+    BadRequest,
+    /// The partition key given differs from the item's, or has the wrong number of components.
+    PartitionKeyMismatch,
+    /// A container definition without a partition key.
+    PartitionKeyMissing,
+    /// The query does not compile; `body` is the service's JSON list of errors.
+    QuerySyntax {
+        /// `{"errors":[…]}` as cosmos-rest §6.9 has it.
+        body: String,
+    },
+    /// The query needs a client-side merge over several ranges; `plan` is its plan.
+    CrossPartitionQuery {
+        /// The query plan as JSON text.
+        plan: String,
+    },
+    /// The caller knows a container that has been deleted and created again.
+    ContainerRecreated,
+    /// What cannot be changed after creation would change.
+    Forbidden,
+    /// The item, request or result is over a limit; the message names both sizes.
+    TooLarge,
+    /// Over the provisioned throughput. Retry after this time.
+    Throttled {
+        /// How long to wait.
+        retry_after: Duration,
+    },
+    /// The partition key range was split. Resolve ranges again.
+    RangeGone,
+    /// The replica has not yet seen what the session has seen.
+    SessionNotAvailable,
+    /// Not in this mode of the server.
+    WrongMode,
+    /// Not supported; the message names the feature.
+    NotSupported,
+    /// The outcome of the write is unknown. Read, then decide.
+    Timeout,
+    /// The storage refuses writes for now (disk full, store poisoned); reads go on.
+    StorageFull,
+    /// The engine cannot be reached. Retry.
+    Unavailable,
+    /// Stored bytes differ from what was written. Stop and look.
+    Corrupt,
+    /// A bug; the message is for us.
+    Internal,
+}
+
+impl Error {
+    /// An error from its parts.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error {
+            kind,
+            message: message.into(),
+        }
+    }
+
+    /// A malformed request.
+    pub fn bad_request(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::BadRequest, message)
+    }
+
+    /// An absent or expired target.
+    pub fn not_found(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::NotFound, message)
+    }
+
+    /// Something with this identity exists.
+    pub fn conflict(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Conflict, message)
+    }
+
+    /// A feature that is not there; the message must name it.
+    pub fn not_supported(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::NotSupported, message)
+    }
+
+    /// A bug of ours.
+    pub fn internal(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Internal, message)
+    }
+}
+
+/// As much of a caller's text as a message should quote: its first 100 characters, and `…` if there are more.
+pub fn excerpt(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(100) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}

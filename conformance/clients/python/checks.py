@@ -59,12 +59,20 @@ async def rows(pager):
     return list(pager)
 
 
-async def pages(pager):
-    """Returns the rows of a paged result, page by page."""
-    by_page = pager.by_page()
+async def pages(pager, token=None):
+    """Returns the rows of a paged result, page by page, from the beginning or from a continuation token."""
+    by_page = pager.by_page(token)
     if hasattr(by_page, "__aiter__"):
         return [[row async for row in page] async for page in by_page]
     return [list(page) for page in by_page]
+
+
+async def first_page(pager):
+    """Returns the rows of the first page and the continuation token after it."""
+    by_page = pager.by_page()
+    if hasattr(by_page, "__aiter__"):
+        return [row async for row in await by_page.__anext__()], by_page.continuation_token
+    return list(next(by_page)), by_page.continuation_token
 
 
 def equal(actual, expected, what="value"):

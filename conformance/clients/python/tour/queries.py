@@ -1,6 +1,6 @@
 """Queries: each one on a container of one range and on one of five, in pages of one, of three and of any size."""
 
-from checks import equal, pages, refused, rows
+from checks import equal, first_page, pages, refused, rows
 from tour.world import DATA, FIVE_RANGES, add
 
 ITEMS = DATA["items"]
@@ -45,11 +45,8 @@ def declare(tour):
     async def continuation_resumes_with_the_rest(world):
         query = lambda: stores["one range"].query_items(
             "SELECT VALUE c.id FROM c", partition_key="p1", max_item_count=1)
-        first = query().by_page()
-        page = [row async for row in await first.__anext__()] if hasattr(first, "__anext__") else list(next(first))
-        resumed = query().by_page(first.continuation_token)
-        rest = [row async for part in resumed async for row in part] if hasattr(resumed, "__anext__") else [
-            row for part in resumed for row in part]
+        page, token = await first_page(query())
+        rest = [row for page in await pages(query(), token) for row in page]
         equal((len(page), sorted(page + rest)), (1, ["item 01", "item 09", "item 17"]))
 
     @tour.check

@@ -93,9 +93,7 @@ pub fn run(project: &Project, options: &Options) -> Result<()> {
         None => project.build_server()?,
     };
     let conformance = project.root().join("conformance");
-    let gaps = gaps::read(&conformance.join("known_gaps.json"))?;
-    let scenarios = read_scenarios(&conformance)?;
-    check_gap_names(&gaps, &scenarios)?;
+    let (scenarios, gaps) = read(&conformance)?;
     let wanted: Vec<Scenario> = scenarios
         .into_iter()
         .filter(|scenario| options.filter.as_ref().is_none_or(|text| scenario.name.contains(text)))
@@ -119,6 +117,18 @@ pub fn run(project: &Project, options: &Options) -> Result<()> {
     } else {
         Err(format!("{failed} conformance scenarios failed").into())
     }
+}
+
+/// Checks that all scenarios and the list of known gaps can be read and belong together, without running anything.
+pub fn check_files(project: &Project) -> Result<()> {
+    read(&project.root().join("conformance")).map(drop)
+}
+
+fn read(conformance: &Path) -> Result<(Vec<Scenario>, KnownGaps)> {
+    let gaps = gaps::read(&conformance.join("known_gaps.json"))?;
+    let scenarios = read_scenarios(conformance)?;
+    check_gap_names(&gaps, &scenarios)?;
+    Ok((scenarios, gaps))
 }
 
 fn read_scenarios(conformance: &Path) -> Result<Vec<Scenario>> {

@@ -273,6 +273,13 @@ mod tests {
         assert_eq!(payload, "get\ndbs\ndbs/ToDoList\nthu, 27 apr 2017 00:51:12 gmt\n\n");
     }
 
+    /// The expected text was computed with `openssl dgst -sha256 -mac HMAC`.
+    #[test]
+    fn the_signature_is_the_hmac_of_the_payload_under_the_decoded_key() {
+        let payload = "get\ndbs\ndbs/ToDoList\nthu, 27 apr 2017 00:51:12 gmt\n\n";
+        assert_eq!(signature(payload), "mM0rMK/7o1MZhQwDitGRoGisPRPx09os/86Jk0YwquY=");
+    }
+
     #[test]
     fn a_feed_is_signed_by_its_parent_and_an_instance_by_itself() {
         let container: [Level<'_>; 2] = [("dbs", "d"), ("colls", "c")];

@@ -8,8 +8,8 @@ mod requirements;
 
 use std::path::{Path, PathBuf};
 
-use crate::Result;
 use crate::project::Project;
+use crate::{Result, conformance};
 
 /// Directories with nothing of ours in them.
 const NOT_OURS: [&str; 7] = [
@@ -44,6 +44,7 @@ pub fn run(project: &Project) -> Result<()> {
     problems.extend(files::check(&files));
     problems.extend(links::check(&files, project.root()));
     problems.extend(requirements::check(requirements, &files));
+    problems.extend(conformance::check_files(project).err().map(|error| error.to_string()));
     for problem in &problems {
         println!("tidy: {problem}");
     }

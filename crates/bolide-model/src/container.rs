@@ -8,9 +8,11 @@
 //! queries of computed properties are text here. Source: cosmos-rest §§4.2, 4.3, ttl.md §4.2.
 
 pub mod full_text;
+mod index_path;
 pub mod indexing;
 mod input;
 pub mod policies;
+pub mod spatial;
 mod unique_keys;
 pub mod vector;
 

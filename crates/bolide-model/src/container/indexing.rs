@@ -7,17 +7,13 @@
 use serde_json::{Map, Value, json};
 
 use super::full_text::FullTextIndex;
-use super::input::{Input, has_duplicates, invalid};
+pub use super::index_path::{IndexPath, IndexStep};
+use super::input::{Input, has_duplicates, invalid, word};
+use super::spatial::SpatialIndex;
 use super::vector::VectorIndex;
-use crate::error::{Error, Result, excerpt};
+use crate::error::{Error, Result};
 use crate::limits::{COMPOSITE_INDEX_PATHS, COMPOSITE_PATHS};
-use crate::path::{InvalidPath, Labels, PropertyPath};
-
-/// Excluded in every policy that indexes at all.
-const ETAG_PATH: &str = "/\"_etag\"/?";
-
-/// Everything below the root.
-const ROOT_PATH: &str = "/*";
+use crate::path::PropertyPath;
 
 /// Whether writes maintain an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,23 +45,6 @@ pub struct IndexingPolicy {
     pub full_text_indexes: Vec<FullTextIndex>,
 }
 
-/// A step of an index path, or of the path of a value that an index path may cover.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum IndexStep {
-    /// A property.
-    Name(String),
-    /// Any element of an array: `[]`.
-    Element,
-}
-
-/// A path of an indexing policy: `/a/b/?` for a scalar, `/a/*` for all below, `/a/[]/b/?` through an array.
-#[derive(Debug, Clone)]
-pub struct IndexPath {
-    text: String,
-    steps: Vec<IndexStep>,
-    is_subtree: bool,
-}
-
 /// The direction of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
@@ -84,43 +63,7 @@ pub struct CompositePath {
     pub order: Order,
 }
 
-/// Shapes that a spatial index holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SpatialType {
-    /// A point.
-    Point,
-    /// A line.
-    LineString,
-    /// A polygon.
-    Polygon,
-    /// Several polygons.
-    MultiPolygon,
-}
-
-/// An index for spatial functions.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SpatialIndex {
-    /// Where the shapes are.
-    pub path: IndexPath,
-    /// Which are indexed; at least one.
-    pub types: Vec<SpatialType>,
-    /// The extent of the plane. There for geometry, as geography has the globe.
-    pub bounding_box: Option<BoundingBox>,
-}
-
-/// The extent of a plane.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct BoundingBox {
-    /// Left edge.
-    pub x_min: f64,
-    /// Lower edge.
-    pub y_min: f64,
-    /// Right edge.
-    pub x_max: f64,
-    /// Upper edge.
-    pub y_max: f64,
-}
-
+/// The first word of a mode is how it is written.
 const MODES: &[(&str, IndexingMode)] = &[
     ("consistent", IndexingMode::Consistent),
     ("none", IndexingMode::None),
@@ -129,13 +72,6 @@ const MODES: &[(&str, IndexingMode)] = &[
 ];
 
 const ORDERS: &[(&str, Order)] = &[("ascending", Order::Ascending), ("descending", Order::Descending)];
-
-const SPATIAL_TYPES: &[(&str, SpatialType)] = &[
-    ("Point", SpatialType::Point),
-    ("LineString", SpatialType::LineString),
-    ("Polygon", SpatialType::Polygon),
-    ("MultiPolygon", SpatialType::MultiPolygon),
-];
 
 impl Default for IndexingPolicy {
     /// Everything but the etag.
@@ -228,13 +164,14 @@ impl IndexingPolicy {
 
     pub(super) fn to_json(&self) -> Value {
         let mut members = Map::new();
-        let mode = match self.mode {
-            IndexingMode::Consistent => "consistent",
-            IndexingMode::None => "none",
-        };
-        members.insert("indexingMode".into(), mode.into());
+        members.insert("indexingMode".into(), word(MODES, self.mode).into());
         members.insert("automatic".into(), self.automatic.into());
-        let paths = |paths: &[IndexPath]| paths.iter().map(|path| json!({"path": path.text})).collect::<Value>();
+        let paths = |paths: &[IndexPath]| {
+            paths
+                .iter()
+                .map(|path| json!({"path": path.as_str()}))
+                .collect::<Value>()
+        };
         members.insert("includedPaths".into(), paths(&self.included_paths));
         members.insert("excludedPaths".into(), paths(&self.excluded_paths));
         let mut insert_unless_empty = |name: &str, list: Vec<Value>| {
@@ -305,113 +242,6 @@ impl IndexingPolicy {
     }
 }
 
-impl IndexPath {
-    /// Reads a path; a bare `/` is the root's wildcard.
-    ///
-    /// # Errors
-    /// `InvalidPath`: it does not end in `/?` or `/*`, or a step is neither a name nor `[]`.
-    pub fn parse(text: &str) -> Result<IndexPath, InvalidPath> {
-        if text == "/" {
-            return Ok(IndexPath::root());
-        }
-        let labels = Labels::new(text).collect::<Result<Vec<_>, _>>()?;
-        let incomplete = InvalidPath { position: text.len() };
-        let (end, steps) = labels.split_last().ok_or(incomplete)?;
-        let is_subtree = match end.text {
-            "*" if !end.is_quoted => true,
-            "?" if !end.is_quoted && !steps.is_empty() => false,
-            _ => return Err(end.name().map_or_else(|error| error, |_| incomplete)),
-        };
-        let step = |label: &crate::path::Label<'_>| match label.text {
-            "[]" if !label.is_quoted => Ok(IndexStep::Element),
-            _ => label.name().map(|name| IndexStep::Name(name.to_owned())),
-        };
-        let steps = steps.iter().map(step).collect::<Result<_, _>>()?;
-        Ok(IndexPath {
-            text: text.to_owned(),
-            steps,
-            is_subtree,
-        })
-    }
-
-    fn root() -> IndexPath {
-        IndexPath {
-            text: ROOT_PATH.to_owned(),
-            steps: Vec::new(),
-            is_subtree: true,
-        }
-    }
-
-    fn etag() -> IndexPath {
-        IndexPath {
-            text: ETAG_PATH.to_owned(),
-            steps: vec![IndexStep::Name("_etag".to_owned())],
-            is_subtree: false,
-        }
-    }
-
-    fn read(text: &str) -> Result<IndexPath> {
-        IndexPath::parse(text).map_err(|InvalidPath { position }| {
-            Error::bad_request(format!(
-                "The indexing path '{}' could not be accepted, failed near position '{position}'. Please ensure that the path is a valid \
-                 path. Common errors include invalid characters or absence of quotes around labels.",
-                excerpt(text)
-            ))
-        })
-    }
-
-    /// The path as it was written.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// The steps before the end.
-    pub fn steps(&self) -> &[IndexStep] {
-        &self.steps
-    }
-
-    /// Whether the path is `/*`.
-    pub fn is_root(&self) -> bool {
-        self.is_subtree && self.steps.is_empty()
-    }
-
-    /// Whether the scalar at `path` is meant.
-    pub fn covers(&self, path: &[IndexStep]) -> bool {
-        if self.is_subtree {
-            path.starts_with(&self.steps)
-        } else {
-            path == self.steps
-        }
-    }
-
-    /// Of two paths that cover the same scalar, the higher decides.
-    fn precision(&self) -> (usize, bool) {
-        (self.steps.len(), !self.is_subtree)
-    }
-}
-
-impl PartialEq for IndexPath {
-    fn eq(&self, other: &IndexPath) -> bool {
-        self.steps == other.steps && self.is_subtree == other.is_subtree
-    }
-}
-
-impl std::fmt::Display for IndexPath {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&excerpt(&self.text))
-    }
-}
-
-impl Order {
-    /// The word on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Order::Ascending => "ascending",
-            Order::Descending => "descending",
-        }
-    }
-}
-
 impl CompositePath {
     fn from_input(input: &Input<'_>) -> Result<CompositePath> {
         let order = input.choice("order", ORDERS)?.unwrap_or(Order::Ascending);
@@ -422,88 +252,8 @@ impl CompositePath {
     }
 
     fn to_json(&self) -> Value {
-        json!({"path": self.path.as_str(), "order": self.order.as_str()})
+        json!({"path": self.path.as_str(), "order": word(ORDERS, self.order)})
     }
-}
-
-impl SpatialType {
-    fn as_str(self) -> &'static str {
-        match self {
-            SpatialType::Point => "Point",
-            SpatialType::LineString => "LineString",
-            SpatialType::Polygon => "Polygon",
-            SpatialType::MultiPolygon => "MultiPolygon",
-        }
-    }
-}
-
-impl SpatialIndex {
-    fn from_input(input: &Input<'_>) -> Result<SpatialIndex> {
-        let path = IndexPath::read(input.require("path", input.string("path")?)?)?;
-        let types = input.array("types")?.unwrap_or_default();
-        if types.is_empty() {
-            return Err(invalid(&input.name_of("types"), "a list of at least one spatial type"));
-        }
-        let types = types
-            .iter()
-            .map(|name| read_spatial_type(name, input))
-            .collect::<Result<_>>()?;
-        let bounding_box = input
-            .object("boundingBox")?
-            .as_ref()
-            .map(BoundingBox::from_input)
-            .transpose()?;
-        Ok(SpatialIndex {
-            path,
-            types,
-            bounding_box,
-        })
-    }
-
-    fn to_json(&self) -> Value {
-        let types: Vec<&str> = self.types.iter().map(|kind| kind.as_str()).collect();
-        let mut json = json!({"path": self.path.text, "types": types});
-        if let Some(extent) = self.bounding_box {
-            json["boundingBox"] = extent.to_json();
-        }
-        json
-    }
-}
-
-impl BoundingBox {
-    fn from_input(input: &Input<'_>) -> Result<BoundingBox> {
-        let edge = |name| input.require(name, input.number(name)?);
-        let extent = BoundingBox {
-            x_min: edge("xmin")?,
-            y_min: edge("ymin")?,
-            x_max: edge("xmax")?,
-            y_max: edge("ymax")?,
-        };
-        if extent.x_min >= extent.x_max || extent.y_min >= extent.y_max {
-            return Err(invalid(&input.name_of("xmin, ymin"), "below xmax, ymax"));
-        }
-        Ok(extent)
-    }
-
-    fn to_json(self) -> Value {
-        let edge = |edge| crate::document::number(edge).map(Value::Number);
-        json!({"xmin": edge(self.x_min), "ymin": edge(self.y_min), "xmax": edge(self.x_max), "ymax": edge(self.y_max)})
-    }
-}
-
-fn read_spatial_type(name: &Value, input: &Input<'_>) -> Result<SpatialType> {
-    let known = |name: &str| {
-        SPATIAL_TYPES
-            .iter()
-            .find(|(word, _)| word.eq_ignore_ascii_case(name))
-            .map(|(_, kind)| *kind)
-    };
-    name.as_str().and_then(known).ok_or_else(|| {
-        invalid(
-            &input.name_of("types"),
-            "made of Point, LineString, Polygon and MultiPolygon",
-        )
-    })
 }
 
 /// Members of a path other than `path` were once how it is indexed; the service drops them.

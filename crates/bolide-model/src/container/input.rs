@@ -93,8 +93,8 @@ impl<'a> Input<'a> {
         let Some(given) = self.string(member)? else {
             return Ok(None);
         };
-        match words.iter().find(|(word, _)| word.eq_ignore_ascii_case(given)) {
-            Some((_, meaning)) => Ok(Some(*meaning)),
+        match meaning(words, given) {
+            Some(meaning) => Ok(Some(meaning)),
             None => {
                 let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
                 Err(invalid(
@@ -118,6 +118,23 @@ impl<'a> Input<'a> {
             .map(|value| read(value).ok_or_else(|| invalid(&self.name_of(member), expected)))
             .transpose()
     }
+}
+
+/// What a word stands for, whatever its case.
+pub(super) fn meaning<T: Copy>(words: &[(&str, T)], word: &str) -> Option<T> {
+    words
+        .iter()
+        .find(|(own, _)| own.eq_ignore_ascii_case(word))
+        .map(|(_, meaning)| *meaning)
+}
+
+/// The first word that stands for something.
+pub(super) fn word<T: Copy + PartialEq>(words: &[(&'static str, T)], meaning: T) -> &'static str {
+    words
+        .iter()
+        .find(|(_, own)| *own == meaning)
+        .map(|(word, _)| *word)
+        .expect("every variant has its word")
 }
 
 /// Reads a property path that messages call `name`.

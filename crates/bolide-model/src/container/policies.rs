@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::input::{Input, has_duplicates, invalid};
+use super::input::{Input, has_duplicates, invalid, word};
 use crate::document::SYSTEM_PROPERTIES;
 use crate::error::Result;
 use crate::limits::COMPUTED_PROPERTIES;
@@ -131,10 +131,7 @@ impl ConflictResolution {
     }
 
     pub(super) fn to_json(&self) -> Value {
-        let mode = match self.mode {
-            ConflictResolutionMode::LastWriterWins => "LastWriterWins",
-            ConflictResolutionMode::Custom => "Custom",
-        };
+        let mode = word(CONFLICT_MODES, self.mode);
         json!({"mode": mode, "conflictResolutionPath": self.path, "conflictResolutionProcedure": self.procedure})
     }
 }
@@ -145,11 +142,7 @@ impl Geospatial {
     }
 
     pub(super) fn to_json(self) -> Value {
-        let name = match self {
-            Geospatial::Geography => "Geography",
-            Geospatial::Geometry => "Geometry",
-        };
-        json!({"type": name})
+        json!({"type": word(GEOSPATIAL_TYPES, self)})
     }
 }
 
@@ -262,14 +255,10 @@ impl ClientEncryptionPath {
     }
 
     fn to_json(&self) -> Value {
-        let encryption_type = match self.encryption_type {
-            EncryptionType::Deterministic => "Deterministic",
-            EncryptionType::Randomized => "Randomized",
-        };
         json!({
             "path": self.path.as_str(),
             "clientEncryptionKeyId": self.key_id,
-            "encryptionType": encryption_type,
+            "encryptionType": word(ENCRYPTION_TYPES, self.encryption_type),
             "encryptionAlgorithm": self.algorithm,
         })
     }

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::input::{Input, has_duplicates, invalid, read_paths};
+use super::input::{Input, has_duplicates, invalid, meaning, read_paths, word};
 use crate::error::{Error, Result, excerpt};
 use crate::limits::{FLAT_VECTOR_DIMENSIONS, VECTOR_DIMENSIONS};
 use crate::path::PropertyPath;
@@ -274,21 +274,6 @@ pub(super) fn check_replaced(
         ));
     }
     Ok(())
-}
-
-fn word<T: PartialEq>(words: &[(&'static str, T)], meaning: T) -> &'static str {
-    words
-        .iter()
-        .find(|(_, own)| *own == meaning)
-        .map(|(word, _)| *word)
-        .expect("every variant has its word")
-}
-
-fn meaning<T: Copy>(words: &[(&str, T)], word: &str) -> Option<T> {
-    words
-        .iter()
-        .find(|(own, _)| own.eq_ignore_ascii_case(word))
-        .map(|(_, meaning)| *meaning)
 }
 
 fn embedding_word<T: Copy>(input: &Input<'_>, member: &str, title: &str, words: &[(&str, T)]) -> Result<T> {

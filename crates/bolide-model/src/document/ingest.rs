@@ -46,7 +46,11 @@ fn parse(text: &str, levels: usize) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     // The seed counts levels itself: the built-in limit is one below ours.
     deserializer.disable_recursion_limit();
-    let value = Nested { levels }.deserialize(&mut deserializer)?;
+    let value = Nested {
+        left: levels,
+        limit: levels,
+    }
+    .deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
@@ -65,7 +69,10 @@ pub(super) fn check_nesting(value: &Value, levels: usize) -> Result<()> {
     if is_within(value, levels) {
         Ok(())
     } else {
-        Err(Error::bad_request(too_deep(NESTING)))
+        Err(Error::bad_request(format!(
+            "The item is invalid: {}.",
+            too_deep(levels)
+        )))
     }
 }
 
@@ -93,17 +100,18 @@ pub(super) fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Reads one value, with this many levels of objects and arrays left.
+/// Reads one value, with so many of the levels of objects and arrays left.
 #[derive(Clone, Copy)]
 struct Nested {
-    levels: usize,
+    left: usize,
+    limit: usize,
 }
 
 impl Nested {
     fn inner<E: serde::de::Error>(self) -> Result<Nested, E> {
-        match self.levels.checked_sub(1) {
-            Some(levels) => Ok(Nested { levels }),
-            None => Err(E::custom(too_deep(NESTING))),
+        match self.left.checked_sub(1) {
+            Some(left) => Ok(Nested { left, ..self }),
+            None => Err(E::custom(too_deep(self.limit))),
         }
     }
 }

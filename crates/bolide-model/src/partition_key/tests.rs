@@ -1,3 +1,5 @@
+#![expect(clippy::needless_pass_by_value, reason = "tests read better with json!(…) in place")]
+
 use std::hash::{BuildHasher, RandomState};
 
 use proptest::prelude::*;

@@ -1,0 +1,117 @@
+//! Spatial indexes: where shapes are, which, and how far the plane reaches. Source: cosmos-rest §4.2.
+
+use serde_json::{Value, json};
+
+use super::index_path::IndexPath;
+use super::input::{Input, invalid, meaning, word};
+use crate::document;
+use crate::error::Result;
+
+/// Shapes that a spatial index holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpatialType {
+    /// A point.
+    Point,
+    /// A line.
+    LineString,
+    /// A polygon.
+    Polygon,
+    /// Several polygons.
+    MultiPolygon,
+}
+
+/// An index for spatial functions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpatialIndex {
+    /// Where the shapes are.
+    pub path: IndexPath,
+    /// Which are indexed; at least one.
+    pub types: Vec<SpatialType>,
+    /// The extent of the plane. There for geometry, as geography has the globe.
+    pub bounding_box: Option<BoundingBox>,
+}
+
+/// The extent of a plane.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BoundingBox {
+    /// Left edge.
+    pub x_min: f64,
+    /// Lower edge.
+    pub y_min: f64,
+    /// Right edge.
+    pub x_max: f64,
+    /// Upper edge.
+    pub y_max: f64,
+}
+
+const SPATIAL_TYPES: &[(&str, SpatialType)] = &[
+    ("Point", SpatialType::Point),
+    ("LineString", SpatialType::LineString),
+    ("Polygon", SpatialType::Polygon),
+    ("MultiPolygon", SpatialType::MultiPolygon),
+];
+
+impl SpatialIndex {
+    pub(super) fn from_input(input: &Input<'_>) -> Result<SpatialIndex> {
+        let path = IndexPath::read(input.require("path", input.string("path")?)?)?;
+        let types = input.array("types")?.unwrap_or_default();
+        if types.is_empty() {
+            return Err(invalid(&input.name_of("types"), "a list of at least one spatial type"));
+        }
+        let types = types
+            .iter()
+            .map(|name| read_spatial_type(name, input))
+            .collect::<Result<_>>()?;
+        let bounding_box = input
+            .object("boundingBox")?
+            .as_ref()
+            .map(BoundingBox::from_input)
+            .transpose()?;
+        Ok(SpatialIndex {
+            path,
+            types,
+            bounding_box,
+        })
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let types: Vec<&str> = self.types.iter().map(|kind| word(SPATIAL_TYPES, *kind)).collect();
+        let mut json = json!({"path": self.path.as_str(), "types": types});
+        if let Some(extent) = self.bounding_box {
+            json["boundingBox"] = extent.to_json();
+        }
+        json
+    }
+}
+
+impl BoundingBox {
+    fn from_input(input: &Input<'_>) -> Result<BoundingBox> {
+        let edge = |name| input.require(name, input.number(name)?);
+        let extent = BoundingBox {
+            x_min: edge("xmin")?,
+            y_min: edge("ymin")?,
+            x_max: edge("xmax")?,
+            y_max: edge("ymax")?,
+        };
+        if extent.x_min >= extent.x_max || extent.y_min >= extent.y_max {
+            return Err(invalid(&input.name_of("xmin, ymin"), "below xmax, ymax"));
+        }
+        Ok(extent)
+    }
+
+    fn to_json(self) -> Value {
+        let edge = |edge| document::number(edge).map(Value::Number);
+        json!({"xmin": edge(self.x_min), "ymin": edge(self.y_min), "xmax": edge(self.x_max), "ymax": edge(self.y_max)})
+    }
+}
+
+fn read_spatial_type(name: &Value, input: &Input<'_>) -> Result<SpatialType> {
+    name.as_str()
+        .and_then(|name| meaning(SPATIAL_TYPES, name))
+        .ok_or_else(|| {
+            invalid(
+                &input.name_of("types"),
+                "made of Point, LineString, Polygon and MultiPolygon",
+            )
+        })
+}

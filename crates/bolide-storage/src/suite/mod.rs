@@ -1,1 +1,88 @@
 //! The contract suite: what every engine must pass.
+//!
+//! A claim is an `async fn(&dyn Stage)`. [`engine_suite!`](crate::engine_suite) makes a test of each, from an engine's `tests/it/`:
+//!
+//! ```text
+//! bolide_storage::engine_suite!(MyStage::new());
+//! ```
+//!
+//! Claims work through a [`Rig`], which does what the core does about spurious conflicts, unknown outcomes and engines that are away; so
+//! they hold on engines wrapped in [`crate::faults::FaultyEngine`] too.
+
+mod commits;
+mod concurrency;
+mod partitions;
+mod random;
+mod reads;
+mod restarts;
+mod rig;
+mod time;
+
+use std::sync::Arc;
+
+use bolide_model::time::Clock;
+
+use crate::Engine;
+
+pub use commits::*;
+pub use concurrency::*;
+pub use partitions::*;
+pub use random::*;
+pub use reads::*;
+pub use restarts::*;
+pub use rig::Rig;
+pub use time::*;
+
+/// Where an engine is tried out: the directory or server it keeps its data in.
+pub trait Stage: Send + Sync {
+    /// Opens the engine. The first call finds nothing; later ones what the one before left behind, which was closed and dropped by then.
+    fn open(&self, clock: Arc<Clock>) -> Arc<dyn Engine>;
+
+    /// Whether anything is left behind.
+    fn is_durable(&self) -> bool;
+}
+
+/// Makes a test of every claim of the suite. The argument is an expression that makes a new [`Stage`](crate::suite::Stage).
+#[macro_export]
+macro_rules! engine_suite {
+    ($stage:expr) => {
+        $crate::engine_suite! { $stage;
+            missing_partition_is_named
+            new_partition_is_empty_and_at_its_first_head
+            create_and_remove_may_be_repeated
+            removed_partition_takes_its_keys_along_and_no_others
+            gets_answer_in_the_order_they_were_asked
+            spaces_and_partitions_do_not_meet
+            keys_are_ordered_bytewise
+            scan_bounds_are_inclusive_below_and_exclusive_above
+            pages_hold_what_their_bounds_allow
+            pages_put_together_are_the_range
+            keys_only_scans_leave_values_out
+            longest_keys_and_largest_values_come_back
+            commit_puts_and_deletes_together
+            commit_on_an_old_head_is_stale_and_changes_nothing
+            unfit_commit_is_refused_and_changes_nothing
+            commits_sent_at_once_happen_in_their_order
+            settle_knows_a_commit_that_was_done
+            settle_knows_a_commit_that_never_arrived
+            read_shows_one_moment_of_a_busy_partition
+            counters_lose_no_step_under_contention
+            partitions_commit_side_by_side
+            server_time_never_runs_back
+            server_time_is_not_below_a_commit
+            commits_survive_a_restart
+            server_time_survives_a_restart
+            removal_survives_a_restart
+            merged_commits_of_one_key_are_right_after_a_restart
+            random_histories_agree_with_a_plain_map
+        }
+    };
+    ($stage:expr; $($claim:ident)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+            async fn $claim() {
+                $crate::suite::$claim(&$stage).await;
+            }
+        )*
+    };
+}

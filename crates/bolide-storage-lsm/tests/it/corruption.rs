@@ -1,0 +1,194 @@
+//! Claims about damaged files: an error or a reported loss, never a panic, never silence.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bolide_storage::{Down, Engine};
+use bolide_storage_lsm::{LsmOptions, OpenError};
+
+use crate::support::{HOME, commit_items, create, open, read_all, try_open};
+
+const ITEMS: u64 = 40;
+
+/// A closed store with [`ITEMS`] commits, all of them in the journal.
+async fn closed_store(dir: &Path) {
+    let engine = open(dir);
+    create(&engine, HOME).await;
+    commit_items(&engine, 0, ITEMS).await;
+    engine.close().await.unwrap();
+}
+
+fn journal(dir: &Path) -> PathBuf {
+    dir.join("store").join("0.jnl")
+}
+
+/// Bytes of the journal that are in use: behind them it is filled with zeros.
+fn used_bytes(journal: &Path) -> usize {
+    let bytes = fs::read(journal).unwrap();
+    bytes.len() - bytes.iter().rev().take_while(|byte| **byte == 0).count()
+}
+
+fn flip(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 0x55;
+    fs::write(path, bytes).unwrap();
+}
+
+fn accepting() -> LsmOptions {
+    LsmOptions {
+        accept_data_loss: true,
+        ..LsmOptions::default()
+    }
+}
+
+#[tokio::test]
+async fn truncated_journal_is_refused_with_both_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    closed_store(dir.path()).await;
+    let journal = journal(dir.path());
+    let used = used_bytes(&journal);
+    fs::File::options()
+        .write(true)
+        .open(&journal)
+        .unwrap()
+        .set_len(used as u64 / 2)
+        .unwrap();
+    // One write made the partition, one each the items.
+    let expected_writes = ITEMS + 1;
+    for _ in 0..2 {
+        match try_open(dir.path(), LsmOptions::default()).unwrap_err() {
+            OpenError::LostCommits { expected, found } => {
+                assert_eq!(expected, expected_writes);
+                assert!(found < expected && found > ITEMS / 3, "found={found}");
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn accepted_loss_opens_with_what_is_left_and_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    closed_store(dir.path()).await;
+    let journal = journal(dir.path());
+    let used = used_bytes(&journal);
+    fs::File::options()
+        .write(true)
+        .open(&journal)
+        .unwrap()
+        .set_len(used as u64 - 100)
+        .unwrap();
+    let engine = try_open(dir.path(), accepting()).unwrap();
+    let reply = read_all(&engine, HOME).await.unwrap();
+    assert_eq!(reply.head.lsn.0, ITEMS - 1);
+    assert!(reply.pages.iter().all(|page| page.rows.len() as u64 == ITEMS - 1));
+    commit_items(&engine, ITEMS - 1, 1).await;
+    drop(engine);
+    // The loss was accepted once and for all.
+    assert_eq!(read_all(&open(dir.path()), HOME).await.unwrap().head.lsn.0, ITEMS);
+}
+
+#[tokio::test]
+async fn flipped_byte_in_the_journal_is_refused_wherever_it_is() {
+    for place in 0..12 {
+        let dir = tempfile::tempdir().unwrap();
+        closed_store(dir.path()).await;
+        let journal = journal(dir.path());
+        let at = used_bytes(&journal) * place / 12;
+        flip(&journal, at);
+        let refused = try_open(dir.path(), LsmOptions::default());
+        assert!(
+            matches!(refused, Err(OpenError::LostCommits { .. } | OpenError::Corrupt(_))),
+            "at={at} {refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn lost_store_beside_its_mark_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    closed_store(dir.path()).await;
+    fs::remove_dir_all(dir.path().join("store")).unwrap();
+    let refused = try_open(dir.path(), LsmOptions::default()).unwrap_err();
+    assert!(matches!(refused, OpenError::LostCommits { found: 0, .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn lost_mark_is_refused_and_can_be_accepted() {
+    let dir = tempfile::tempdir().unwrap();
+    closed_store(dir.path()).await;
+    fs::remove_file(dir.path().join("durable")).unwrap();
+    let refused = try_open(dir.path(), LsmOptions::default()).unwrap_err();
+    assert!(
+        matches!(&refused, OpenError::Corrupt(why) if why.contains("accept_data_loss")),
+        "{refused}"
+    );
+    let engine = try_open(dir.path(), accepting()).unwrap();
+    assert_eq!(read_all(&engine, HOME).await.unwrap().head.lsn.0, ITEMS);
+}
+
+#[tokio::test]
+async fn flipped_byte_in_a_table_is_an_error_at_open_or_at_the_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    create(&engine, HOME).await;
+    // Enough that closing writes tables.
+    for base in 0..24 {
+        let puts = vec![crate::support::put(
+            bolide_storage::Space::Item,
+            &[base as u8],
+            &noise(base, 1 << 18),
+        )];
+        engine
+            .commit(HOME, crate::support::batch(base, puts, vec![]))
+            .await
+            .unwrap();
+    }
+    let before = read_all(&engine, HOME).await.unwrap().pages[0].rows.clone();
+    engine.close().await.unwrap();
+    drop(engine);
+    let tables = files_below(&dir.path().join("store").join("keyspaces"));
+    let table = tables
+        .into_iter()
+        .max_by_key(|path| fs::metadata(path).unwrap().len())
+        .unwrap();
+    let len = fs::metadata(&table).unwrap().len() as usize;
+    assert!(len > 1 << 20, "closing wrote tables");
+    // The journal still holds the rows, but they are not replayed: the tables have them.
+    for place in [0, len / 3, len / 2, len - 200, len - 1] {
+        flip(&table, place);
+        match try_open(dir.path(), LsmOptions::default()) {
+            Err(OpenError::Corrupt(_) | OpenError::LostCommits { .. } | OpenError::Io { .. }) => {}
+            Err(other) => panic!("at={place} {other}"),
+            Ok(engine) => match read_all(&engine, HOME).await {
+                Err(Down::Corrupt(_)) => {}
+                Err(other) => panic!("at={place} {other}"),
+                // Some bytes carry nothing, such as padding; then everything must be as it was.
+                Ok(reply) => assert!(
+                    reply.pages[0].rows == before,
+                    "at={place}: wrong bytes were returned as right"
+                ),
+            },
+        }
+        flip(&table, place);
+    }
+}
+
+/// Bytes that do not compress.
+fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed + 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+fn files_below(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] })
+        .collect()
+}

@@ -1,0 +1,118 @@
+//! Claims about the directory of a store.
+
+use std::fs;
+
+use bolide_storage::Engine;
+use bolide_storage_lsm::{LsmOptions, OpenError};
+
+use crate::support::{HOME, commit_items, create, open, read_all, try_open};
+
+#[test]
+fn absent_directory_is_made_with_its_parents() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a").join("b");
+    drop(open(&path));
+    assert!(
+        fs::read_to_string(path.join("FORMAT"))
+            .unwrap()
+            .starts_with("bolide store\nformat 1\n")
+    );
+}
+
+#[test]
+fn foreign_directory_is_refused_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("holiday.jpg"), b"sun").unwrap();
+    let refused = try_open(dir.path(), LsmOptions::default()).unwrap_err();
+    assert!(
+        matches!(&refused, OpenError::Foreign { found, .. } if found == "holiday.jpg"),
+        "{refused}"
+    );
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn format_file_of_something_else_is_foreign() {
+    let dir = tempfile::tempdir().unwrap();
+    for text in [
+        &b"another program\nformat 1\n"[..],
+        b"bolide store\nformat x\n",
+        b"",
+        b"\xff\xfe",
+    ] {
+        fs::write(dir.path().join("FORMAT"), text).unwrap();
+        let refused = try_open(dir.path(), LsmOptions::default()).unwrap_err();
+        assert!(matches!(refused, OpenError::Foreign { .. }), "{refused}");
+    }
+}
+
+#[test]
+fn newer_format_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    fs::write(dir.path().join("FORMAT"), "bolide store\nformat 2\ncreated 0\n").unwrap();
+    let refused = try_open(dir.path(), LsmOptions::default()).unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            OpenError::TooNew {
+                found: 2,
+                supported: 1,
+                ..
+            }
+        ),
+        "{refused}"
+    );
+}
+
+#[test]
+fn file_in_place_of_the_directory_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, b"").unwrap();
+    for path in [file.clone(), file.join("below")] {
+        let refused = try_open(&path, LsmOptions::default()).unwrap_err();
+        assert!(matches!(refused, OpenError::NotADirectory(_)), "{refused}");
+    }
+}
+
+#[test]
+fn store_that_is_open_is_in_use() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = open(dir.path());
+    let refused = try_open(dir.path(), LsmOptions::default()).unwrap_err();
+    assert!(matches!(refused, OpenError::InUse(_)), "{refused}");
+    drop(first);
+    open(dir.path());
+}
+
+#[tokio::test]
+async fn first_open_that_was_interrupted_is_taken_up_again() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    // As a crash leaves it before the LSM store wrote its version, the last file it makes.
+    fs::remove_dir_all(dir.path().join("store")).unwrap();
+    fs::create_dir_all(dir.path().join("store").join("keyspaces")).unwrap();
+    fs::write(dir.path().join("store").join("0.jnl"), b"").unwrap();
+    let engine = open(dir.path());
+    create(&engine, HOME).await;
+    commit_items(&engine, 0, 1).await;
+    assert_eq!(read_all(&engine, HOME).await.unwrap().pages[0].rows.len(), 1);
+}
+
+#[tokio::test]
+async fn closed_store_still_reads_and_turns_writes_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    create(&engine, HOME).await;
+    commit_items(&engine, 0, 3).await;
+    engine.close().await.unwrap();
+    engine.close().await.unwrap();
+    assert_eq!(read_all(&engine, HOME).await.unwrap().head.lsn.0, 3);
+    assert!(
+        engine
+            .commit(HOME, crate::support::batch(3, vec![], vec![]))
+            .await
+            .is_err()
+    );
+}

@@ -1,0 +1,44 @@
+//! The contract suite on the embedded engine, and claims that are its own.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bolide_model::time::Clock;
+use bolide_storage::Engine;
+use bolide_storage::suite::Stage;
+use bolide_storage_lsm::{LsmEngine, LsmOptions};
+use tempfile::TempDir;
+
+mod corruption;
+mod crash;
+mod directory;
+mod full_disk;
+mod removal;
+mod support;
+
+mod suite {
+    bolide_storage::engine_suite!(super::Directory::new());
+}
+
+/// A store in a directory that goes with the stage.
+struct Directory(TempDir);
+
+impl Directory {
+    fn new() -> Directory {
+        Directory(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Stage for Directory {
+    fn open(&self, clock: Arc<Clock>) -> Arc<dyn Engine> {
+        Arc::new(LsmEngine::open(self.path(), clock, LsmOptions::default()).unwrap())
+    }
+
+    fn is_durable(&self) -> bool {
+        true
+    }
+}

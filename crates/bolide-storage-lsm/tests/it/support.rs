@@ -1,0 +1,91 @@
+//! What the claims of this engine share.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bolide_model::time::Clock;
+use bolide_model::{Lsn, UnixMillis};
+use bolide_storage::{Ask, Batch, CommitToken, Engine, Head, Key, Outcome, PartitionId, Put, Reply, Scan, Space};
+use bolide_storage_lsm::{LsmEngine, LsmOptions, OpenError};
+use bytes::Bytes;
+
+pub const HOME: PartitionId = PartitionId(1);
+const NOW: UnixMillis = UnixMillis(1_700_000_000_000);
+
+pub fn try_open(dir: &Path, options: LsmOptions) -> Result<LsmEngine, OpenError> {
+    LsmEngine::open(dir, Arc::new(Clock::virtual_at(NOW)), options)
+}
+
+pub fn open(dir: &Path) -> LsmEngine {
+    try_open(dir, LsmOptions::default()).unwrap()
+}
+
+pub async fn create(engine: &LsmEngine, partition: PartitionId) {
+    engine
+        .create(
+            partition,
+            Head {
+                lsn: Lsn(0),
+                stamp: NOW,
+            },
+        )
+        .await
+        .unwrap();
+}
+
+/// A batch from `base` to the next number, its token made from both.
+pub fn batch(base: u64, puts: Vec<Put>, deletes: Vec<Key>) -> Batch {
+    Batch {
+        base: Lsn(base),
+        next: Lsn(base + 1),
+        stamp: NOW,
+        token: CommitToken(u128::from(base) + 1),
+        puts,
+        deletes,
+    }
+}
+
+pub fn key(space: Space, bytes: &[u8]) -> Key {
+    Key::new(space, Bytes::copy_from_slice(bytes))
+}
+
+pub fn put(space: Space, bytes: &[u8], value: &[u8]) -> Put {
+    Put {
+        key: key(space, bytes),
+        value: Bytes::copy_from_slice(value),
+    }
+}
+
+/// Commits `n` items of one row each in every space, one commit per item, from head `base`.
+pub async fn commit_items(engine: &LsmEngine, base: u64, n: u64) {
+    for base in base..base + n {
+        let puts = Space::ALL.map(|space| put(space, &base.to_be_bytes(), &[7; 200]));
+        let outcome = engine.commit(HOME, batch(base, puts.to_vec(), vec![])).await;
+        assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
+    }
+}
+
+pub fn whole(space: Space) -> Scan {
+    Scan {
+        space,
+        from: Bytes::new(),
+        to: None,
+        reverse: false,
+        max_rows: usize::MAX,
+        max_bytes: usize::MAX,
+        keys_only: false,
+    }
+}
+
+/// Everything in a partition.
+pub async fn read_all(engine: &LsmEngine, partition: PartitionId) -> Result<Reply, bolide_storage::Down> {
+    engine
+        .read(
+            partition,
+            Ask {
+                gets: vec![],
+                scans: Space::ALL.map(whole).to_vec(),
+            },
+        )
+        .await
+}

@@ -1,0 +1,142 @@
+//! Claims about many callers at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bolide_model::Lsn;
+use bytes::Bytes;
+
+use super::rig::{HOME, key, put, whole};
+use super::{Rig, Stage};
+use crate::{Ask, Outcome, PartitionId, Space};
+
+/// Commits of the busy partition.
+const COMMITS: u64 = 400;
+/// Keys each of them writes, in every space.
+const KEYS: u8 = 20;
+
+/// However a read falls between commits, its gets, its pages and its head are of one commit.
+pub async fn read_shows_one_moment_of_a_busy_partition(stage: &dyn Stage) {
+    let rig = Arc::new(Rig::with_home(stage).await);
+    rig.commit_next(HOME, rows_of(Lsn(1)), vec![]).await;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let readers: Vec<_> = (0..3)
+        .map(|_| tokio::spawn(watch(rig.clone(), is_over.clone())))
+        .collect();
+    for n in 1..COMMITS {
+        assert_eq!(rig.commit_next(HOME, rows_of(Lsn(n + 1)), vec![]).await.lsn, Lsn(n + 1));
+    }
+    is_over.store(true, Ordering::Relaxed);
+    for reader in readers {
+        reader.await.expect("every read shows one moment");
+    }
+}
+
+fn rows_of(lsn: Lsn) -> Vec<crate::Put> {
+    let rows = |space| (0..KEYS).map(move |n| put(space, &[n], lsn.to_string()));
+    Space::ALL.into_iter().flat_map(rows).collect()
+}
+
+async fn watch(rig: Arc<Rig>, is_over: Arc<AtomicBool>) {
+    let mut newest = Lsn(0);
+    while !is_over.load(Ordering::Relaxed) {
+        let gets = Space::ALL.map(|space| key(space, &[KEYS - 1])).to_vec();
+        let reply = rig
+            .read(
+                HOME,
+                Ask {
+                    gets,
+                    scans: Space::ALL.map(whole).to_vec(),
+                },
+            )
+            .await;
+        let expected = Bytes::from(reply.head.lsn.to_string());
+        assert!(reply.head.lsn >= newest, "reads go forward");
+        assert!(
+            reply.gets.iter().all(|got| got.as_ref() == Some(&expected)),
+            "{expected:?} {:?}",
+            reply.gets
+        );
+        for page in reply.pages {
+            assert_eq!(page.rows.len(), usize::from(KEYS));
+            assert!(
+                page.rows.iter().all(|(_, value)| *value == expected),
+                "{expected:?} {:?}",
+                page.rows
+            );
+        }
+        newest = reply.head.lsn;
+    }
+}
+
+/// Writers that read, add one, and try again when stale, never lose a step.
+pub async fn counters_lose_no_step_under_contention(stage: &dyn Stage) {
+    let rig = Arc::new(Rig::with_home(stage).await);
+    let writers: Vec<_> = (0..4).map(|_| tokio::spawn(count(rig.clone(), 25))).collect();
+    for writer in writers {
+        writer.await.expect("every step is done");
+    }
+    assert_eq!(
+        rig.get(HOME, key(Space::Meta, b"count")).await,
+        Some(Bytes::from("100"))
+    );
+    assert_eq!(rig.head(HOME).await.lsn, Lsn(100));
+}
+
+async fn count(rig: Arc<Rig>, steps: usize) {
+    let mut done = 0;
+    while done < steps {
+        let reply = rig
+            .read(
+                HOME,
+                Ask {
+                    gets: vec![key(Space::Meta, b"count")],
+                    scans: vec![],
+                },
+            )
+            .await;
+        let count = reply.gets[0].as_deref().map_or(0, |text| {
+            String::from_utf8_lossy(text).parse::<u64>().expect("a number")
+        });
+        let batch = rig.batch(
+            reply.head.lsn,
+            vec![put(Space::Meta, b"count", (count + 1).to_string())],
+            vec![],
+        );
+        match rig.commit(HOME, batch).await {
+            Ok(Outcome::Done(_)) => done += 1,
+            Ok(Outcome::Stale) => tokio::task::yield_now().await,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Partitions do not hold each other up or mix, whoever commits them at the same time; each finds its own writes at once.
+pub async fn partitions_commit_side_by_side(stage: &dyn Stage) {
+    let rig = Arc::new(Rig::new(stage));
+    let write = |rig: Arc<Rig>, partition: PartitionId| async move {
+        rig.create(partition).await;
+        for n in 0..20u32 {
+            let head = rig
+                .commit_next(
+                    partition,
+                    vec![put(Space::Item, &n.to_be_bytes(), partition.0.to_string())],
+                    vec![],
+                )
+                .await;
+            assert_eq!(rig.head(partition).await, head);
+            assert!(rig.get(partition, key(Space::Item, &n.to_be_bytes())).await.is_some());
+        }
+    };
+    let writers: Vec<_> = (100..116)
+        .map(|n| tokio::spawn(write(rig.clone(), PartitionId(n))))
+        .collect();
+    for writer in writers {
+        writer.await.expect("every commit is done");
+    }
+    for n in 100..116 {
+        let rows = rig.scan(PartitionId(n), whole(Space::Item)).await.rows;
+        assert_eq!(rows.len(), 20);
+        assert!(rows.iter().all(|(_, value)| *value == n.to_string()));
+    }
+}

@@ -1,0 +1,69 @@
+//! Claims about partitions as a whole.
+
+use bolide_model::{Lsn, UnixMillis};
+
+use super::rig::{HOME, key, put, whole};
+use super::{Rig, Stage};
+use crate::{Ask, Down, Head, PartitionId, Space};
+
+/// Nothing can be done with a partition that was never created.
+pub async fn missing_partition_is_named(stage: &dyn Stage) {
+    let rig = Rig::new(stage);
+    let missing = Down::NoPartition(HOME);
+    assert_eq!(rig.try_read(HOME, Ask::default()).await.map(drop), Err(missing.clone()));
+    let batch = rig.batch(Lsn(0), vec![], vec![]);
+    let ticket = batch.ticket();
+    assert_eq!(rig.commit(HOME, batch).await, Err(missing.clone()));
+    assert_eq!(rig.settle(HOME, ticket).await, Err(missing));
+}
+
+/// A partition begins empty, at the head it was given.
+pub async fn new_partition_is_empty_and_at_its_first_head(stage: &dyn Stage) {
+    let rig = Rig::new(stage);
+    let first = Head {
+        lsn: Lsn(41),
+        stamp: UnixMillis(1_600_000_000_000),
+    };
+    rig.create_at(HOME, first).await;
+    let ask = Ask {
+        gets: vec![key(Space::Item, b"a")],
+        scans: Space::ALL.map(whole).to_vec(),
+    };
+    let reply = rig.read(HOME, ask).await;
+    assert_eq!(reply.head, first);
+    assert_eq!(reply.gets, [None]);
+    assert!(reply.pages.iter().all(|page| page.rows.is_empty() && !page.more));
+}
+
+/// Creating again changes nothing; removing what is not there is no error.
+pub async fn create_and_remove_may_be_repeated(stage: &dyn Stage) {
+    let rig = Rig::with_home(stage).await;
+    let head = rig.commit_next(HOME, vec![put(Space::Item, b"a", "1")], vec![]).await;
+    rig.create(HOME).await;
+    assert_eq!(rig.head(HOME).await, head);
+    assert_eq!(rig.keys(HOME, Space::Item).await, ["a"]);
+    rig.remove(HOME).await;
+    rig.remove(HOME).await;
+    assert_eq!(
+        rig.try_read(HOME, Ask::default()).await.map(drop),
+        Err(Down::NoPartition(HOME))
+    );
+}
+
+/// A removed partition is gone at once, and its neighbours stay whole.
+pub async fn removed_partition_takes_its_keys_along_and_no_others(stage: &dyn Stage) {
+    let rig = Rig::new(stage);
+    let [before, gone, after] = [8, 9, 10].map(PartitionId);
+    for partition in [before, gone, after] {
+        rig.create(partition).await;
+        let rows = (0..600u32).map(|n| put(Space::Item, &n.to_be_bytes(), "v")).collect();
+        rig.commit_next(partition, rows, vec![]).await;
+    }
+    rig.remove(gone).await;
+    assert_eq!(
+        rig.try_read(gone, Ask::default()).await.map(drop),
+        Err(Down::NoPartition(gone))
+    );
+    assert_eq!(rig.keys(before, Space::Item).await.len(), 600);
+    assert_eq!(rig.keys(after, Space::Item).await.len(), 600);
+}

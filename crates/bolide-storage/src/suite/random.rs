@@ -1,0 +1,271 @@
+//! Random histories against a plain map.
+
+use std::collections::BTreeMap;
+
+use bolide_model::{Lsn, UnixMillis};
+use bytes::Bytes;
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use super::rig::{START, whole};
+use super::{Rig, Stage};
+use crate::{Ask, Down, Head, Key, Outcome, PartitionId, Put, Scan, Space};
+
+/// Histories tried, and steps of the longest.
+const HISTORIES: usize = 24;
+const STEPS: usize = 60;
+/// Partitions a history works on.
+const SLOTS: usize = 3;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Create(usize),
+    /// What goes is never created again: the slot gets a new partition.
+    Remove(usize),
+    /// Rows to put or delete, and how far the base is behind the head.
+    Commit(usize, BTreeMap<(Space, Vec<u8>), Option<Vec<u8>>>, u64),
+    Read(usize, Vec<(Space, Vec<u8>)>, Scan),
+    MoveClock(i64),
+    Restart,
+}
+
+/// Whatever a random history does, the engine answers as a plain map would, restarts included.
+///
+/// Seeds are fixed; a history that fails is shrunk before it is shown.
+pub async fn random_histories_agree_with_a_plain_map(stage: &dyn Stage) {
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[42; 32]);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    let histories = proptest::collection::vec(step(), 1..STEPS);
+    for round in 0..HISTORIES {
+        let mut history = histories.new_tree(&mut runner).expect("the strategy rejects nothing");
+        // Each run has partitions of its own: an engine that keeps things keeps them from run to run.
+        let mut run = round as u64 * 1_000_000;
+        let Err(mut why) = play(stage, &history.current(), run).await else {
+            continue;
+        };
+        let mut smallest = history.current();
+        let mut can_go_on = history.simplify();
+        while can_go_on && run % 1_000_000 < 300_000 {
+            run += 1000;
+            can_go_on = match play(stage, &history.current(), run).await {
+                Ok(()) => history.complicate(),
+                Err(reason) => {
+                    (why, smallest) = (reason, history.current());
+                    history.simplify()
+                }
+            };
+        }
+        panic!("{why}\nafter {smallest:#?}");
+    }
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let slot = || 0..SLOTS;
+    let rows = proptest::collection::btree_map((space(), key()), proptest::option::of(value()), 0..8);
+    let base = prop_oneof![9 => Just(0u64), 1 => 1..3u64];
+    let gets = proptest::collection::vec((space(), key()), 0..5);
+    prop_oneof![
+        2 => slot().prop_map(Step::Create),
+        1 => slot().prop_map(Step::Remove),
+        12 => (slot(), rows, base).prop_map(|(slot, rows, behind)| Step::Commit(slot, rows, behind)),
+        12 => (slot(), gets, scan()).prop_map(|(slot, gets, scan)| Step::Read(slot, gets, scan)),
+        1 => (-5_000..5_000i64).prop_map(Step::MoveClock),
+        1 => Just(Step::Restart),
+    ]
+}
+
+fn space() -> impl Strategy<Value = Space> {
+    // Two spaces meet more often than five.
+    prop_oneof![Just(Space::Item), Just(Space::Log)]
+}
+
+/// Few keys, so that steps hit what earlier ones wrote; among them the edges.
+fn key() -> impl Strategy<Value = Vec<u8>> {
+    proptest::collection::vec(prop_oneof![Just(0u8), Just(1), Just(255)], 0..3)
+}
+
+fn value() -> impl Strategy<Value = Vec<u8>> {
+    proptest::collection::vec(any::<u8>(), 0..20)
+}
+
+fn scan() -> impl Strategy<Value = Scan> {
+    let bounds = (key(), proptest::option::of(key()));
+    (space(), bounds, any::<bool>(), 0..6usize, 0..60usize, any::<bool>()).prop_map(
+        |(space, (from, to), reverse, max_rows, max_bytes, keys_only)| Scan {
+            from: from.into(),
+            to: to.map(Bytes::from),
+            reverse,
+            max_rows,
+            max_bytes,
+            keys_only,
+            ..whole(space)
+        },
+    )
+}
+
+/// What an engine should hold.
+struct Model {
+    slots: [Slot; SLOTS],
+}
+
+#[derive(Clone)]
+struct Slot {
+    partition: PartitionId,
+    content: Option<(Head, BTreeMap<(Space, Vec<u8>), Vec<u8>>)>,
+}
+
+async fn play(stage: &dyn Stage, history: &[Step], run: u64) -> Result<(), String> {
+    let mut rig = Rig::new(stage);
+    let slot = |slot: usize| Slot {
+        partition: PartitionId(1 + run + slot as u64),
+        content: None,
+    };
+    let mut model = Model {
+        slots: [slot(0), slot(1), slot(2)],
+    };
+    for (at, step) in history.iter().enumerate() {
+        match step {
+            Step::Restart if stage.is_durable() => {
+                let now = rig.clock.now();
+                rig = rig.restart(stage, now).await;
+            }
+            Step::Restart => {}
+            Step::MoveClock(by_ms) => {
+                rig.clock.advance(*by_ms);
+            }
+            Step::Create(slot) => model.create(*slot, &rig).await,
+            Step::Remove(slot) => model.remove(*slot, &rig).await,
+            Step::Commit(slot, rows, behind) => {
+                let done = model.commit(*slot, rows, *behind, &rig).await;
+                done.map_err(|why| format!("step {at}: {why}"))?;
+            }
+            Step::Read(slot, gets, scan) => {
+                let read = model.read(*slot, gets, scan, &rig).await;
+                read.map_err(|why| format!("step {at}: {why}"))?;
+            }
+        }
+    }
+    rig.engine.close().await.map_err(|down| down.to_string())
+}
+
+impl Model {
+    async fn create(&mut self, slot: usize, rig: &Rig) {
+        let slot = &mut self.slots[slot];
+        let first = Head {
+            lsn: Lsn(0),
+            stamp: UnixMillis(START.0 - 1),
+        };
+        rig.create_at(slot.partition, first).await;
+        slot.content.get_or_insert_with(|| (first, BTreeMap::new()));
+    }
+
+    async fn remove(&mut self, slot: usize, rig: &Rig) {
+        let slot = &mut self.slots[slot];
+        rig.remove(slot.partition).await;
+        if slot.content.take().is_some() {
+            slot.partition.0 += SLOTS as u64;
+        }
+    }
+
+    async fn commit(
+        &mut self,
+        slot: usize,
+        rows: &BTreeMap<(Space, Vec<u8>), Option<Vec<u8>>>,
+        behind: u64,
+        rig: &Rig,
+    ) -> Result<(), String> {
+        let Slot { partition, content } = &mut self.slots[slot];
+        let head = content.as_ref().map_or(Lsn(0), |(head, _)| head.lsn);
+        let base = Lsn(head.0.saturating_sub(behind));
+        let of = |(space, bytes): &(Space, Vec<u8>)| Key::new(*space, bytes.clone());
+        let put = |(key, value): (&(Space, Vec<u8>), &Option<Vec<u8>>)| {
+            value.as_ref().map(|value| Put {
+                key: of(key),
+                value: value.clone().into(),
+            })
+        };
+        let puts = rows.iter().filter_map(put).collect();
+        let deletes = rows
+            .iter()
+            .filter(|(_, value)| value.is_none())
+            .map(|(key, _)| of(key))
+            .collect();
+        let batch = rig.batch(base, puts, deletes);
+        let expected = match &content {
+            None => Err(Down::NoPartition(*partition)),
+            Some(_) if base != head => Ok(Outcome::Stale),
+            Some(_) => Ok(Outcome::Done(batch.head())),
+        };
+        let next = batch.head();
+        same("commit", &rig.commit(*partition, batch).await, &expected)?;
+        if let (Some((head, map)), Ok(Outcome::Done(_))) = (content, expected) {
+            *head = next;
+            for (key, value) in rows {
+                match value {
+                    Some(value) => map.insert(key.clone(), value.clone()),
+                    None => map.remove(key),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    async fn read(&self, slot: usize, gets: &[(Space, Vec<u8>)], scan: &Scan, rig: &Rig) -> Result<(), String> {
+        let Slot { partition, content } = &self.slots[slot];
+        let ask = Ask {
+            gets: gets
+                .iter()
+                .map(|(space, bytes)| Key::new(*space, bytes.clone()))
+                .collect(),
+            scans: vec![scan.clone()],
+        };
+        let reply = rig.try_read(*partition, ask).await;
+        let Some((head, map)) = content else {
+            return same("read", &reply.map(drop), &Err(Down::NoPartition(*partition)));
+        };
+        let reply = reply.map_err(|down| down.to_string())?;
+        same("head", &reply.head, head)?;
+        let expected: Vec<_> = gets.iter().map(|key| map.get(key).cloned().map(Bytes::from)).collect();
+        same("gets", &reply.gets, &expected)?;
+        let page = &reply.pages[0];
+        same("page", &(page.rows.clone(), page.more), &page_of(map, scan))
+    }
+}
+
+/// The page of a scan, by the letter of its description.
+fn page_of(map: &BTreeMap<(Space, Vec<u8>), Vec<u8>>, scan: &Scan) -> (Vec<(Bytes, Bytes)>, bool) {
+    let is_in_range = |key: &[u8]| key >= &scan.from[..] && scan.to.as_ref().is_none_or(|to| key < &to[..]);
+    let mut range: Vec<_> = map
+        .iter()
+        .filter(|((space, key), _)| *space == scan.space && is_in_range(key))
+        .collect();
+    if scan.reverse {
+        range.reverse();
+    }
+    let mut rows: Vec<(Bytes, Bytes)> = Vec::new();
+    let mut bytes = 0;
+    let total = range.len();
+    for ((_, key), value) in range {
+        if !rows.is_empty() && (rows.len() >= scan.max_rows || bytes >= scan.max_bytes) {
+            break;
+        }
+        let value = if scan.keys_only {
+            Bytes::new()
+        } else {
+            Bytes::from(value.clone())
+        };
+        bytes += key.len() + value.len();
+        rows.push((Bytes::from(key.clone()), value));
+    }
+    let is_more = rows.len() < total;
+    (rows, is_more)
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, expected: &T) -> Result<(), String> {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(format!("{what}: found {found:?}, expected {expected:?}"))
+    }
+}

@@ -1,0 +1,252 @@
+//! Claims about gets and scans.
+
+use bolide_model::limits::{ITEM_BYTES, KEY_BYTES};
+use bytes::Bytes;
+
+use super::rig::{HOME, key, put, whole};
+use super::{Rig, Stage};
+use crate::{Ask, PartitionId, Scan, Space};
+
+/// One answer per key, in the order of the keys; absent keys included.
+pub async fn gets_answer_in_the_order_they_were_asked(stage: &dyn Stage) {
+    let rig = Rig::with_home(stage).await;
+    rig.commit_next(
+        HOME,
+        vec![put(Space::Item, b"a", "1"), put(Space::Index, b"b", "")],
+        vec![],
+    )
+    .await;
+    let gets = vec![
+        key(Space::Index, b"b"),
+        key(Space::Item, b"missing"),
+        key(Space::Item, b"a"),
+        key(Space::Item, b"a"),
+    ];
+    let reply = rig.read(HOME, Ask { gets, scans: vec![] }).await;
+    let one = Some(Bytes::from("1"));
+    assert_eq!(reply.gets, [Some(Bytes::new()), None, one.clone(), one]);
+}
+
+/// The same bytes are different keys in different spaces and partitions, next to each other as they may be.
+pub async fn spaces_and_partitions_do_not_meet(stage: &dyn Stage) {
+    let rig = Rig::new(stage);
+    let partitions = [0, 1, 255, 256, u64::MAX - 1].map(PartitionId);
+    for partition in partitions {
+        rig.create(partition).await;
+        let rows = Space::ALL.map(|space| put(space, b"\xff\xff", format!("{partition:?} {space:?}")));
+        rig.commit_next(partition, rows.to_vec(), vec![]).await;
+    }
+    for partition in partitions {
+        for space in Space::ALL {
+            let expected = Bytes::from(format!("{partition:?} {space:?}"));
+            assert_eq!(
+                rig.get(partition, key(space, b"\xff\xff")).await,
+                Some(expected.clone())
+            );
+            let rows = rig.scan(partition, whole(space)).await.rows;
+            assert_eq!(rows, [(Bytes::from_static(b"\xff\xff"), expected)]);
+        }
+    }
+}
+
+/// Shorter before longer, bytes as unsigned numbers; the empty key is a key.
+pub async fn keys_are_ordered_bytewise(stage: &dyn Stage) {
+    let rig = Rig::with_home(stage).await;
+    let ordered: [&[u8]; 8] = [b"", b"\0", b"\0\0", b"\x01", b"a", b"a\0", b"b", b"\xff\xff"];
+    for space in Space::ALL {
+        let shuffled = [5, 2, 7, 0, 3, 6, 1, 4].map(|at: usize| put(space, ordered[at], "v"));
+        rig.commit_next(HOME, shuffled.to_vec(), vec![]).await;
+        assert_eq!(rig.keys(HOME, space).await, ordered);
+        let mut backwards = rig
+            .scan(
+                HOME,
+                Scan {
+                    reverse: true,
+                    ..whole(space)
+                },
+            )
+            .await
+            .rows;
+        backwards.reverse();
+        assert_eq!(backwards.into_iter().map(|(key, _)| key).collect::<Vec<_>>(), ordered);
+    }
+}
+
+/// `from` is in the range, `to` is not, in both directions; a range that ends before it begins is empty.
+pub async fn scan_bounds_are_inclusive_below_and_exclusive_above(stage: &dyn Stage) {
+    let rig = Rig::with_home(stage).await;
+    rig.commit_next(
+        HOME,
+        ["a", "b", "c", "d"]
+            .map(|name| put(Space::Log, name.as_bytes(), "v"))
+            .to_vec(),
+        vec![],
+    )
+    .await;
+    let cases: [(&str, Option<&str>, &[&str]); 7] = [
+        ("", None, &["a", "b", "c", "d"]),
+        ("b", None, &["b", "c", "d"]),
+        ("b", Some("d"), &["b", "c"]),
+        ("aa", Some("cc"), &["b", "c"]),
+        ("b", Some("b"), &[]),
+        ("c", Some("b"), &[]),
+        ("e", None, &[]),
+    ];
+    for (from, to, expected) in cases {
+        for reverse in [false, true] {
+            let to = to.map(Bytes::from);
+            let scan = Scan {
+                from: Bytes::from(from),
+                to,
+                reverse,
+                ..whole(Space::Log)
+            };
+            let mut found: Vec<_> = rig
+                .scan(HOME, scan.clone())
+                .await
+                .rows
+                .into_iter()
+                .map(|(key, _)| key)
+                .collect();
+            if reverse {
+                found.reverse();
+            }
+            assert_eq!(found, expected, "{scan:?}");
+        }
+    }
+}
+
+/// Rows and bytes both end a page; the row that reaches the bytes is in it; there is always a row if there is one at all.
+pub async fn pages_hold_what_their_bounds_allow(stage: &dyn Stage) {
+    let rig = Rig::with_home(stage).await;
+    // Four rows of 10 bytes: 1 of key and 9 of value.
+    rig.commit_next(
+        HOME,
+        ["a", "b", "c", "d"]
+            .map(|name| put(Space::Item, name.as_bytes(), "123456789"))
+            .to_vec(),
+        vec![],
+    )
+    .await;
+    // (most rows, most bytes, keys only) => (rows, more)
+    let cases = [
+        ((0, 0, false), (1, true)),
+        ((1, usize::MAX, false), (1, true)),
+        ((3, usize::MAX, false), (3, true)),
+        ((4, usize::MAX, false), (4, false)),
+        ((usize::MAX, 10, false), (1, true)),
+        ((usize::MAX, 11, false), (2, true)),
+        ((usize::MAX, 20, false), (2, true)),
+        ((usize::MAX, 39, false), (4, false)),
+        ((usize::MAX, 2, true), (2, true)),
+        ((2, 11, false), (2, true)),
+    ];
+    for ((max_rows, max_bytes, keys_only), expected) in cases {
+        for reverse in [false, true] {
+            let page = rig
+                .scan(
+                    HOME,
+                    Scan {
+                        max_rows,
+                        max_bytes,
+                        keys_only,
+                        reverse,
+                        ..whole(Space::Item)
+                    },
+                )
+                .await;
+            assert_eq!(
+                (page.rows.len(), page.more),
+                expected,
+                "rows={max_rows} bytes={max_bytes} keys_only={keys_only}"
+            );
+        }
+    }
+}
+
+/// Following a scan page by page gives every row once, in both directions.
+pub async fn pages_put_together_are_the_range(stage: &dyn Stage) {
+    let rig = Rig::with_home(stage).await;
+    let names: Vec<_> = (0..97u32).map(|n| Bytes::copy_from_slice(&n.to_be_bytes())).collect();
+    rig.commit_next(
+        HOME,
+        names.iter().map(|name| put(Space::Expiry, name, "v")).collect(),
+        vec![],
+    )
+    .await;
+    let mut forward = Vec::new();
+    let mut scan = Scan {
+        max_rows: 10,
+        ..whole(Space::Expiry)
+    };
+    loop {
+        let page = rig.scan(HOME, scan.clone()).await;
+        forward.extend(page.rows.into_iter().map(|(key, _)| key));
+        if !page.more {
+            break;
+        }
+        // Behind the last key: the same key and a zero byte.
+        scan.from = [forward.last().expect("a page with more has rows"), &b"\0"[..]]
+            .concat()
+            .into();
+    }
+    assert_eq!(forward, names);
+    let mut backward = Vec::new();
+    let mut scan = Scan {
+        max_rows: 10,
+        reverse: true,
+        ..whole(Space::Expiry)
+    };
+    loop {
+        let page = rig.scan(HOME, scan.clone()).await;
+        backward.extend(page.rows.into_iter().map(|(key, _)| key));
+        if !page.more {
+            break;
+        }
+        scan.to = backward.last().cloned();
+    }
+    backward.reverse();
+    assert_eq!(backward, names);
+}
+
+/// Values are empty when they are not wanted, and keys whole.
+pub async fn keys_only_scans_leave_values_out(stage: &dyn Stage) {
+    let rig = Rig::with_home(stage).await;
+    rig.commit_next(
+        HOME,
+        vec![put(Space::Item, b"a", "1"), put(Space::Item, b"b", "2")],
+        vec![],
+    )
+    .await;
+    for reverse in [false, true] {
+        let page = rig
+            .scan(
+                HOME,
+                Scan {
+                    keys_only: true,
+                    reverse,
+                    ..whole(Space::Item)
+                },
+            )
+            .await;
+        assert_eq!(page.rows.len(), 2);
+        assert!(page.rows.iter().all(|(key, value)| key.len() == 1 && value.is_empty()));
+    }
+}
+
+/// The limits of the product are within the limits of the engine.
+pub async fn longest_keys_and_largest_values_come_back(stage: &dyn Stage) {
+    let rig = Rig::with_home(stage).await;
+    let long = vec![0xfe; KEY_BYTES];
+    let large: Vec<u8> = (0..ITEM_BYTES + 4096).map(|at| (at % 251) as u8).collect();
+    rig.commit_next(HOME, vec![put(Space::Item, &long, &large)], vec![])
+        .await;
+    assert_eq!(
+        rig.get(HOME, key(Space::Item, &long)).await.as_deref(),
+        Some(&large[..])
+    );
+    assert_eq!(
+        rig.scan(HOME, whole(Space::Item)).await.rows,
+        [(Bytes::from(long), Bytes::from(large))]
+    );
+}

@@ -1,0 +1,82 @@
+//! Claims about what an engine leaves behind. Engines that keep nothing pass them by.
+
+use bolide_model::{Lsn, UnixMillis};
+use bytes::Bytes;
+
+use super::commits::{check_chain, send_chain};
+use super::rig::{HOME, START, key, put};
+use super::{Rig, Stage};
+use crate::{Ask, Batch, Down, Outcome, PartitionId, Settled, Space};
+
+/// Rows, heads and the last commit's token are there after a restart, and the log goes on.
+pub async fn commits_survive_a_restart(stage: &dyn Stage) {
+    if !stage.is_durable() {
+        return;
+    }
+    let rig = Rig::with_home(stage).await;
+    rig.commit_next(
+        HOME,
+        vec![put(Space::Item, b"a", "1"), put(Space::Item, b"b", "1")],
+        vec![],
+    )
+    .await;
+    let batch = rig.batch(Lsn(1), vec![put(Space::Item, b"a", "2")], vec![key(Space::Item, b"b")]);
+    let (ticket, head) = (batch.ticket(), batch.head());
+    assert_eq!(rig.commit(HOME, batch).await, Ok(Outcome::Done(head)));
+    let rig = rig.restart(stage, START).await;
+    assert_eq!(rig.head(HOME).await, head);
+    assert_eq!(rig.get(HOME, key(Space::Item, b"a")).await, Some(Bytes::from("2")));
+    assert_eq!(rig.keys(HOME, Space::Item).await, ["a"]);
+    assert_eq!(rig.settle(HOME, ticket).await, Ok(Settled::Done(head)));
+    rig.commit_next(HOME, vec![put(Space::Item, b"c", "3")], vec![]).await;
+    assert_eq!(rig.keys(HOME, Space::Item).await, ["a", "c"]);
+}
+
+/// Server time is not below the highest stamp on the disk, wherever the clock is now, and even if its partition is gone (TTL-203).
+pub async fn server_time_survives_a_restart(stage: &dyn Stage) {
+    if !stage.is_durable() {
+        return;
+    }
+    let rig = Rig::with_home(stage).await;
+    let stamp = UnixMillis(START.0 + 5_000);
+    let batch = Batch {
+        stamp,
+        ..rig.batch(Lsn(0), vec![], vec![])
+    };
+    assert!(matches!(rig.commit(HOME, batch).await, Ok(Outcome::Done(_))));
+    rig.remove(HOME).await;
+    let rig = rig.restart(stage, UnixMillis(START.0 - 3_600_000)).await;
+    assert!(rig.time().lo >= stamp, "time={:?}", rig.time());
+}
+
+/// A removed partition does not come back, however far its deletion was.
+pub async fn removal_survives_a_restart(stage: &dyn Stage) {
+    if !stage.is_durable() {
+        return;
+    }
+    let other = PartitionId(HOME.0 + 1);
+    let rig = Rig::with_home(stage).await;
+    rig.create(other).await;
+    for partition in [HOME, other] {
+        let rows = (0..3000u32).map(|n| put(Space::Item, &n.to_be_bytes(), "v")).collect();
+        rig.commit_next(partition, rows, vec![]).await;
+    }
+    rig.remove(HOME).await;
+    let rig = rig.restart(stage, START).await;
+    assert_eq!(
+        rig.try_read(HOME, Ask::default()).await.map(drop),
+        Err(Down::NoPartition(HOME))
+    );
+    assert_eq!(rig.keys(other, Space::Item).await.len(), 3000);
+}
+
+/// What [`super::commits_sent_at_once_happen_in_their_order`] claims holds after a replay of the log too.
+pub async fn merged_commits_of_one_key_are_right_after_a_restart(stage: &dyn Stage) {
+    if !stage.is_durable() {
+        return;
+    }
+    let rig = Rig::with_home(stage).await;
+    send_chain(&rig).await;
+    let rig = rig.restart(stage, START).await;
+    check_chain(&rig).await;
+}

@@ -1,0 +1,245 @@
+//! An engine with the manners of the core: what a caller does about outcomes that are not final.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bolide_model::time::{Clock, Span};
+use bolide_model::{Lsn, UnixMillis};
+use bytes::Bytes;
+
+use super::Stage;
+use crate::{
+    Ask, Batch, CommitToken, Down, Engine, Head, Key, Outcome, Page, PartitionId, Put, Reply, Scan, Settled, Space,
+    Ticket,
+};
+
+/// Tries before a claim gives up on an engine that is away.
+const TRIES: usize = 1000;
+
+/// The partition most claims use.
+pub(super) const HOME: PartitionId = PartitionId(7);
+
+/// When the clocks of claims begin.
+pub(super) const START: UnixMillis = UnixMillis(1_700_000_000_000);
+
+/// An engine, its clock, and a source of tokens.
+pub struct Rig {
+    /// The engine under test.
+    pub engine: Arc<dyn Engine>,
+    /// The virtual clock it runs on.
+    pub clock: Arc<Clock>,
+    tokens: AtomicU64,
+}
+
+impl Rig {
+    /// A new engine without partitions.
+    pub fn new(stage: &dyn Stage) -> Rig {
+        Rig::at(stage, START)
+    }
+
+    /// An engine whose clock shows `now`.
+    pub fn at(stage: &dyn Stage, now: UnixMillis) -> Rig {
+        let clock = Arc::new(Clock::virtual_at(now));
+        Rig {
+            engine: stage.open(clock.clone()),
+            clock,
+            tokens: AtomicU64::new(1),
+        }
+    }
+
+    /// A new engine with the partition most claims use.
+    pub async fn with_home(stage: &dyn Stage) -> Rig {
+        let rig = Rig::new(stage);
+        rig.create(HOME).await;
+        rig
+    }
+
+    /// Closes the engine and opens it again, the clock at `now`.
+    pub async fn restart(self, stage: &dyn Stage, now: UnixMillis) -> Rig {
+        self.engine.close().await.expect("an engine at rest can be closed");
+        drop(self);
+        Rig::at(stage, now)
+    }
+
+    /// Creates an empty partition at head 0.
+    pub async fn create(&self, partition: PartitionId) {
+        self.create_at(
+            partition,
+            Head {
+                lsn: Lsn(0),
+                stamp: UnixMillis(0),
+            },
+        )
+        .await;
+    }
+
+    /// Creates a partition.
+    pub async fn create_at(&self, partition: PartitionId, head: Head) {
+        for _ in 0..TRIES {
+            if !is_away(&self.engine.create(partition, head).await.map(drop)) {
+                return;
+            }
+        }
+        panic!("the engine stays away. doing=create");
+    }
+
+    /// Removes a partition.
+    pub async fn remove(&self, partition: PartitionId) {
+        for _ in 0..TRIES {
+            if !is_away(&self.engine.remove(partition).await.map(drop)) {
+                return;
+            }
+        }
+        panic!("the engine stays away. doing=remove");
+    }
+
+    /// Reads, and says so if there is no such partition.
+    pub async fn try_read(&self, partition: PartitionId, ask: Ask) -> Result<Reply, Down> {
+        for _ in 0..TRIES {
+            let read = self.engine.read(partition, ask.clone()).await;
+            if !is_away(&read) {
+                return read;
+            }
+        }
+        panic!("the engine stays away. doing=read");
+    }
+
+    /// Reads from a partition that is there.
+    pub async fn read(&self, partition: PartitionId, ask: Ask) -> Reply {
+        self.try_read(partition, ask).await.expect("the partition is there")
+    }
+
+    /// The head of a partition.
+    pub async fn head(&self, partition: PartitionId) -> Head {
+        self.read(partition, Ask::default()).await.head
+    }
+
+    /// The value of one key.
+    pub async fn get(&self, partition: PartitionId, key: Key) -> Option<Bytes> {
+        self.read(
+            partition,
+            Ask {
+                gets: vec![key],
+                scans: vec![],
+            },
+        )
+        .await
+        .gets
+        .remove(0)
+    }
+
+    /// The page of one scan.
+    pub async fn scan(&self, partition: PartitionId, scan: Scan) -> Page {
+        self.read(
+            partition,
+            Ask {
+                gets: vec![],
+                scans: vec![scan],
+            },
+        )
+        .await
+        .pages
+        .remove(0)
+    }
+
+    /// Every key of a space.
+    pub async fn keys(&self, partition: PartitionId, space: Space) -> Vec<Bytes> {
+        self.scan(partition, whole(space))
+            .await
+            .rows
+            .into_iter()
+            .map(|(key, _)| key)
+            .collect()
+    }
+
+    /// A batch from `base` to the next number, at the engine's time.
+    pub fn batch(&self, base: Lsn, puts: Vec<Put>, deletes: Vec<Key>) -> Batch {
+        let token = CommitToken(u128::from(self.tokens.fetch_add(1, Ordering::Relaxed)));
+        Batch {
+            base,
+            next: base.next(),
+            stamp: self.engine.time().hi,
+            token,
+            puts,
+            deletes,
+        }
+    }
+
+    /// Commits until the outcome is final: `Done`, `Refused`, or `Stale` because the head has moved.
+    pub async fn commit(&self, partition: PartitionId, batch: Batch) -> Result<Outcome, Down> {
+        for _ in 0..TRIES {
+            let outcome = match self.engine.commit(partition, batch.clone()).await {
+                Ok(Outcome::Unknown(ticket)) => match self.settle(partition, ticket).await? {
+                    Settled::Done(head) => Ok(Outcome::Done(head)),
+                    Settled::NotDone => continue,
+                },
+                outcome => outcome,
+            };
+            let is_spurious =
+                outcome == Ok(Outcome::Stale) && self.try_read(partition, Ask::default()).await?.head.lsn == batch.base;
+            if !is_spurious && !is_away(&outcome) {
+                return outcome;
+            }
+        }
+        panic!("the engine stays away. doing=commit");
+    }
+
+    /// Commits on the newest head, which nobody else moves.
+    pub async fn commit_next(&self, partition: PartitionId, puts: Vec<Put>, deletes: Vec<Key>) -> Head {
+        let base = self.head(partition).await.lsn;
+        let batch = self.batch(base, puts, deletes);
+        let head = batch.head();
+        assert_eq!(
+            self.commit(partition, batch).await,
+            Ok(Outcome::Done(head)),
+            "a commit on the newest head is done"
+        );
+        head
+    }
+
+    /// Settles a ticket.
+    pub async fn settle(&self, partition: PartitionId, ticket: Ticket) -> Result<Settled, Down> {
+        for _ in 0..TRIES {
+            let settled = self.engine.settle(partition, ticket.clone()).await;
+            if !is_away(&settled) {
+                return settled;
+            }
+        }
+        panic!("the engine stays away. doing=settle");
+    }
+
+    /// Server time.
+    pub fn time(&self) -> Span {
+        self.engine.time()
+    }
+}
+
+fn is_away<T>(answer: &Result<T, Down>) -> bool {
+    matches!(answer, Err(Down::Unavailable(_)))
+}
+
+/// A key of a space.
+pub(super) fn key(space: Space, bytes: &[u8]) -> Key {
+    Key::new(space, Bytes::copy_from_slice(bytes))
+}
+
+/// A put of a key and a value.
+pub(super) fn put(space: Space, bytes: &[u8], value: impl AsRef<[u8]>) -> Put {
+    Put {
+        key: key(space, bytes),
+        value: Bytes::copy_from_slice(value.as_ref()),
+    }
+}
+
+/// The scan of everything in a space.
+pub(super) fn whole(space: Space) -> Scan {
+    Scan {
+        space,
+        from: Bytes::new(),
+        to: None,
+        reverse: false,
+        max_rows: usize::MAX,
+        max_bytes: usize::MAX,
+        keys_only: false,
+    }
+}

@@ -1,0 +1,34 @@
+//! Claims about server time (TTL-202).
+
+use bolide_model::{Lsn, UnixMillis};
+
+use super::rig::{HOME, START};
+use super::{Rig, Stage};
+use crate::{Batch, Outcome};
+
+/// When the clock steps back, server time stands still until the clock has caught up.
+pub async fn server_time_never_runs_back(stage: &dyn Stage) {
+    let rig = Rig::new(stage);
+    let before = rig.time();
+    assert!(before.lo <= before.hi);
+    rig.clock.advance(-60_000);
+    let after = rig.time();
+    assert!(
+        after.lo >= before.lo && after.hi >= before.hi,
+        "before={before:?} after={after:?}"
+    );
+    rig.clock.advance(120_000);
+    assert!(rig.time().hi >= UnixMillis(START.0 + 60_000));
+}
+
+/// A commit from the future moves server time along: nothing is stamped before it any more.
+pub async fn server_time_is_not_below_a_commit(stage: &dyn Stage) {
+    let rig = Rig::with_home(stage).await;
+    let stamp = UnixMillis(START.0 + 5_000);
+    let batch = Batch {
+        stamp,
+        ..rig.batch(Lsn(0), vec![], vec![])
+    };
+    assert!(matches!(rig.commit(HOME, batch).await, Ok(Outcome::Done(_))));
+    assert!(rig.time().hi >= stamp);
+}

@@ -1,0 +1,160 @@
+//! Claims about the fault wrapper itself: a wrapper that injects nothing would let everything pass.
+
+use std::sync::Arc;
+
+use bolide_model::time::Clock;
+use bolide_model::{Lsn, UnixMillis};
+use bolide_storage::faults::{Faults, FaultyEngine};
+use bolide_storage::memory::MemoryEngine;
+use bolide_storage::{Batch, CommitToken, Down, Engine, Head, Outcome, PartitionId, Settled, Ticket};
+
+const HOME: PartitionId = PartitionId(1);
+
+fn engines(faults: Faults) -> (Arc<MemoryEngine>, FaultyEngine) {
+    let inner = Arc::new(MemoryEngine::new(Arc::new(Clock::virtual_at(UnixMillis(1_000)))));
+    (inner.clone(), FaultyEngine::new(inner, faults))
+}
+
+fn calm(seed: u64) -> Faults {
+    Faults {
+        seed,
+        stale_percent: 0,
+        unknown_percent: 0,
+        down_percent: 0,
+        span_ms: 0,
+    }
+}
+
+fn batch(base: Lsn, token: u128) -> Batch {
+    Batch {
+        base,
+        next: base.next(),
+        stamp: UnixMillis(1_000),
+        token: CommitToken(token),
+        puts: vec![],
+        deletes: vec![],
+    }
+}
+
+async fn head(engine: &dyn Engine) -> Lsn {
+    engine.read(HOME, Default::default()).await.unwrap().head.lsn
+}
+
+async fn create(engine: &MemoryEngine) {
+    engine
+        .create(
+            HOME,
+            Head {
+                lsn: Lsn(0),
+                stamp: UnixMillis(0),
+            },
+        )
+        .await
+        .unwrap();
+}
+
+/// What a series of commits is told, each on the head it finds.
+async fn story(seed: u64) -> Vec<Result<Outcome, Down>> {
+    let (inner, faulty) = engines(Faults::bad_day(seed));
+    create(&inner).await;
+    let mut story = Vec::new();
+    for token in 1..200 {
+        story.push(faulty.commit(HOME, batch(head(inner.as_ref()).await, token)).await);
+    }
+    story
+}
+
+#[tokio::test]
+async fn bad_day_brings_every_kind_of_trouble_and_repeats_itself() {
+    let first = story(3).await;
+    assert_eq!(first, story(3).await);
+    assert_ne!(first, story(4).await);
+    let count = |wanted: fn(&Result<Outcome, Down>) -> bool| first.iter().filter(|told| wanted(told)).count();
+    assert!(count(|told| matches!(told, Ok(Outcome::Done(_)))) > 50);
+    assert!(count(|told| matches!(told, Ok(Outcome::Stale))) > 5);
+    assert!(count(|told| matches!(told, Ok(Outcome::Unknown(_)))) > 5);
+    assert!(count(|told| matches!(told, Err(Down::Unavailable(_)))) > 5);
+}
+
+#[tokio::test]
+async fn unknown_commits_are_sometimes_done_and_sometimes_not_and_settling_tells() {
+    let (inner, faulty) = engines(Faults {
+        unknown_percent: 100,
+        ..calm(1)
+    });
+    create(&inner).await;
+    let (mut done, mut not_done) = (0, 0);
+    for token in 1..100 {
+        let before = head(inner.as_ref()).await;
+        let Ok(Outcome::Unknown(ticket)) = faulty.commit(HOME, batch(before, token)).await else {
+            panic!("unknown")
+        };
+        match faulty.settle(HOME, ticket).await.unwrap() {
+            Settled::Done(after) => {
+                assert_eq!(head(inner.as_ref()).await, after.lsn);
+                done += 1;
+            }
+            Settled::NotDone => {
+                assert_eq!(head(inner.as_ref()).await, before);
+                not_done += 1;
+            }
+        }
+    }
+    assert!(done > 20 && not_done > 20, "done={done} not_done={not_done}");
+}
+
+#[tokio::test]
+async fn commit_that_was_settled_as_not_done_never_arrives() {
+    let (inner, faulty) = engines(Faults {
+        unknown_percent: 100,
+        ..calm(2)
+    });
+    create(&inner).await;
+    for token in 1..100 {
+        let before = head(inner.as_ref()).await;
+        let Ok(Outcome::Unknown(ticket)) = faulty.commit(HOME, batch(before, token)).await else {
+            panic!("unknown")
+        };
+        if faulty.settle(HOME, ticket).await == Ok(Settled::NotDone) {
+            for _ in 0..5 {
+                let other = Ticket {
+                    base: Lsn(0),
+                    next: Lsn(1),
+                    token: CommitToken(u128::MAX),
+                };
+                let _ = faulty.settle(HOME, other).await;
+            }
+            assert_eq!(head(inner.as_ref()).await, before);
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_does_not_settle_may_meet_the_late_commit() {
+    let (inner, faulty) = engines(Faults {
+        unknown_percent: 100,
+        ..calm(5)
+    });
+    create(&inner).await;
+    let mut met = 0;
+    for token in 1..200 {
+        let base = head(inner.as_ref()).await;
+        let _ = faulty.commit(HOME, batch(base, 2 * token)).await;
+        let after_first = head(inner.as_ref()).await;
+        // The second try finds the base taken only if the first one arrived in between.
+        if faulty.commit(HOME, batch(base, 2 * token + 1)).await == Ok(Outcome::Stale) && after_first == base {
+            met += 1;
+        }
+    }
+    assert!(met > 0);
+}
+
+#[tokio::test]
+async fn server_time_is_as_wide_as_asked() {
+    let (_, faulty) = engines(Faults {
+        span_ms: 250,
+        ..calm(1)
+    });
+    let time = faulty.time();
+    assert_eq!((time.lo, time.hi), (UnixMillis(750), UnixMillis(1_250)));
+}

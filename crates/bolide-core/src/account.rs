@@ -1,0 +1,404 @@
+//! The account: everything behind one endpoint.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use bolide_model::container::ContainerProperties;
+use bolide_model::rid::{ContainerRid, DatabaseRid, OfferRid};
+use bolide_model::{Error, ErrorKind, RequestUnits, Result, UnixMillis};
+use bolide_storage::Engine;
+use serde_json::Value;
+
+use crate::catalog::{Catalog, DatabaseInfo, Offer};
+use crate::clock;
+use crate::container::{Container, ContainerInfo};
+use crate::purge::{Keeper, Pace};
+use crate::throughput::{PacingSettings, Throughput};
+
+/// How an account behaves.
+#[derive(Debug, Clone)]
+pub struct AccountOptions {
+    /// The engine's clock is moved by hand: nothing is purged in the background (TTL-206).
+    pub virtual_clock: bool,
+    /// Answer `Throttled` to users who consume more than a container's throughput.
+    pub enforce_throughput: bool,
+    /// Most items a second that the background purge removes; `None` without a limit.
+    pub purge_items_per_second: Option<u32>,
+    /// How long a forward step of the wall clock by more than a day holds the purge; zero: not at all (TTL-204).
+    pub purge_hold: Duration,
+    /// Called when the purge has reached the fault that [`Account::set_purge_fault`] set; must not return to the purge alive.
+    pub on_purge_fault: Option<fn()>,
+}
+
+impl Default for AccountOptions {
+    fn default() -> AccountOptions {
+        AccountOptions {
+            virtual_clock: false,
+            enforce_throughput: false,
+            purge_items_per_second: None,
+            purge_hold: Duration::from_secs(600),
+            on_purge_fault: None,
+        }
+    }
+}
+
+/// What a request carries from the front door: its server time, read once (TTL-211).
+#[derive(Debug, Clone, Copy)]
+pub struct RequestContext {
+    /// Server time when the request came in.
+    pub now: UnixMillis,
+}
+
+/// Everything behind one endpoint: databases, containers, items, and the background work on them.
+pub struct Account {
+    engine: Arc<dyn Engine>,
+    options: AccountOptions,
+    catalog: Catalog,
+    keeper: parking_lot::Mutex<Option<Arc<Keeper>>>,
+    /// Server time, in milliseconds, up to which a restart will not fall back; and the highest that requests were answered by.
+    durable_time: AtomicI64,
+    answered_time: AtomicI64,
+    purge_held: AtomicBool,
+    purge_fault: PurgeFault,
+}
+
+/// A longer stretch than this between durable time and an answer would show after a crash (TTL-203).
+const TIME_MAY_LAG_MS: i64 = 1_000;
+
+impl Account {
+    /// Opens an account over an engine: reads the catalog, ends what a crash interrupted, and starts the background purge.
+    ///
+    /// # Errors
+    /// `Unavailable` or `Corrupt`, from the engine.
+    pub async fn open(engine: Arc<dyn Engine>, options: AccountOptions) -> Result<Arc<Account>> {
+        let catalog = Catalog::open(engine.clone()).await?;
+        let pace = Pace {
+            items_per_second: options.purge_items_per_second,
+            hold: options.purge_hold,
+        };
+        let is_virtual = options.virtual_clock;
+        let account = Arc::new(Account {
+            engine,
+            purge_fault: PurgeFault {
+                items_left: AtomicU64::new(PurgeFault::UNSET),
+                reached: options.on_purge_fault,
+            },
+            options,
+            catalog,
+            keeper: parking_lot::Mutex::new(None),
+            durable_time: AtomicI64::new(i64::MIN),
+            answered_time: AtomicI64::new(i64::MIN),
+            purge_held: AtomicBool::new(false),
+        });
+        if !is_virtual {
+            *account.keeper.lock() = Some(Arc::new(Keeper::start(Arc::downgrade(&account), pace)));
+        }
+        Ok(account)
+    }
+
+    /// Ends the background work and makes everything durable, server time included.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn close(&self) -> Result<()> {
+        let keeper = self.keeper.lock().take();
+        if let Some(keeper) = keeper {
+            keeper.stop().await;
+        }
+        self.make_time_durable().await;
+        self.engine.close().await.map_err(crate::partition::down)
+    }
+
+    /// Begins a request: reads server time.
+    ///
+    /// # Errors
+    /// `Unavailable` if the engine's clock is too uncertain; or, with a virtual clock, if server time cannot be made durable.
+    pub async fn begin(&self) -> Result<RequestContext> {
+        let now = clock::exact_now(self.engine.as_ref()).await?;
+        self.answered_time.fetch_max(now.0, Ordering::Relaxed);
+        // A virtual clock jumps: a second of it may pass between two requests, before any background task could act.
+        if self.options.virtual_clock && self.durable_time.load(Ordering::Relaxed) <= now.0 - TIME_MAY_LAG_MS {
+            self.catalog.commit_time().await?;
+            self.durable_time.fetch_max(now.0, Ordering::Relaxed);
+        }
+        Ok(RequestContext { now })
+    }
+
+    /// Server time now. Never decreases (TTL-202).
+    pub fn server_time(&self) -> UnixMillis {
+        self.engine.time().lo
+    }
+
+    /// The engine's name.
+    pub fn engine_name(&self) -> &'static str {
+        self.engine.name()
+    }
+
+    /// Makes server time durable if requests were answered by a later one than is (TTL-203).
+    pub(crate) async fn make_time_durable(&self) {
+        let answered = self.answered_time.load(Ordering::Relaxed);
+        if answered <= self.durable_time.load(Ordering::Relaxed) {
+            return;
+        }
+        match self.catalog.commit_time().await {
+            Ok(()) => {
+                self.durable_time.fetch_max(answered, Ordering::Relaxed);
+            }
+            Err(error) => tracing::warn!(%error, "server time could not be made durable"),
+        }
+    }
+
+    pub(crate) fn enforces_throughput(&self) -> bool {
+        self.options.enforce_throughput
+    }
+
+    pub(crate) fn set_purge_held(&self, is_held: bool) {
+        self.purge_held.store(is_held, Ordering::Relaxed);
+    }
+
+    pub(crate) fn purge_is_held(&self) -> bool {
+        self.purge_held.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn purge_fault(&self) -> &PurgeFault {
+        &self.purge_fault
+    }
+
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<dyn Engine> {
+        &self.engine
+    }
+
+    /// Lets the process die after `after` more items were durably purged. For tests of crashes.
+    pub fn set_purge_fault(&self, after: u64) {
+        self.purge_fault.items_left.store(after, Ordering::SeqCst);
+    }
+}
+
+/// Databases, containers and offers.
+impl Account {
+    /// Creates a database.
+    ///
+    /// # Errors
+    /// `Conflict` if there is one of this name; `BadRequest` for a bad name or throughput.
+    pub async fn create_database(
+        &self,
+        _ctx: &RequestContext,
+        id: &str,
+        throughput: Option<Throughput>,
+    ) -> Result<DatabaseInfo> {
+        self.catalog.create_database(id, throughput).await
+    }
+
+    /// All databases, in the order of their creation.
+    pub fn list_databases(&self) -> Vec<DatabaseInfo> {
+        self.catalog.list_databases()
+    }
+
+    /// The database of this name.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn database_by_name(&self, id: &str) -> Result<DatabaseInfo> {
+        self.catalog.database_by_name(id)
+    }
+
+    /// The database with this resource id.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn database_by_rid(&self, rid: DatabaseRid) -> Result<DatabaseInfo> {
+        self.catalog.database_by_rid(rid)
+    }
+
+    /// Deletes a database with all its containers.
+    ///
+    /// # Errors
+    /// `NotFound`; `PreconditionFailed` if it is another version.
+    pub async fn delete_database(&self, _ctx: &RequestContext, rid: DatabaseRid, if_match: Option<&str>) -> Result<()> {
+        self.catalog.delete_database(rid, if_match).await
+    }
+
+    /// Creates a container, with as many ranges as its throughput implies.
+    ///
+    /// # Errors
+    /// `NotFound` without the database; `Conflict` if it has a container of this name; `BadRequest` for a bad name or throughput.
+    pub async fn create_container(
+        &self,
+        _ctx: &RequestContext,
+        database: DatabaseRid,
+        properties: ContainerProperties,
+        throughput: Option<Throughput>,
+    ) -> Result<Arc<Container>> {
+        self.catalog.create_container(database, properties, throughput).await
+    }
+
+    /// The containers of a database, in the order of their creation.
+    ///
+    /// # Errors
+    /// `NotFound` without the database.
+    pub fn list_containers(&self, database: DatabaseRid) -> Result<Vec<Arc<Container>>> {
+        self.catalog.list_containers(database)
+    }
+
+    /// The container of this name.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn container_by_name(&self, database: DatabaseRid, id: &str) -> Result<Arc<Container>> {
+        self.catalog.container_by_name(database, id)
+    }
+
+    /// The container with this resource id.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn container_by_rid(&self, rid: ContainerRid) -> Result<Arc<Container>> {
+        self.catalog.container_by_rid(rid)
+    }
+
+    /// Every container of the account.
+    pub fn all_containers(&self) -> Vec<Arc<Container>> {
+        self.catalog.all_containers()
+    }
+
+    /// Replaces a container's definition with what was `sent`, whole: what is left out is removed (TTL-231). A changed default ttl
+    /// holds at once, for items already there too (TTL-228), and brings nothing back (TTL-226).
+    ///
+    /// # Errors
+    /// `BadRequest` or `Forbidden` for what cannot be, or cannot change; `PreconditionFailed` if it is another version.
+    pub async fn replace_container(
+        &self,
+        _ctx: &RequestContext,
+        container: &Arc<Container>,
+        sent: &Value,
+        if_match: Option<&str>,
+    ) -> Result<ContainerInfo> {
+        self.catalog.replace_container(container, sent, if_match).await
+    }
+
+    /// Deletes a container. Its purge ends with it (TTL-271).
+    ///
+    /// # Errors
+    /// `NotFound`; `PreconditionFailed` if it is another version.
+    pub async fn delete_container(
+        &self,
+        _ctx: &RequestContext,
+        rid: ContainerRid,
+        if_match: Option<&str>,
+    ) -> Result<()> {
+        self.catalog.delete_container(rid, if_match).await
+    }
+
+    /// All offers.
+    pub fn list_offers(&self) -> Vec<Offer> {
+        self.catalog.list_offers()
+    }
+
+    /// The offer with this resource id.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn offer(&self, rid: OfferRid) -> Result<Offer> {
+        self.catalog.offer(rid)
+    }
+
+    /// Replaces what an offer grants. More throughput than a container's ranges can carry splits them.
+    ///
+    /// # Errors
+    /// `NotFound`; `BadRequest` for amounts that cannot be; `PreconditionFailed` if it is another version.
+    pub async fn replace_offer(
+        &self,
+        _ctx: &RequestContext,
+        rid: OfferRid,
+        throughput: Throughput,
+        if_match: Option<&str>,
+    ) -> Result<Offer> {
+        let offer = self.catalog.replace_offer(rid, throughput, if_match).await?;
+        self.catalog.split_for_throughput(&offer).await?;
+        Ok(offer)
+    }
+
+    /// Sets how a container's purge is paced.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn set_pacing(&self, container: &Arc<Container>, pacing: PacingSettings) -> Result<()> {
+        self.catalog.set_pacing(container, pacing).await
+    }
+
+    /// Consumes request units as users would in the running second, evenly over the partitions.
+    ///
+    /// # Errors
+    /// `Throttled` where the throughput does not allow it; then nothing is consumed.
+    pub fn consume(&self, container: &Container, units: RequestUnits) -> Result<()> {
+        let layout = container.state().layout.clone();
+        let share = RequestUnits(units.0 / layout.partitions.len() as f64);
+        let now = self.server_time().seconds();
+        for (at, partition) in layout.partitions.iter().enumerate() {
+            if !partition.meter.lock().try_consume(now, share) {
+                for consumed in &layout.partitions[..at] {
+                    consumed.meter.lock().consume(now, RequestUnits(-share.0));
+                }
+                return Err(throttled(1_000));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether MongoDB documents may have a ttl of their own (TTL-288).
+    pub fn mongo_document_ttl(&self) -> bool {
+        self.catalog.mongo_document_ttl()
+    }
+
+    /// Sets whether MongoDB documents may have a ttl of their own (TTL-288).
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn set_mongo_document_ttl(&self, is_on: bool) -> Result<()> {
+        self.catalog.set_mongo_document_ttl(is_on).await
+    }
+}
+
+/// The error for users over their throughput.
+pub(crate) fn throttled(retry_after_ms: u64) -> Error {
+    let retry_after = Duration::from_millis(retry_after_ms);
+    Error::new(
+        ErrorKind::Throttled { retry_after },
+        "Request rate is large. More Request Units may be needed, so no changes were made.",
+    )
+}
+
+/// A crash on purpose, after so many durable purges.
+pub(crate) struct PurgeFault {
+    items_left: AtomicU64,
+    reached: Option<fn()>,
+}
+
+impl PurgeFault {
+    const UNSET: u64 = u64::MAX;
+
+    /// How many items may still be purged, if a fault is set.
+    pub fn items_left(&self) -> Option<u64> {
+        let left = self.items_left.load(Ordering::SeqCst);
+        (left != PurgeFault::UNSET).then_some(left)
+    }
+
+    /// Counts durable purges, and calls the fault when it is reached.
+    pub fn purged(&self, items: u64) {
+        if self.items_left().is_none() || items == 0 {
+            return;
+        }
+        let left = self.items_left.fetch_sub(items, Ordering::SeqCst).saturating_sub(items);
+        if left == 0 {
+            self.items_left.store(PurgeFault::UNSET, Ordering::SeqCst);
+            if let Some(reached) = self.reached {
+                reached();
+            }
+        }
+    }
+}

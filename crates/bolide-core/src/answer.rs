@@ -1,0 +1,61 @@
+//! What every data operation answers with: its result, what it cost, and how far the ranges it touched have come.
+
+use bolide_model::{Error, Lsn, RequestUnits};
+
+/// Where a partition key range stood when an operation touched it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RangePosition {
+    /// Id of the partition key range.
+    pub range: u32,
+    /// The range's newest log sequence number as the operation saw it; for a write, its own.
+    pub lsn: Lsn,
+}
+
+/// The cost of an operation and the ranges it touched: what session tokens and charges are made of.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Work {
+    /// Request units charged to the caller.
+    pub charge: RequestUnits,
+    /// In range order; empty where no range was reached.
+    pub touched: Vec<RangePosition>,
+}
+
+impl Work {
+    /// Work in one range.
+    pub(crate) fn in_range(charge: RequestUnits, range: u32, lsn: Lsn) -> Work {
+        Work {
+            charge,
+            touched: vec![RangePosition { range, lsn }],
+        }
+    }
+}
+
+/// The result of an operation.
+#[derive(Debug, Clone)]
+pub struct Answer<T> {
+    /// What was asked for.
+    pub value: T,
+    /// What it took.
+    pub work: Work,
+}
+
+/// A refused operation. It changed nothing, and cost something all the same.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal {
+    /// Why.
+    pub error: Error,
+    /// What it took.
+    pub work: Work,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        Refusal {
+            error,
+            work: Work::default(),
+        }
+    }
+}
+
+/// An answer or a refusal.
+pub type Answered<T> = Result<Answer<T>, Refusal>;

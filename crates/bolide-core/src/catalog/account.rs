@@ -1,0 +1,92 @@
+//! What belongs to the account as a whole: switches, and the numbers that partitions are named by.
+
+use std::sync::Arc;
+
+use bolide_model::{Result, UnixMillis};
+use bolide_storage::{Engine, PartitionId};
+use bytes::Bytes;
+use tokio::sync::MutexGuard;
+
+use super::records::{account_key, container_key, dropped_key};
+use super::{Catalog, Moment};
+use crate::clock;
+use crate::container::{Change, Container, ContainerState};
+
+impl Catalog {
+    /// Keeps other changes of the catalog out.
+    pub async fn changing(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().await
+    }
+
+    pub fn engine(&self) -> &Arc<dyn Engine> {
+        &self.engine
+    }
+
+    pub async fn now(&self) -> Result<UnixMillis> {
+        clock::exact_now(self.engine.as_ref()).await
+    }
+
+    /// Whether MongoDB documents may have a ttl of their own (TTL-288).
+    pub fn mongo_document_ttl(&self) -> bool {
+        self.memory.read().account.mongo_document_ttl
+    }
+
+    pub async fn set_mongo_document_ttl(&self, is_on: bool) -> Result<()> {
+        let _changing = self.changing.lock().await;
+        let mut account = self.memory.read().account.clone();
+        account.mongo_document_ttl = is_on;
+        let committed = account.clone();
+        self.commit(move |round| {
+            Moment::begin(round);
+            round.put(account_key(), account.encode());
+            Ok(())
+        })
+        .await?;
+        self.memory.write().account = committed;
+        Ok(())
+    }
+
+    /// Takes `count` new partition ids and returns the first. They are named for removal until [`Catalog::commit_split`] says otherwise,
+    /// so a crash in between leaves nothing behind.
+    pub async fn take_partition_ids(&self, count: u64) -> Result<u64> {
+        let mut account = self.memory.read().account.clone();
+        let first = account.next_partition;
+        account.next_partition += count;
+        let committed = account.clone();
+        self.commit(move |round| {
+            Moment::begin(round);
+            round.put(account_key(), account.encode());
+            for id in first..first + count {
+                round.put(dropped_key(PartitionId(id)), Bytes::new());
+            }
+            Ok(())
+        })
+        .await?;
+        self.memory.write().account = committed;
+        Ok(first)
+    }
+
+    /// Puts a container's new ranges into force, and removes the partition they take the place of.
+    pub async fn commit_split(
+        &self,
+        container: &Arc<Container>,
+        change: &Change<'_>,
+        after: ContainerState,
+        parent: PartitionId,
+    ) -> Result<()> {
+        let rid = container.rid();
+        let state = after.clone();
+        self.commit(move |round| {
+            Moment::begin(round);
+            round.put(container_key(rid), state.to_row().encode());
+            for partition in &state.layout.partitions {
+                round.delete(dropped_key(partition.id));
+            }
+            round.put(dropped_key(parent), Bytes::new());
+            Ok(())
+        })
+        .await?;
+        change.replace(after);
+        self.remove_dropped(vec![parent]).await
+    }
+}

@@ -1,0 +1,141 @@
+//! The catalog: databases, containers and their offers.
+//!
+//! Partition 0 keeps it ([`records`] has the rows), and all of it is in memory while the account is open. Changes are rare and come
+//! one after the other; each is one commit in partition 0, after which memory follows. A crash between the commit of a container
+//! and the creation of its partitions is mended at the next start; partitions of deleted containers are named in the same commit that
+//! deletes them, and removed from there.
+
+mod account;
+mod containers;
+mod databases;
+mod offers;
+mod open;
+pub(crate) mod records;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use bolide_model::rid::{ContainerRid, DatabaseRid};
+use bolide_model::{Error, Lsn, Result, UnixSeconds};
+use bolide_storage::Engine;
+use parking_lot::RwLock;
+use tokio::sync::Mutex;
+
+pub use databases::DatabaseInfo;
+pub use offers::{Offer, OfferResource};
+
+use crate::container::Container;
+use crate::etag::Etag;
+use crate::partition::Partition;
+use crate::partition::round::{Round, Step};
+use records::{AccountRow, DatabaseRow};
+
+/// See the module.
+pub(crate) struct Catalog {
+    engine: Arc<dyn Engine>,
+    /// Partition 0.
+    partition: Arc<Partition>,
+    memory: RwLock<Memory>,
+    /// Held while the catalog changes.
+    changing: Mutex<()>,
+}
+
+/// The catalog as the last commit left it.
+#[derive(Default)]
+struct Memory {
+    account: AccountRow,
+    /// By number, so in the order of creation.
+    databases: BTreeMap<u32, Database>,
+    names: HashMap<String, DatabaseRid>,
+}
+
+struct Database {
+    rid: DatabaseRid,
+    row: DatabaseRow,
+    containers: BTreeMap<ContainerRid, Arc<Container>>,
+    names: HashMap<String, ContainerRid>,
+}
+
+/// When a change of the catalog committed: what the changed resource's `_etag` and `_ts` are made of.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    lsn: Lsn,
+    now: UnixSeconds,
+}
+
+impl Moment {
+    /// Begins a change in the draft of a commit.
+    fn begin(round: &mut Round<'_>) -> Moment {
+        Moment {
+            lsn: round.next_lsn(),
+            now: round.seconds(),
+        }
+    }
+
+    fn etag(self) -> Etag {
+        Etag::of_write(0, self.lsn, 0)
+    }
+}
+
+impl Catalog {
+    /// Commits one change: `decide` drafts it and gives back what memory needs.
+    async fn commit<T, F>(&self, decide: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Round<'_>) -> Step<T> + Send + 'static,
+    {
+        self.partition.write(decide).await
+    }
+
+    /// Makes server time durable without changing anything (TTL-203).
+    pub async fn commit_time(&self) -> Result<()> {
+        self.commit(|round| {
+            round.next_lsn();
+            Ok(())
+        })
+        .await
+    }
+
+    /// Every container of the account.
+    pub fn all_containers(&self) -> Vec<Arc<Container>> {
+        let memory = self.memory.read();
+        memory
+            .databases
+            .values()
+            .flat_map(|database| database.containers.values().cloned())
+            .collect()
+    }
+}
+
+impl Memory {
+    fn database(&self, rid: DatabaseRid) -> Result<&Database> {
+        self.databases
+            .get(&number_of(rid))
+            .ok_or_else(|| database_not_found(&rid.to_string()))
+    }
+
+    fn database_mut(&mut self, rid: DatabaseRid) -> Result<&mut Database> {
+        self.databases
+            .get_mut(&number_of(rid))
+            .ok_or_else(|| database_not_found(&rid.to_string()))
+    }
+}
+
+fn number_of(rid: DatabaseRid) -> u32 {
+    u32::from_le_bytes(rid.bytes())
+}
+
+fn database_not_found(name: &str) -> Error {
+    Error::not_found(format!("Resource Not Found: there is no database '{name}'."))
+}
+
+fn container_not_found(name: &str) -> Error {
+    Error::not_found(format!("Resource Not Found: there is no container '{name}'."))
+}
+
+fn check_etag(etag: Etag, if_match: Option<&str>) -> Result<()> {
+    match if_match {
+        Some(header) if !etag.matches(header) => Err(crate::items::precondition_failed()),
+        _ => Ok(()),
+    }
+}

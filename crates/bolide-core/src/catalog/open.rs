@@ -1,0 +1,167 @@
+//! Opening the catalog: reads every row, opens every container, and ends what a crash interrupted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bolide_model::epk::EpkRange;
+use bolide_model::rid::{ContainerRid, DatabaseRid};
+use bolide_model::{Error, ErrorKind, Lsn, Result};
+use bolide_storage::{Ask, Engine, Head, PartitionId, Scan, Space};
+use bytes::Bytes;
+use parking_lot::RwLock;
+use tokio::sync::Mutex;
+
+use super::records::{AccountRow, CONTAINER, ContainerRow, DATABASE, DROPPED, DatabaseRow, account_key};
+use super::{Catalog, Database, Memory, number_of};
+use crate::clock;
+use crate::keys;
+use crate::partition::{Partition, Placement, down};
+use crate::throughput::{Meter, PacingSettings};
+
+/// Rows read at once.
+const PAGE_ROWS: usize = 1000;
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Everything the catalog's partition holds.
+#[derive(Default)]
+struct Rows {
+    account: AccountRow,
+    databases: BTreeMap<DatabaseRid, DatabaseRow>,
+    containers: Vec<(ContainerRid, ContainerRow)>,
+    dropped: Vec<PartitionId>,
+}
+
+impl Catalog {
+    /// Opens the catalog of a new or existing account.
+    ///
+    /// # Errors
+    /// From the engine; `Corrupt` if a row is damaged.
+    pub async fn open(engine: Arc<dyn Engine>) -> Result<Catalog> {
+        let now = clock::exact_now(engine.as_ref()).await?;
+        let head = Head {
+            lsn: Lsn(0),
+            stamp: now,
+        };
+        engine.create(PartitionId::CATALOG, head).await.map_err(down)?;
+        let placement = Placement {
+            id: PartitionId::CATALOG,
+            range: 0,
+            epk: EpkRange::all(),
+            parents: vec![],
+        };
+        let meter = Meter::new(&PacingSettings::of(None), 1, now.seconds());
+        let partition = Partition::open(engine.clone(), placement, meter).await?;
+
+        let rows = read_rows(&partition).await?;
+        let memory = RwLock::new(Memory {
+            account: rows.account,
+            ..Memory::default()
+        });
+        let catalog = Catalog {
+            engine,
+            partition,
+            memory,
+            changing: Mutex::new(()),
+        };
+        for (rid, row) in rows.databases {
+            catalog.remember_database(rid, row);
+        }
+        for (rid, row) in rows.containers {
+            catalog.reopen_container(rid, row).await?;
+        }
+        if !rows.dropped.is_empty() {
+            catalog.remove_dropped(rows.dropped).await?;
+        }
+        Ok(catalog)
+    }
+
+    fn remember_database(&self, rid: DatabaseRid, row: DatabaseRow) {
+        let mut memory = self.memory.write();
+        memory.names.insert(row.id.clone(), rid);
+        let database = Database {
+            rid,
+            row,
+            containers: BTreeMap::new(),
+            names: Default::default(),
+        };
+        memory.databases.insert(number_of(rid), database);
+    }
+
+    async fn reopen_container(&self, rid: ContainerRid, row: ContainerRow) -> Result<()> {
+        let database_id = self
+            .database_by_rid(rid.database())
+            .map_err(|_| damaged("a container without its database"))?
+            .id;
+        let container = self.open_container(rid, database_id, row).await?;
+        let mut memory = self.memory.write();
+        let database = memory.database_mut(rid.database())?;
+        database.names.insert(container.properties().id.clone(), rid);
+        database.containers.insert(rid, container);
+        Ok(())
+    }
+}
+
+async fn read_rows(partition: &Partition) -> Result<Rows> {
+    let mut rows = Rows::default();
+    let mut from = Bytes::new();
+    loop {
+        let scan = Scan {
+            space: Space::Meta,
+            from,
+            to: None,
+            reverse: false,
+            max_rows: PAGE_ROWS,
+            max_bytes: PAGE_BYTES,
+            keys_only: false,
+        };
+        let mut reply = partition
+            .read(Ask {
+                gets: vec![],
+                scans: vec![scan],
+            })
+            .await?;
+        let page = reply.pages.pop().unwrap_or_default();
+        for (key, value) in &page.rows {
+            rows.take(key, value)?;
+        }
+        match page.rows.last() {
+            Some((key, _)) if page.more => from = keys::after(key),
+            _ => return Ok(rows),
+        }
+    }
+}
+
+impl Rows {
+    fn take(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let unknown = || damaged("a row with an unknown key");
+        if key == account_key().bytes {
+            self.account = AccountRow::decode(value)?;
+            return Ok(());
+        }
+        match key.split_first().ok_or_else(unknown)? {
+            (&DATABASE, rid) => {
+                let rid = DatabaseRid::new(u32::from_le_bytes(rid.try_into().map_err(|_| unknown())?));
+                self.databases.insert(rid, DatabaseRow::decode(value)?);
+            }
+            (&CONTAINER, rid) => {
+                let rid = rid
+                    .try_into()
+                    .ok()
+                    .and_then(ContainerRid::from_bytes)
+                    .ok_or_else(unknown)?;
+                self.containers.push((rid, ContainerRow::decode(value)?));
+            }
+            (&DROPPED, partition) => {
+                let id = u64::from_be_bytes(partition.try_into().map_err(|_| unknown())?);
+                self.dropped.push(PartitionId(id));
+            }
+            _ if key == keys::state().bytes => {}
+            _ => return Err(unknown()),
+        }
+        Ok(())
+    }
+}
+
+fn damaged(what: &str) -> Error {
+    Error::new(ErrorKind::Corrupt, format!("the catalog is damaged: {what}"))
+}

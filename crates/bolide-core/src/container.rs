@@ -1,0 +1,255 @@
+//! A container: its definition, its settings of expiry, its ranges, and the gate that keeps requests and changes of settings apart.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bolide_model::container::ContainerProperties;
+use bolide_model::epk::{Epk, EpkRange};
+use bolide_model::rid::{ContainerRid, DatabaseRid};
+use bolide_model::ttl::{Policy, Settings};
+use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::RwLockReadGuard;
+
+use crate::catalog::records::OfferRow;
+use crate::etag::Etag;
+use crate::partition::Partition;
+use crate::throughput::PacingSettings;
+
+/// A container. Requests reach its items through [`Container::enter`].
+pub struct Container {
+    rid: ContainerRid,
+    database_id: String,
+    /// Requests hold the read side from their server time to their answer; whoever changes settings or ranges holds the write
+    /// side. So every request is judged wholly by the settings before a change or wholly by those after (TTL-233), and its
+    /// server time is not later than a change it has not seen (ttl.md §5.4).
+    gate: tokio::sync::RwLock<()>,
+    state: RwLock<Arc<ContainerState>>,
+    readers: Mutex<BTreeMap<UnixSeconds, usize>>,
+}
+
+/// What changes of a container replace as a whole.
+#[derive(Clone)]
+pub(crate) struct ContainerState {
+    pub properties: Arc<ContainerProperties>,
+    pub etag: Etag,
+    pub last_modified: UnixSeconds,
+    /// The policy in force and the floors that earlier ones left.
+    pub settings: Settings,
+    /// When each policy came into force, oldest first. For figures and for people; verdicts need the floors only.
+    pub history: Vec<Stretch>,
+    pub offer: Option<OfferRow>,
+    pub pacing: PacingSettings,
+    pub layout: Arc<Layout>,
+    /// The next range's id.
+    pub next_range: u32,
+    pub is_deleted: bool,
+}
+
+/// A stretch of time under one policy; it ends where the next begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    pub start: UnixSeconds,
+    pub policy: Policy,
+}
+
+/// The physical partitions of a container, in the order of their ranges.
+#[derive(Clone)]
+pub(crate) struct Layout {
+    /// Rises with every split.
+    pub version: u64,
+    pub partitions: Vec<Arc<Partition>>,
+}
+
+impl Layout {
+    /// The partition that holds a key.
+    pub fn partition_of(&self, epk: &Epk) -> Result<&Arc<Partition>> {
+        let after = self.partitions.partition_point(|partition| partition.epk.min <= *epk);
+        after
+            .checked_sub(1)
+            .and_then(|at| self.partitions.get(at))
+            .ok_or_else(|| Error::internal("no range holds the effective partition key"))
+    }
+
+    /// The partition with a range's id.
+    ///
+    /// # Errors
+    /// `RangeGone` if there is none: the range was split, or never was.
+    pub fn partition_with_id(&self, range: u32) -> Result<&Arc<Partition>> {
+        self.partitions
+            .iter()
+            .find(|partition| partition.range == range)
+            .ok_or_else(|| {
+                Error::new(
+                    ErrorKind::RangeGone,
+                    format!("the partition key range is gone. range={range}"),
+                )
+            })
+    }
+}
+
+/// What a container is and is called.
+#[derive(Debug, Clone)]
+pub struct ContainerInfo {
+    /// Its resource id.
+    pub rid: ContainerRid,
+    /// Its database.
+    pub database_rid: DatabaseRid,
+    /// The database's name.
+    pub database_id: String,
+    /// Its definition.
+    pub properties: Arc<ContainerProperties>,
+    /// Version of the definition.
+    pub etag: Etag,
+    /// When the definition was last written.
+    pub last_modified: UnixSeconds,
+}
+
+/// The partition key ranges of a container.
+#[derive(Debug, Clone)]
+pub struct Ranges {
+    /// Changes with every split.
+    pub version: u64,
+    /// In the order of their keys; together they hold every key.
+    pub ranges: Vec<Range>,
+}
+
+/// A partition key range: one physical partition as clients see it.
+#[derive(Debug, Clone)]
+pub struct Range {
+    /// Its id.
+    pub id: u32,
+    /// The keys it holds.
+    pub epk: EpkRange,
+    /// The ranges it was split from, oldest first.
+    pub parents: Vec<u32>,
+    /// Its newest log sequence number.
+    pub lsn: Lsn,
+}
+
+impl Container {
+    pub(crate) fn new(rid: ContainerRid, database_id: String, state: ContainerState) -> Arc<Container> {
+        Arc::new(Container {
+            rid,
+            database_id,
+            gate: tokio::sync::RwLock::new(()),
+            state: RwLock::new(Arc::new(state)),
+            readers: Mutex::new(BTreeMap::new()),
+        })
+    }
+
+    /// The resource id.
+    pub fn rid(&self) -> ContainerRid {
+        self.rid
+    }
+
+    /// What the container is and is called.
+    pub fn info(&self) -> ContainerInfo {
+        let state = self.state();
+        ContainerInfo {
+            rid: self.rid,
+            database_rid: self.rid.database(),
+            database_id: self.database_id.clone(),
+            properties: state.properties.clone(),
+            etag: state.etag,
+            last_modified: state.last_modified,
+        }
+    }
+
+    /// The definition.
+    pub fn properties(&self) -> Arc<ContainerProperties> {
+        self.state().properties.clone()
+    }
+
+    /// The partition key ranges.
+    pub fn ranges(&self) -> Ranges {
+        let layout = self.state().layout.clone();
+        let ranges = layout.partitions.iter().map(|partition| Range {
+            id: partition.range,
+            epk: partition.epk.clone(),
+            parents: partition.parents.clone(),
+            lsn: partition.lsn(),
+        });
+        Ranges {
+            version: layout.version,
+            ranges: ranges.collect(),
+        }
+    }
+
+    pub(crate) fn state(&self) -> Arc<ContainerState> {
+        self.state.read().clone()
+    }
+
+    /// Lets a request in. Hold the visit until the answer is decided.
+    ///
+    /// # Errors
+    /// `NotFound` if the container was deleted.
+    pub(crate) async fn enter(&self) -> Result<Visit<'_>> {
+        let gate = self.gate.read().await;
+        let state = self.state();
+        if state.is_deleted {
+            return Err(Error::not_found("the container was deleted"));
+        }
+        Ok(Visit { _gate: gate, state })
+    }
+
+    /// Waits until no request is under way, and keeps new ones out while the state is replaced.
+    pub(crate) async fn lock(&self) -> Change<'_> {
+        Change {
+            _gate: self.gate.write().await,
+            container: self,
+        }
+    }
+
+    /// Registers a request that reads in several steps at server time `now`: until it is dropped, the purge removes nothing that
+    /// is still live at `now`. So such a request never misses an item of a second whose other items it shows (ttl.md §5.4).
+    pub(crate) fn reading_at(&self, now: UnixSeconds) -> Reading<'_> {
+        *self.readers.lock().entry(now).or_insert(0) += 1;
+        Reading { container: self, now }
+    }
+
+    /// The earliest server time that a request still reads at.
+    pub(crate) fn oldest_reader(&self) -> Option<UnixSeconds> {
+        self.readers.lock().keys().next().copied()
+    }
+}
+
+/// A request inside a container, and the state it is judged by.
+pub(crate) struct Visit<'a> {
+    _gate: RwLockReadGuard<'a, ()>,
+    pub state: Arc<ContainerState>,
+}
+
+/// The right to replace a container's state.
+pub(crate) struct Change<'a> {
+    _gate: tokio::sync::RwLockWriteGuard<'a, ()>,
+    container: &'a Container,
+}
+
+impl Change<'_> {
+    pub fn state(&self) -> Arc<ContainerState> {
+        self.container.state()
+    }
+
+    pub fn replace(&self, state: ContainerState) {
+        *self.container.state.write() = Arc::new(state);
+    }
+}
+
+/// See [`Container::reading_at`].
+pub(crate) struct Reading<'a> {
+    container: &'a Container,
+    now: UnixSeconds,
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        let mut readers = self.container.readers.lock();
+        if let Some(count) = readers.get_mut(&self.now) {
+            *count -= 1;
+            if *count == 0 {
+                readers.remove(&self.now);
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Continuations: where the next page of a feed or query goes on.
+//!
+//! ```text
+//!   base64url of: format(1) ‖ check(8) ‖ payload
+//! ```
+//!
+//! The check covers the payload and what the continuation belongs to (the container and what was asked of it), so that one that was
+//! damaged, or sent with another request, is refused instead of giving a wrong page. Nothing in it depends on the process: it
+//! survives restarts, purges and splits.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bolide_model::{Error, Result};
+use sha2::{Digest, Sha256};
+
+const FORMAT: u8 = 1;
+const CHECK_BYTES: usize = 8;
+
+/// Writes a continuation that belongs to `owner`.
+pub(crate) fn encode(owner: &[&[u8]], payload: &[u8]) -> String {
+    let mut bytes = Vec::with_capacity(1 + CHECK_BYTES + payload.len());
+    bytes.push(FORMAT);
+    bytes.extend(check(owner, payload));
+    bytes.extend(payload);
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// Reads a continuation of `owner` back.
+///
+/// # Errors
+/// `BadRequest` if it is damaged, or belongs to something else.
+pub(crate) fn decode(owner: &[&[u8]], text: &str) -> Result<Vec<u8>> {
+    let refused = || Error::bad_request("The continuation token is malformed, or belongs to another request.");
+    let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| refused())?;
+    let payload = bytes.get(1 + CHECK_BYTES..).ok_or_else(refused)?;
+    if bytes[0] != FORMAT || bytes[1..=CHECK_BYTES] != check(owner, payload) {
+        return Err(refused());
+    }
+    Ok(payload.to_vec())
+}
+
+fn check(owner: &[&[u8]], payload: &[u8]) -> [u8; CHECK_BYTES] {
+    let mut hash = Sha256::new();
+    for part in owner {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hash.update(payload);
+    let mut check = [0; CHECK_BYTES];
+    check.copy_from_slice(&hash.finalize()[..CHECK_BYTES]);
+    check
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_continuation_comes_back_only_to_its_owner_and_undamaged() {
+        let text = encode(&[b"container", b"feed"], b"place");
+        assert_eq!(decode(&[b"container", b"feed"], &text).as_deref(), Ok(&b"place"[..]));
+        assert!(decode(&[b"other", b"feed"], &text).is_err());
+        assert!(decode(&[b"containerf", b"eed"], &text).is_err());
+        for at in 0..text.len() {
+            let mut damaged = text.clone().into_bytes();
+            damaged[at] = if damaged[at] == b'A' { b'B' } else { b'A' };
+            let damaged = String::from_utf8(damaged).expect("ASCII");
+            assert!(decode(&[b"container", b"feed"], &damaged).is_err(), "{damaged}");
+        }
+        for text in ["", "A", "!", "AAAAAAAAAAAAAAAA"] {
+            assert!(decode(&[], text).is_err(), "{text}");
+        }
+    }
+}

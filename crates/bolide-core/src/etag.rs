@@ -1,0 +1,55 @@
+//! Entity tags.
+
+use std::fmt;
+
+use bolide_model::Lsn;
+
+/// Version of a resource for conditional operations.
+///
+/// Shape: shown as the service shows it, a GUID inside quotes that belong to the value. Made of the partition, LSN and place in the
+/// transaction of the write, so no two writes of an account ever share one, a ghost's and its successor's included (TTL-242).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Etag(pub u128);
+
+impl Etag {
+    /// The tag of a write.
+    pub(crate) fn of_write(partition: u64, lsn: Lsn, seq: u32) -> Etag {
+        Etag((u128::from(partition as u32) << 96) | (u128::from(lsn.0) << 32) | u128::from(seq))
+    }
+
+    /// Whether an `If-Match` or `If-None-Match` header names this version. `*` names any; quotes may be missing.
+    pub fn matches(self, header: &str) -> bool {
+        let header = header.trim();
+        header == "*" || header.trim_matches('"') == self.to_string().trim_matches('"')
+    }
+}
+
+impl fmt::Display for Etag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.0;
+        write!(
+            f,
+            "\"{:08x}-{:04x}-{:04x}-{:04x}-{:012x}\"",
+            (value >> 96) as u32,
+            (value >> 80) as u16,
+            (value >> 64) as u16,
+            (value >> 48) as u16,
+            value & 0xFFFF_FFFF_FFFF
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_a_quoted_guid_and_matches_itself_with_or_without_quotes() {
+        let etag = Etag::of_write(0x0102_0304, Lsn(0x0506_0708_090a_0b0c), 0x0d0e_0f10);
+        assert_eq!(etag.to_string(), "\"01020304-0506-0708-090a-0b0c0d0e0f10\"");
+        assert!(etag.matches("\"01020304-0506-0708-090a-0b0c0d0e0f10\""));
+        assert!(etag.matches("01020304-0506-0708-090a-0b0c0d0e0f10"));
+        assert!(etag.matches("*"));
+        assert!(!etag.matches("\"01020304-0506-0708-090a-0b0c0d0e0f11\""));
+    }
+}

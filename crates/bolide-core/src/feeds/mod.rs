@@ -1,0 +1,15 @@
+//! Feeds: all items, and all changes.
+//!
+//! [`scope`] says which part of a container a request is about, [`walk`] goes through its live items, and on top of them stand
+//! [`read_feed`] and queries; [`change_feed`] goes through the log instead.
+
+mod change_feed;
+mod read_feed;
+mod scope;
+mod walk;
+
+pub use change_feed::{ChangePage, FeedStart, ReadChanges};
+pub use read_feed::{FeedPage, ReadFeed};
+pub use scope::Scope;
+pub(crate) use scope::Slice;
+pub(crate) use walk::{ItemWalk, WalkedItem};

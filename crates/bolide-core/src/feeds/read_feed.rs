@@ -1,0 +1,85 @@
+//! The read feed: all live items, range by range, in the order of insertion within a logical partition (cosmos-rest §5.7).
+
+use bolide_model::{RequestUnits, charge, limits};
+
+use super::{ItemWalk, Scope};
+use crate::account::{Account, RequestContext};
+use crate::answer::{Answer, Answered, Work};
+use crate::container::Container;
+use crate::continuation;
+use crate::items::StoredItem;
+
+/// Lists items.
+#[derive(Debug, Clone, Default)]
+pub struct ReadFeed {
+    /// Of which part of the container.
+    pub scope: Scope,
+    /// Most items of the page; `None`: the server decides.
+    pub max_items: Option<usize>,
+    /// From an earlier page.
+    pub continuation: Option<String>,
+}
+
+/// A page of items.
+#[derive(Debug, Clone)]
+pub struct FeedPage {
+    /// Live items.
+    pub items: Vec<StoredItem>,
+    /// Where the next page goes on; `None` if this is the last.
+    pub continuation: Option<String>,
+}
+
+const KIND: &[u8] = b"read feed";
+
+impl Account {
+    /// Lists live items. No page is empty but the only one, and each is judged when it is asked for (TTL-247, TTL-248).
+    ///
+    /// # Errors
+    /// `BadRequest` for a continuation that is not one; `RangeGone` if the range asked for was split.
+    pub async fn read_feed(&self, ctx: &RequestContext, container: &Container, read: &ReadFeed) -> Answered<FeedPage> {
+        let visit = container.enter().await?;
+        let rid = container.rid().bytes();
+        let owner: [&[u8]; 2] = [KIND, &rid];
+        let after = read
+            .continuation
+            .as_deref()
+            .map(|text| continuation::decode(&owner, text))
+            .transpose()?;
+        let slices = read.scope.slices(&visit.state)?;
+        let most = read
+            .max_items
+            .unwrap_or(limits::PAGE_ITEMS)
+            .clamp(1, limits::PAGE_ITEMS);
+
+        let mut walk = ItemWalk::new(container, &visit, slices, ctx.now, after.as_deref());
+        let mut page = FeedPage {
+            items: Vec::new(),
+            continuation: None,
+        };
+        let mut last_key = None;
+        let mut bytes = 0;
+        'pages: while let Some(items) = walk.next_page().await? {
+            for walked in items {
+                if page.items.len() == most || bytes >= limits::PAGE_BYTES {
+                    page.continuation = last_key.map(|key: bytes::Bytes| continuation::encode(&owner, &key));
+                    break 'pages;
+                }
+                bytes += walked.item.record().size();
+                last_key = Some(walked.key);
+                page.items.push(walked.item);
+            }
+        }
+        let charge = page
+            .items
+            .iter()
+            .map(|item| charge::point_read(item.record().size()))
+            .sum::<RequestUnits>();
+        let charge = RequestUnits(charge.0.max(1.0)).rounded();
+        let work = Work {
+            charge,
+            touched: walk.touched().to_vec(),
+        };
+        self.charge_touched(ctx, &visit, &work);
+        Ok(Answer { value: page, work })
+    }
+}

@@ -1,0 +1,125 @@
+//! Which part of a container a request is about.
+
+use std::sync::Arc;
+
+use bolide_model::Result;
+use bolide_model::epk::{Epk, EpkRange};
+use bolide_model::partition_key::PartitionKey;
+use bytes::Bytes;
+
+use crate::container::ContainerState;
+use crate::keys;
+use crate::partition::Partition;
+
+/// The part of a container that a request is about: what is given is intersected. Nothing given: the whole container.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Scope {
+    /// One logical partition, or all below a prefix of a hierarchical key.
+    pub partition_key: Option<PartitionKey>,
+    /// One partition key range, by its id.
+    pub range: Option<u32>,
+    /// An interval of effective partition keys.
+    pub epk: Option<EpkRange>,
+}
+
+/// The part of one physical partition inside a scope.
+#[derive(Clone)]
+pub(crate) struct Slice {
+    pub partition: Arc<Partition>,
+    /// First item key, inclusive.
+    pub from: Bytes,
+    /// End of the item keys, exclusive; `None`: the end of the partition.
+    pub to: Option<Bytes>,
+}
+
+impl Slice {
+    /// Whether an item key lies inside.
+    pub fn contains(&self, item_key: &[u8]) -> bool {
+        item_key >= &self.from[..] && self.to.as_ref().is_none_or(|to| item_key < &to[..])
+    }
+}
+
+impl Scope {
+    /// The parts of physical partitions inside the scope, in the order of their keys.
+    ///
+    /// # Errors
+    /// `RangeGone`: no such range, any more; `PartitionKeyMismatch`: more components than the container's key has.
+    pub(crate) fn slices(&self, state: &ContainerState) -> Result<Vec<Slice>> {
+        let bounds = self.bounds(state)?;
+        let partitions = match self.range {
+            Some(range) => std::slice::from_ref(state.layout.partition_with_id(range)?),
+            None => &state.layout.partitions[..],
+        };
+        let mut slices = Vec::new();
+        for partition in partitions {
+            if bounds
+                .to
+                .as_ref()
+                .is_some_and(|to| partition.epk.min.as_bytes() >= &to[..])
+                || partition.epk.max.as_bytes() <= &bounds.from[..]
+            {
+                continue;
+            }
+            slices.push(Slice {
+                partition: partition.clone(),
+                from: bounds.from.clone(),
+                to: bounds.to.clone(),
+            });
+        }
+        Ok(slices)
+    }
+
+    /// Whether the scope is one logical partition.
+    pub(crate) fn is_one_logical_partition(&self, state: &ContainerState) -> bool {
+        let definition = &state.properties.partition_key;
+        self.partition_key.as_ref().is_some_and(|key| definition.is_full(key))
+    }
+
+    fn bounds(&self, state: &ContainerState) -> Result<Bounds> {
+        let mut bounds = Bounds {
+            from: Bytes::new(),
+            to: None,
+        };
+        if let Some(range) = &self.epk {
+            bounds.narrow(Bounds::of_range(range));
+        }
+        if let Some(key) = self.partition_key.as_ref().filter(|key| !key.is_empty()) {
+            let definition = &state.properties.partition_key;
+            definition.check_prefix(key)?;
+            let epk = Epk::of(definition, key);
+            // Effective partition keys are never prefixes of one another, so below a prefix lie the items of the key itself, or of
+            // all keys that begin with it.
+            let from = Bytes::copy_from_slice(epk.as_bytes());
+            bounds.narrow(Bounds {
+                to: keys::after_prefix(&from),
+                from,
+            });
+        }
+        Ok(bounds)
+    }
+}
+
+/// An interval of item keys.
+struct Bounds {
+    from: Bytes,
+    to: Option<Bytes>,
+}
+
+impl Bounds {
+    fn of_range(range: &EpkRange) -> Bounds {
+        let is_end = range.max == Epk::end();
+        let to = (!is_end).then(|| Bytes::copy_from_slice(range.max.as_bytes()));
+        Bounds {
+            from: Bytes::copy_from_slice(range.min.as_bytes()),
+            to,
+        }
+    }
+
+    fn narrow(&mut self, other: Bounds) {
+        self.from = self.from.clone().max(other.from);
+        self.to = match (self.to.take(), other.to) {
+            (Some(one), Some(two)) => Some(one.min(two)),
+            (one, two) => one.or(two),
+        };
+    }
+}

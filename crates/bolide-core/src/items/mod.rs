@@ -1,0 +1,130 @@
+//! Items: create, upsert, replace, patch, delete, read.
+//!
+//! A write is a transaction of the partition's worker ([`write`] decides it); a read goes straight to the engine ([`read`]). Both
+//! judge with the container's settings and server time, and to both a ghost does not exist (TTL-235…242).
+
+mod read;
+mod stored;
+mod write;
+
+use bolide_model::document::{Document, Patch};
+use bolide_model::partition_key::PartitionKey;
+use bolide_model::{Error, ErrorKind};
+
+pub(crate) use read::{find, judged_at};
+pub use stored::StoredItem;
+pub(crate) use write::{add, number_in_range, remove_ghost, unique_digests};
+
+use crate::etag::Etag;
+
+/// Names an item within its logical partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ItemTarget {
+    /// By its id.
+    Id(String),
+    /// By its resource number.
+    Rid(u64),
+}
+
+/// Creates an item.
+#[derive(Debug, Clone)]
+pub struct CreateItem {
+    /// The whole item; system properties were dropped when it was parsed.
+    pub document: Document,
+    /// The partition key the caller says the item has; must be the item's own.
+    pub partition_key: Option<PartitionKey>,
+}
+
+/// Creates an item, or replaces the one with its id.
+#[derive(Debug, Clone)]
+pub struct UpsertItem {
+    /// The whole item.
+    pub document: Document,
+    /// As in [`CreateItem`].
+    pub partition_key: Option<PartitionKey>,
+    /// Replace only this version; an item that is not there is created all the same.
+    pub if_match: Option<String>,
+}
+
+/// Replaces an item. A document with another id renames it.
+#[derive(Debug, Clone)]
+pub struct ReplaceItem {
+    /// The item to replace.
+    pub target: ItemTarget,
+    /// Its partition key; must be the document's own too.
+    pub partition_key: PartitionKey,
+    /// The whole new item.
+    pub document: Document,
+    /// Replace only this version.
+    pub if_match: Option<String>,
+}
+
+/// Changes parts of an item.
+#[derive(Debug, Clone)]
+pub struct PatchItem {
+    /// The item to change.
+    pub target: ItemTarget,
+    /// Its partition key.
+    pub partition_key: PartitionKey,
+    /// The operations, and a condition if there is one.
+    pub patch: Patch,
+    /// Change only this version.
+    pub if_match: Option<String>,
+}
+
+/// Deletes an item.
+#[derive(Debug, Clone)]
+pub struct DeleteItem {
+    /// The item to delete.
+    pub target: ItemTarget,
+    /// Its partition key.
+    pub partition_key: PartitionKey,
+    /// Delete only this version.
+    pub if_match: Option<String>,
+}
+
+/// Reads an item.
+#[derive(Debug, Clone)]
+pub struct ReadItem {
+    /// The item to read.
+    pub target: ItemTarget,
+    /// Its partition key.
+    pub partition_key: PartitionKey,
+    /// Spare the body if the item still is this version.
+    pub if_none_match: Option<String>,
+}
+
+/// A written item.
+#[derive(Debug, Clone)]
+pub struct ItemWritten {
+    /// The item as it is now stored.
+    pub item: StoredItem,
+    /// It was not there before.
+    pub created: bool,
+}
+
+/// A read item.
+#[derive(Debug, Clone)]
+pub enum ItemRead {
+    /// The item.
+    Found(StoredItem),
+    /// The item still is the version the caller knows.
+    NotModified {
+        /// That version.
+        etag: Etag,
+    },
+}
+
+pub(crate) fn item_not_found() -> Error {
+    Error::not_found(
+        "Entity with the specified id does not exist in the system. Resource Not Found. \
+         Learn more: https://aka.ms/cosmosdb-tsg-not-found",
+    )
+}
+
+pub(crate) fn precondition_failed() -> Error {
+    Error::new(
+        ErrorKind::PreconditionFailed,
+        "One of the specified pre-condition is not met.",
+    )
+}

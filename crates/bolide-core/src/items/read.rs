@@ -1,0 +1,144 @@
+//! Point reads.
+
+use bolide_model::epk::Epk;
+use bolide_model::{Lsn, RequestUnits, Result, UnixMillis, charge};
+use bolide_storage::{Ask, Head, Key};
+use bytes::Bytes;
+
+use super::{ItemRead, ItemTarget, ReadItem, StoredItem, item_not_found};
+use crate::account::{Account, RequestContext};
+use crate::answer::{Answer, Answered, Refusal, Work};
+use crate::container::{Container, Visit};
+use crate::keys;
+use crate::partition::Partition;
+use crate::record::Record;
+
+impl Account {
+    /// Reads an item.
+    ///
+    /// # Errors
+    /// - `NotFound`: no live item has this name; an expired item counts as absent, whatever condition was set (TTL-236).
+    /// - `PartitionKeyMismatch`: the key has too few or too many components.
+    pub async fn read_item(&self, ctx: &RequestContext, container: &Container, read: &ReadItem) -> Answered<ItemRead> {
+        let visit = container.enter().await?;
+        let definition = &visit.state.properties.partition_key;
+        definition.check_full(&read.partition_key)?;
+        let epk = Epk::of(definition, &read.partition_key);
+        let partition = visit.state.layout.partition_of(&epk)?;
+        self.admit(ctx, partition, &visit)?;
+        let (record, head) = find(partition, &epk, &read.target).await?;
+
+        let horizon = visit.state.settings.horizon(judged_at(ctx.now, head).seconds());
+        let live = record.filter(|record| record.stamp().is_live(horizon));
+        let charge = charge::point_read(live.as_ref().map_or(0, Record::size));
+        let work = self.charge(ctx, partition, &visit, charge, head.lsn);
+        let Some(record) = live else {
+            return Err(Refusal {
+                error: item_not_found(),
+                work,
+            });
+        };
+        let etag = record.etag();
+        let value = match &read.if_none_match {
+            Some(known) if etag.matches(known) => ItemRead::NotModified { etag },
+            _ => ItemRead::Found(StoredItem::new(container.rid(), record)),
+        };
+        Ok(Answer { value, work })
+    }
+
+    /// Whether users may begin an operation now.
+    pub(crate) fn admit(&self, ctx: &RequestContext, partition: &Partition, visit: &Visit<'_>) -> Result<()> {
+        if !self.enforces_throughput() || visit.state.pacing.count_only_load {
+            return Ok(());
+        }
+        partition
+            .meter
+            .lock()
+            .admit(ctx.now.seconds())
+            .map_err(crate::account::throttled)
+    }
+
+    /// Counts what an operation consumed, and tells what it took.
+    pub(crate) fn charge(
+        &self,
+        ctx: &RequestContext,
+        partition: &Partition,
+        visit: &Visit<'_>,
+        charge: RequestUnits,
+        lsn: Lsn,
+    ) -> Work {
+        if !visit.state.pacing.count_only_load {
+            partition.meter.lock().consume(ctx.now.seconds(), charge);
+        }
+        Work::in_range(charge, partition.range, lsn)
+    }
+}
+
+impl Account {
+    /// Counts what an operation over several ranges consumed, evenly.
+    pub(crate) fn charge_touched(&self, ctx: &RequestContext, visit: &Visit<'_>, work: &Work) {
+        if visit.state.pacing.count_only_load || work.touched.is_empty() {
+            return;
+        }
+        let share = RequestUnits(work.charge.0 / work.touched.len() as f64);
+        for position in &work.touched {
+            if let Ok(partition) = visit.state.layout.partition_with_id(position.range) {
+                partition.meter.lock().consume(ctx.now.seconds(), share);
+            }
+        }
+    }
+}
+
+/// The time that judges what a snapshot shows: not earlier than its newest commit, so that of two items due in one second it never
+/// shows one and lacks the other because a purge has reached only one (ttl.md §5.4).
+pub(crate) fn judged_at(now: UnixMillis, head: Head) -> UnixMillis {
+    now.max(head.stamp)
+}
+
+/// Finds an item's record, live or not, and the head it was read at.
+pub(crate) async fn find(partition: &Partition, epk: &Epk, target: &ItemTarget) -> Result<(Option<Record>, Head)> {
+    match target {
+        ItemTarget::Rid(number) => get(partition, keys::item(epk, *number)).await,
+        ItemTarget::Id(id) => find_by_id(partition, epk, id).await,
+    }
+}
+
+async fn find_by_id(partition: &Partition, epk: &Epk, id: &str) -> Result<(Option<Record>, Head)> {
+    let index = keys::id_index(epk.as_bytes(), id.as_bytes());
+    let mut known = None;
+    loop {
+        let (value, head) = get_value(partition, index.clone()).await?;
+        let Some(number) = value.as_deref().and_then(decode_number) else {
+            return Ok((None, head));
+        };
+        if known == Some(number) {
+            // The same item twice, and its record was not there in between: the entry is on its way out.
+            return Ok((None, head));
+        }
+        let (record, head) = get(partition, keys::item(epk, number)).await?;
+        if record.as_ref().is_some_and(|record| record.id() == id) {
+            return Ok((record, head));
+        }
+        // Deleted or renamed between the two reads, and another item may have its name by now: look once more.
+        known = Some(number);
+    }
+}
+
+pub(crate) fn decode_number(value: &[u8]) -> Option<u64> {
+    value.try_into().ok().map(u64::from_be_bytes)
+}
+
+async fn get(partition: &Partition, key: Key) -> Result<(Option<Record>, Head)> {
+    let (value, head) = get_value(partition, key).await?;
+    Ok((value.map(Record::decode).transpose()?, head))
+}
+
+async fn get_value(partition: &Partition, key: Key) -> Result<(Option<Bytes>, Head)> {
+    let mut reply = partition
+        .read(Ask {
+            gets: vec![key],
+            scans: vec![],
+        })
+        .await?;
+    Ok((reply.gets.pop().flatten(), reply.head))
+}

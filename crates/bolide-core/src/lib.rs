@@ -1,0 +1,43 @@
+//! The database as plain-data operations, the same for every protocol and every engine.
+//!
+//! [`Account`] is the way in. A front end begins a request ([`Account::begin`]), calls one operation, and turns its [`Answer`] or
+//! [`Refusal`] into its wire's words.
+//!
+//! ```text
+//!   account     open, close, begin a request        catalog     databases, containers, offers
+//!   items       create … delete, point reads        feeds       read feed, change feed
+//!   query       queries over live items             purge       removing ghosts, and figures about them
+//!   throughput  budgets and meters                  upkeep      verify, import, split
+//!   partition   the worker that writes, and what it knows: everything above goes through it or reads beside it
+//! ```
+
+mod account;
+mod answer;
+mod catalog;
+mod clock;
+mod container;
+mod continuation;
+mod etag;
+mod feeds;
+mod items;
+mod keys;
+mod partition;
+mod purge;
+mod query;
+mod record;
+mod throughput;
+mod upkeep;
+
+pub use account::{Account, AccountOptions, RequestContext};
+pub use answer::{Answer, Answered, RangePosition, Refusal, Work};
+pub use catalog::{DatabaseInfo, Offer, OfferResource};
+pub use container::{Container, ContainerInfo, Range, Ranges};
+pub use etag::Etag;
+pub use feeds::{ChangePage, FeedPage, FeedStart, ReadChanges, ReadFeed, Scope};
+pub use items::{
+    CreateItem, DeleteItem, ItemRead, ItemTarget, ItemWritten, PatchItem, ReadItem, ReplaceItem, StoredItem, UpsertItem,
+};
+pub use purge::{ForecastSlice, PurgeMode, TtlPreview, TtlReport, TtlRule, TtlState, TtlWhy};
+
+pub use throughput::{Pacing, PacingSettings, Throughput};
+pub use upkeep::{ContainerFigures, SplitReport, Usage, VerifyReport};

@@ -1,0 +1,197 @@
+//! Physical partitions: one worker each, and the handle by which everything else reaches it.
+
+pub(crate) mod round;
+pub(crate) mod state;
+mod worker;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use bolide_model::epk::EpkRange;
+use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
+use bolide_storage::{Ask, Engine, PartitionId, Reply};
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::throughput::Meter;
+use round::{Round, Step, Stop, Transaction};
+pub(crate) use worker::down;
+use worker::{Queues, Worker};
+
+/// Transactions that may wait for a worker before senders wait too.
+const QUEUE: usize = 1024;
+
+/// A physical partition: the storage of one partition key range.
+pub(crate) struct Partition {
+    /// Its name in the engine.
+    pub id: PartitionId,
+    /// Id of the partition key range.
+    pub range: u32,
+    /// The effective partition keys it holds.
+    pub epk: EpkRange,
+    /// Ids of the ranges it was split from, oldest first.
+    pub parents: Vec<u32>,
+    /// What users consumed, and what the purge may spend.
+    pub meter: Mutex<Meter>,
+    engine: Arc<dyn Engine>,
+    lsn: Arc<AtomicU64>,
+    writes: mpsc::Sender<Box<dyn Transaction>>,
+    upkeep: mpsc::Sender<Box<dyn Transaction>>,
+    /// Nothing falls due before this second, as far as is known.
+    next_due: AtomicI64,
+}
+
+/// What places a partition among the ranges of its container.
+#[derive(Debug, Clone)]
+pub(crate) struct Placement {
+    pub id: PartitionId,
+    pub range: u32,
+    pub epk: EpkRange,
+    pub parents: Vec<u32>,
+}
+
+impl Partition {
+    /// Opens a partition and starts its worker.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn open(engine: Arc<dyn Engine>, placement: Placement, meter: Meter) -> Result<Arc<Partition>> {
+        let lsn = Arc::new(AtomicU64::new(0));
+        let worker = Worker::open(engine.clone(), placement.id, lsn.clone()).await?;
+        let (writes, writes_queue) = mpsc::channel(QUEUE);
+        let (upkeep, upkeep_queue) = mpsc::channel(QUEUE);
+        tokio::spawn(worker.run(Queues {
+            writes: writes_queue,
+            upkeep: upkeep_queue,
+        }));
+        let Placement {
+            id,
+            range,
+            epk,
+            parents,
+        } = placement;
+        let meter = Mutex::new(meter);
+        let next_due = AtomicI64::new(i64::MIN);
+        Ok(Arc::new(Partition {
+            id,
+            range,
+            epk,
+            parents,
+            meter,
+            engine,
+            lsn,
+            writes,
+            upkeep,
+            next_due,
+        }))
+    }
+
+    /// The newest log sequence number.
+    pub fn lsn(&self) -> Lsn {
+        Lsn(self.lsn.load(Ordering::Acquire))
+    }
+
+    /// Reads at one snapshot.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn read(&self, ask: Ask) -> Result<Reply> {
+        self.engine.read(self.id, ask).await.map_err(down)
+    }
+
+    /// Decides and commits a user's transaction. Returns what it decided, once that is durable.
+    ///
+    /// # Errors
+    /// What `decide` refused with, or why nothing could be committed.
+    pub async fn write<T, F>(&self, decide: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Round<'_>) -> Step<T> + Send + 'static,
+    {
+        transact(&self.writes, decide).await
+    }
+
+    /// As [`Partition::write`], for housekeeping: alone of its kind in its round, first, and so free to scan.
+    ///
+    /// # Errors
+    /// As [`Partition::write`].
+    pub async fn upkeep<T, F>(&self, decide: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Round<'_>) -> Step<T> + Send + 'static,
+    {
+        transact(&self.upkeep, decide).await
+    }
+
+    /// Whether something may be due by `now`.
+    pub fn may_be_due(&self, now: UnixSeconds) -> bool {
+        self.next_due.load(Ordering::Relaxed) <= now.0
+    }
+
+    /// Remembers that nothing falls due before `second`; [`Partition::expect_due`] may bring it forward.
+    pub fn rest_until(&self, second: i64) {
+        self.next_due.store(second, Ordering::Relaxed);
+    }
+
+    /// Remembers that something falls due at `second`.
+    pub fn expect_due(&self, second: i64) {
+        self.next_due.fetch_min(second, Ordering::Relaxed);
+    }
+
+    /// The second before which nothing falls due, as far as is known.
+    pub fn next_due(&self) -> i64 {
+        self.next_due.load(Ordering::Relaxed)
+    }
+}
+
+async fn transact<T, F>(queue: &mpsc::Sender<Box<dyn Transaction>>, decide: F) -> Result<T>
+where
+    T: Send + 'static,
+    F: FnMut(&mut Round<'_>) -> Step<T> + Send + 'static,
+{
+    let (reply, answer) = oneshot::channel();
+    let gone = || Error::new(ErrorKind::Unavailable, "the partition is closed");
+    queue
+        .send(Box::new(Pending {
+            decide,
+            decided: None,
+            reply,
+        }))
+        .await
+        .map_err(|_| gone())?;
+    answer.await.map_err(|_| gone())?
+}
+
+/// A transaction on its way through a worker.
+struct Pending<T, F> {
+    decide: F,
+    decided: Option<Result<T>>,
+    reply: oneshot::Sender<Result<T>>,
+}
+
+impl<T, F> Transaction for Pending<T, F>
+where
+    T: Send,
+    F: FnMut(&mut Round<'_>) -> Step<T> + Send,
+{
+    fn decide(&mut self, round: &mut Round<'_>) -> std::result::Result<(), ()> {
+        self.decided = match (self.decide)(round) {
+            Ok(value) => Some(Ok(value)),
+            Err(Stop::Refused(error)) => Some(Err(error)),
+            Err(Stop::Missing) => None,
+        };
+        self.decided.as_ref().map(|_| ()).ok_or(())
+    }
+
+    fn end(self: Box<Self>, ended: &Result<Lsn>) {
+        let result = match (ended, self.decided) {
+            // A refusal was judged on what was read, and holds whatever became of the others' commit.
+            (_, Some(Err(refusal))) => Err(refusal),
+            (Ok(_), Some(Ok(value))) => Ok(value),
+            (Err(error), _) => Err(error.clone()),
+            (Ok(_), None) => Err(Error::internal("a round ended before it was decided")),
+        };
+        // The request may be gone; its write stands.
+        let _ = self.reply.send(result);
+    }
+}

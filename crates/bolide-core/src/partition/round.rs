@@ -1,0 +1,228 @@
+//! A round: what a partition worker decides between one read and one commit.
+//!
+//! Transactions are decided in order. Each sees what was read from the engine, changed by those before it, and adds its own effects.
+//! Whatever it needs and is not there yet is noted as missing; the worker then reads all that is missing at once and decides
+//! the round again from the start. So a decision is a function of what was read, never a side effect, and may run any
+//! number of times.
+
+use std::collections::HashMap;
+
+use bolide_model::ttl::{Horizon, Settings};
+use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds};
+use bolide_storage::{Ask, Key, Page, Put, Reply, Scan, Space};
+use bytes::Bytes;
+
+use super::state::PartitionState;
+use crate::keys;
+
+/// Why a decision ended early.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// Something must be read first; decide again then.
+    Missing,
+    /// The transaction is refused.
+    Refused(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Refused(error)
+    }
+}
+
+/// What a step of a decision comes to.
+pub(crate) type Step<T> = std::result::Result<T, Stop>;
+
+/// What was read so far for a round, all at one head.
+#[derive(Debug, Default)]
+pub(crate) struct Loaded {
+    gets: HashMap<Key, Option<Bytes>>,
+    scans: HashMap<ScanId, Page>,
+}
+
+/// Names a scan within a round.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct ScanId(Space, Bytes);
+
+/// What is still to be read for a round.
+#[derive(Debug, Default)]
+pub(crate) struct Missing {
+    gets: Vec<Key>,
+    scans: Vec<Scan>,
+}
+
+impl Missing {
+    pub fn is_empty(&self) -> bool {
+        self.gets.is_empty() && self.scans.is_empty()
+    }
+
+    pub fn ask(&self) -> Ask {
+        Ask {
+            gets: self.gets.clone(),
+            scans: self.scans.clone(),
+        }
+    }
+}
+
+impl Loaded {
+    /// Takes the answer to what was missing.
+    pub fn take(&mut self, missing: Missing, reply: Reply) {
+        self.gets.extend(missing.gets.into_iter().zip(reply.gets));
+        let ids = missing.scans.into_iter().map(|scan| ScanId(scan.space, scan.from));
+        self.scans.extend(ids.zip(reply.pages));
+    }
+}
+
+/// The draft of one commit.
+pub(crate) struct Round<'a> {
+    /// Server time of every verdict and every `_ts` of the round; not below the head's stamp (TTL-208).
+    pub now: UnixMillis,
+    /// The partition's counters as they will be after the commit.
+    pub state: PartitionState,
+    loaded: &'a Loaded,
+    effects: HashMap<Key, Option<Bytes>>,
+    missing: Missing,
+    lsn: Lsn,
+}
+
+impl<'a> Round<'a> {
+    /// A round at server time `now` over the head `lsn`.
+    pub fn new(now: UnixMillis, lsn: Lsn, state: PartitionState, loaded: &'a Loaded) -> Round<'a> {
+        Round {
+            now,
+            state,
+            loaded,
+            effects: HashMap::new(),
+            missing: Missing::default(),
+            lsn,
+        }
+    }
+
+    /// The round's second.
+    pub fn seconds(&self) -> UnixSeconds {
+        self.now.seconds()
+    }
+
+    /// The horizon of the round under a container's settings.
+    pub fn horizon(&self, settings: &Settings) -> Horizon {
+        settings.horizon(self.seconds())
+    }
+
+    /// The value of a key, as transactions before this one leave it.
+    pub fn get(&mut self, key: &Key) -> Step<Option<Bytes>> {
+        if let Some(value) = self.effects.get(key) {
+            return Ok(value.clone());
+        }
+        match self.loaded.gets.get(key) {
+            Some(value) => Ok(value.clone()),
+            None => {
+                self.missing.gets.push(key.clone());
+                Err(Stop::Missing)
+            }
+        }
+    }
+
+    /// Looks keys up together, so that all that are missing are read at once.
+    pub fn get_all(&mut self, keys: &[Key]) -> Step<Vec<Option<Bytes>>> {
+        let mut values = Vec::with_capacity(keys.len());
+        let mut complete = true;
+        for key in keys {
+            match self.get(key) {
+                Ok(value) => values.push(value),
+                Err(Stop::Missing) => complete = false,
+                Err(refused) => return Err(refused),
+            }
+        }
+        if complete { Ok(values) } else { Err(Stop::Missing) }
+    }
+
+    /// The rows of several ranges as they were read, without the effects of other transactions: only the first transaction of a round
+    /// may scan.
+    pub fn scan_all(&mut self, scans: &[Scan]) -> Step<Vec<Page>> {
+        debug_assert!(
+            self.effects.is_empty(),
+            "a scan does not see the effects of transactions before it"
+        );
+        let mut pages = Vec::with_capacity(scans.len());
+        let mut complete = true;
+        for scan in scans {
+            match self.loaded.scans.get(&ScanId(scan.space, scan.from.clone())) {
+                Some(page) => pages.push(page.clone()),
+                None => {
+                    self.missing.scans.push(scan.clone());
+                    complete = false;
+                }
+            }
+        }
+        if complete { Ok(pages) } else { Err(Stop::Missing) }
+    }
+
+    /// Begins the next write of the log and returns its LSN: one per committed transaction (TTL-208). To be called when nothing
+    /// can stop the decision any more.
+    pub fn next_lsn(&mut self) -> Lsn {
+        self.lsn = self.lsn.next();
+        self.lsn
+    }
+
+    pub fn put(&mut self, key: Key, value: Bytes) {
+        self.effects.insert(key, Some(value));
+    }
+
+    pub fn delete(&mut self, key: Key) {
+        self.effects.insert(key, None);
+    }
+
+    /// What is still to be read before the round is decided.
+    pub fn missing(&mut self) -> Missing {
+        std::mem::take(&mut self.missing)
+    }
+
+    /// The commit that carries the round out, `None` if it changes nothing; and the state after it.
+    pub fn into_changes(mut self, base: Lsn, before: &PartitionState) -> (Option<Changes>, PartitionState) {
+        if self.lsn == base && self.effects.is_empty() {
+            return (None, self.state);
+        }
+        let row = self.state.encode();
+        if row != before.encode() {
+            self.effects.insert(keys::state(), Some(row));
+        }
+        let mut changes = Changes {
+            next: self.lsn.max(base.next()),
+            puts: Vec::new(),
+            deletes: Vec::new(),
+        };
+        for (key, value) in self.effects {
+            match value {
+                Some(value) => changes.puts.push(Put { key, value }),
+                None => changes.deletes.push(key),
+            }
+        }
+        (Some(changes), self.state)
+    }
+}
+
+/// What a round writes.
+#[derive(Debug, Clone)]
+pub(crate) struct Changes {
+    pub next: Lsn,
+    pub puts: Vec<Put>,
+    pub deletes: Vec<Key>,
+}
+
+/// What the worker decides: sees a round, adds effects, and is told how the commit ended.
+pub(crate) trait Transaction: Send {
+    /// Decides on what was read. Runs again from the start after more was read or the commit was stale; until it returns anything
+    /// but [`Stop::Missing`], it must not have added effects.
+    ///
+    /// # Errors
+    /// `Err(())` if something is missing.
+    fn decide(&mut self, round: &mut Round<'_>) -> std::result::Result<(), ()>;
+
+    /// The commit ended: `Ok` with the head after it, or nothing happened and this is why.
+    fn end(self: Box<Self>, ended: &Result<Lsn>);
+}
+
+/// The error for an engine's refusal.
+pub(crate) fn refused(why: String) -> Error {
+    Error::new(ErrorKind::StorageFull, why)
+}

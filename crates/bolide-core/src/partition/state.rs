@@ -1,0 +1,208 @@
+//! A partition's counters and cursors.
+//!
+//! One row of the Meta space keeps what must survive a restart; it is written with every commit that changes it, so it always agrees
+//! with the items (TTL-267):
+//!
+//! ```text
+//!   format(1) ‖ stored items(8) ‖ stored bytes(8) ‖ next number(8) ‖ purged(8) ‖ spent(8, f64) ‖ billed(8, f64)
+//!   ‖ purge cursor in the log(12) ‖ purge cursor in the expiry queue(20)
+//! ```
+//!
+//! The ghosts counted so far are kept in memory only: [`Ghosts`] are counted again from the purge cursors after a start.
+
+use bolide_model::ttl::Class;
+use bolide_model::{Error, ErrorKind, RequestUnits, Result};
+use bytes::{BufMut, Bytes, BytesMut};
+
+use crate::keys::{ExpiryPosition, LogPosition};
+use crate::record::Record;
+
+const FORMAT: u8 = 1;
+const BYTES: usize = 1 + 6 * 8 + LogPosition::BYTES + ExpiryPosition::BYTES;
+
+/// What a partition knows of itself. The worker owns it; nothing else writes it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct PartitionState {
+    /// Items physically there, ghosts included, and the bytes of their documents.
+    pub stored: Amount,
+    /// The next item's resource number, without the range in its high bytes.
+    pub next_number: u64,
+    /// Ghosts removed since the partition's creation, by the purge or by writers.
+    pub purged_total: u64,
+    /// Request units the purge spent.
+    pub spent_total: RequestUnits,
+    /// Of these, units that were billed.
+    pub billed_total: RequestUnits,
+    /// Where the purge goes on.
+    pub purge: Cursors,
+    /// Ghosts counted so far.
+    pub ghosts: Ghosts,
+}
+
+/// A number of items and the bytes of their documents.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Amount {
+    pub items: u64,
+    pub bytes: u64,
+}
+
+impl Amount {
+    fn add(&mut self, size: usize) {
+        self.items += 1;
+        self.bytes += size as u64;
+    }
+
+    fn remove(&mut self, size: usize) {
+        self.items = self.items.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(size as u64);
+    }
+}
+
+/// A place in each of the two lines of expiry; everything before it has been dealt with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Cursors {
+    pub log: LogPosition,
+    pub expiry: ExpiryPosition,
+}
+
+/// Ghosts counted by cursors that run ahead of the purge's (ttl.md §5.5). Since horizons never fall, what lies before the cursors and
+/// is still stored is a ghost, and stays one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Ghosts {
+    pub counted: Amount,
+    pub upto: Cursors,
+}
+
+impl Ghosts {
+    /// Counts one more ghost.
+    pub fn count(&mut self, size: usize) {
+        self.counted.add(size);
+    }
+
+    fn contain(&self, record: &Record) -> bool {
+        match record.stamp().class {
+            Class::Inherited => record.version() < self.upto.log,
+            Class::Own => record
+                .expiry_position()
+                .is_some_and(|position| position < self.upto.expiry),
+            Class::Never => false,
+        }
+    }
+}
+
+impl PartitionState {
+    /// Takes note of a record that is now stored.
+    pub fn added(&mut self, record: &Record) {
+        self.stored.add(record.size());
+    }
+
+    /// Takes note of a record that is no longer stored.
+    pub fn removed(&mut self, record: &Record) {
+        self.stored.remove(record.size());
+        if self.ghosts.contain(record) {
+            self.ghosts.counted.remove(record.size());
+        }
+    }
+
+    /// The row to store.
+    pub fn encode(&self) -> Bytes {
+        let mut bytes = BytesMut::with_capacity(BYTES);
+        bytes.put_u8(FORMAT);
+        bytes.put_u64(self.stored.items);
+        bytes.put_u64(self.stored.bytes);
+        bytes.put_u64(self.next_number);
+        bytes.put_u64(self.purged_total);
+        bytes.put_f64(self.spent_total.0);
+        bytes.put_f64(self.billed_total.0);
+        self.purge.log.put(&mut bytes);
+        self.purge.expiry.put(&mut bytes);
+        bytes.freeze()
+    }
+
+    /// Reads a stored row. Counting of ghosts starts at the purge cursors.
+    ///
+    /// # Errors
+    /// `Corrupt` if the bytes are not such a row.
+    pub fn decode(bytes: &[u8]) -> Result<PartitionState> {
+        Self::decode_row(bytes).ok_or_else(|| Error::new(ErrorKind::Corrupt, "a partition's counters are damaged"))
+    }
+
+    fn decode_row(bytes: &[u8]) -> Option<PartitionState> {
+        let (format, rest) = bytes.split_first()?;
+        if *format != FORMAT || bytes.len() != BYTES {
+            return None;
+        }
+        let (words, cursors) = rest.split_at(6 * 8);
+        let mut words = words
+            .chunks_exact(8)
+            .map(|word| u64::from_be_bytes(word.try_into().expect("chunks of eight")));
+        let mut next = || words.next().unwrap_or_default();
+        let stored = Amount {
+            items: next(),
+            bytes: next(),
+        };
+        let (next_number, purged_total) = (next(), next());
+        let (spent_total, billed_total) = (
+            RequestUnits(f64::from_bits(next())),
+            RequestUnits(f64::from_bits(next())),
+        );
+        let (log, expiry) = cursors.split_at(LogPosition::BYTES);
+        let purge = Cursors {
+            log: LogPosition::decode(log)?,
+            expiry: ExpiryPosition::decode(expiry)?,
+        };
+        let ghosts = Ghosts {
+            counted: Amount::default(),
+            upto: purge,
+        };
+        Some(PartitionState {
+            stored,
+            next_number,
+            purged_total,
+            spent_total,
+            billed_total,
+            purge,
+            ghosts,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bolide_model::{Lsn, UnixSeconds};
+
+    use super::*;
+
+    #[test]
+    fn a_stored_row_gives_back_what_it_was_made_of() {
+        let version = LogPosition { lsn: Lsn(4), seq: 5 };
+        let purge = Cursors {
+            log: version,
+            expiry: ExpiryPosition {
+                base: UnixSeconds(-3),
+                version,
+            },
+        };
+        let state = PartitionState {
+            stored: Amount { items: 1, bytes: 2 },
+            next_number: 3,
+            purged_total: 6,
+            spent_total: RequestUnits(7.5),
+            billed_total: RequestUnits(8.25),
+            purge,
+            ghosts: Ghosts {
+                counted: Amount::default(),
+                upto: purge,
+            },
+        };
+        assert_eq!(PartitionState::decode(&state.encode()), Ok(state));
+    }
+
+    #[test]
+    fn damaged_rows_are_errors() {
+        let row = PartitionState::default().encode();
+        for length in 0..row.len() {
+            assert!(PartitionState::decode(&row[..length]).is_err(), "{length}");
+        }
+    }
+}

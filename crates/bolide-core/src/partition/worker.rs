@@ -1,0 +1,223 @@
+//! The partition worker: the only writer of a physical partition.
+//!
+//! ```text
+//!   requests ──▶ queue ──▶ [decide ◀─read─ engine] until nothing is missing ──commit──▶ engine
+//!                             ▲                                                │
+//!                             └────────── Stale: forget all, again ────────────┤
+//!                                         Unknown: settle ─────────────────────┤
+//!   answers ◀──────────────────────────── Done ────────────────────────────────┘
+//! ```
+//!
+//! While a commit is on its way the next transactions gather in the queue: the worker is the group commit. It hands out log sequence
+//! numbers and takes the time stamps, so both run in the order of commit (TTL-208). The purge is one more client, served one
+//! small step per round, before the users' transactions of the round (TTL-265).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
+use bolide_storage::{Batch, CommitToken, Down, Engine, Head, Outcome, PartitionId, Settled, Ticket};
+use tokio::sync::mpsc;
+
+use super::round::{Changes, Loaded, Round, Transaction, refused};
+use super::state::PartitionState;
+use crate::clock;
+use crate::keys;
+
+/// Most transactions decided in one round: bounds the commit's size and the wait of the first.
+const ROUND_TRANSACTIONS: usize = 256;
+
+/// The worker's side of a partition.
+pub(crate) struct Worker {
+    engine: Arc<dyn Engine>,
+    partition: PartitionId,
+    head: Head,
+    published_lsn: Arc<AtomicU64>,
+    state: PartitionState,
+    tokens: Tokens,
+}
+
+/// The two queues of a worker. Closing both ends it.
+pub(crate) struct Queues {
+    /// Users' transactions.
+    pub writes: mpsc::Receiver<Box<dyn Transaction>>,
+    /// The purge and other housekeeping: one per round.
+    pub upkeep: mpsc::Receiver<Box<dyn Transaction>>,
+}
+
+impl Worker {
+    /// Reads where the partition stands.
+    ///
+    /// # Errors
+    /// `Unavailable` or `Corrupt`, from the engine.
+    pub async fn open(
+        engine: Arc<dyn Engine>,
+        partition: PartitionId,
+        published_lsn: Arc<AtomicU64>,
+    ) -> Result<Worker> {
+        let (head, state) = read_state(engine.as_ref(), partition).await?;
+        published_lsn.store(head.lsn.0, Ordering::Release);
+        Ok(Worker {
+            engine,
+            partition,
+            head,
+            published_lsn,
+            state,
+            tokens: Tokens::new(),
+        })
+    }
+
+    /// Serves the queues until both are closed and empty.
+    pub async fn run(mut self, mut queues: Queues) {
+        let mut round: Vec<Box<dyn Transaction>> = Vec::new();
+        loop {
+            let first = tokio::select! {
+                biased;
+                write = queues.writes.recv() => match write {
+                    Some(write) => Some(write),
+                    None => queues.upkeep.recv().await,
+                },
+                Some(upkeep) = queues.upkeep.recv() => Some(upkeep),
+            };
+            let Some(first) = first else { return };
+            round.push(first);
+            // Upkeep goes first: only the first transaction of a round may scan.
+            if let Ok(upkeep) = queues.upkeep.try_recv() {
+                round.insert(0, upkeep);
+            }
+            while round.len() < ROUND_TRANSACTIONS {
+                let Ok(write) = queues.writes.try_recv() else { break };
+                round.push(write);
+            }
+            let ended = self.carry_out(&mut round).await;
+            for transaction in round.drain(..) {
+                transaction.end(&ended);
+            }
+        }
+    }
+
+    /// Decides and commits one round. `Ok` with the head after it; else nothing happened.
+    async fn carry_out(&mut self, round: &mut [Box<dyn Transaction>]) -> Result<Lsn> {
+        loop {
+            let (changes, state, stamp) = self.decide(round).await?;
+            let Some(changes) = changes else {
+                self.state = state;
+                return Ok(self.head.lsn);
+            };
+            match self.commit(changes, stamp).await? {
+                Some(head) => {
+                    self.head = head;
+                    self.state = state;
+                    self.published_lsn.store(head.lsn.0, Ordering::Release);
+                    return Ok(head.lsn);
+                }
+                None => self.refresh().await?,
+            }
+        }
+    }
+
+    /// Reads and decides until nothing is missing.
+    async fn decide(
+        &mut self,
+        transactions: &mut [Box<dyn Transaction>],
+    ) -> Result<(Option<Changes>, PartitionState, UnixMillis)> {
+        let mut loaded = Loaded::default();
+        loop {
+            // Taken inside the order of commit, and never below the stamp of the commit before.
+            let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
+            let mut round = Round::new(now, self.head.lsn, self.state.clone(), &loaded);
+            for transaction in transactions.iter_mut() {
+                // What is missing is noted in the round; later transactions go on, to note theirs.
+                let _ = transaction.decide(&mut round);
+            }
+            let missing = round.missing();
+            if missing.is_empty() {
+                let (changes, state) = round.into_changes(self.head.lsn, &self.state);
+                return Ok((changes, state, now));
+            }
+            let reply = self.engine.read(self.partition, missing.ask()).await.map_err(down)?;
+            if reply.head == self.head {
+                loaded.take(missing, reply);
+            } else {
+                self.refresh().await?;
+                loaded = Loaded::default();
+            }
+        }
+    }
+
+    /// Commits; `None` if the head was not where it was thought to be.
+    async fn commit(&mut self, changes: Changes, stamp: UnixMillis) -> Result<Option<Head>> {
+        let batch = Batch {
+            base: self.head.lsn,
+            next: changes.next,
+            stamp,
+            token: self.tokens.next(),
+            puts: changes.puts,
+            deletes: changes.deletes,
+        };
+        match self.engine.commit(self.partition, batch).await.map_err(down)? {
+            Outcome::Done(head) => Ok(Some(head)),
+            Outcome::Stale => Ok(None),
+            Outcome::Refused(why) => Err(refused(why)),
+            Outcome::Unknown(ticket) => self.settle(ticket).await,
+        }
+    }
+
+    async fn settle(&self, ticket: Ticket) -> Result<Option<Head>> {
+        match self.engine.settle(self.partition, ticket).await {
+            Ok(Settled::Done(head)) => Ok(Some(head)),
+            Ok(Settled::NotDone) => Ok(None),
+            Err(why) => Err(Error::new(
+                ErrorKind::Timeout,
+                format!("the outcome of the write is unknown: {why}"),
+            )),
+        }
+    }
+
+    async fn refresh(&mut self) -> Result<()> {
+        let (head, state) = read_state(self.engine.as_ref(), self.partition).await?;
+        // Ghosts counted in memory belong to a head that is gone; they are counted again from the purge cursors.
+        (self.head, self.state) = (head, state);
+        self.published_lsn.store(head.lsn.0, Ordering::Release);
+        Ok(())
+    }
+}
+
+async fn read_state(engine: &dyn Engine, partition: PartitionId) -> Result<(Head, PartitionState)> {
+    let ask = bolide_storage::Ask {
+        gets: vec![keys::state()],
+        scans: vec![],
+    };
+    let mut reply = engine.read(partition, ask).await.map_err(down)?;
+    let state = match reply.gets.pop().flatten() {
+        Some(row) => PartitionState::decode(&row)?,
+        None => PartitionState::default(),
+    };
+    Ok((reply.head, state))
+}
+
+/// The error for an engine that cannot serve.
+pub(crate) fn down(down: Down) -> Error {
+    let kind = match &down {
+        Down::Unavailable(_) => ErrorKind::Unavailable,
+        Down::NoPartition(_) => ErrorKind::NotFound,
+        Down::Corrupt(_) => ErrorKind::Corrupt,
+    };
+    Error::new(kind, down.to_string())
+}
+
+/// Commit tokens: random for each worker, then counting.
+struct Tokens(u128);
+
+impl Tokens {
+    fn new() -> Tokens {
+        use std::hash::{BuildHasher, RandomState};
+        let random = |salt: u64| u128::from(RandomState::new().hash_one(salt));
+        Tokens((random(1) << 64) | random(2))
+    }
+
+    fn next(&mut self) -> CommitToken {
+        self.0 = self.0.wrapping_add(1);
+        CommitToken(self.0)
+    }
+}

@@ -1,0 +1,100 @@
+//! The purge: removes ghosts, so that their space comes back.
+//!
+//! Reads are exact without it (see `bolide_model::ttl`): it is an ordinary client of the partition's worker, in small steps.
+//!
+//! ```text
+//!   own line     expiry queue, by (_ts + ttl, lsn)          due while base <= X(T)
+//!   log line     the log from the cursor, by (_ts, lsn)     due while _ts <= W(T); entries with an own ttl are stepped over
+//! ```
+//!
+//! Each line is sorted by what it is compared with, so its first entry that is not due ends it: no scan over items. The cursor only
+//! moves forward, since an item that was stepped over becomes one without an own ttl only by a write, which gives it a new
+//! place at the end of the log. A settings change needs nothing but new horizons (TTL-234).
+//!
+//! Steps hold at most [`STEP_ITEMS`] items and share a round with users' writes (TTL-265); they are paced by the units users left
+//! over (TTL-259). Out of scope: reclaiming bytes on disk, which is each engine's business.
+
+pub(crate) mod ghosts;
+mod keeper;
+pub(crate) mod report;
+mod step;
+
+use std::sync::Arc;
+
+use bolide_model::Result;
+use bolide_model::ttl::{Class, Policy, Stamp};
+
+pub(crate) use keeper::{Keeper, Pace};
+pub use report::{ForecastSlice, TtlPreview, TtlReport, TtlRule, TtlState, TtlWhy};
+use step::{Step, StepLimits};
+
+use crate::account::Account;
+use crate::container::{Container, Visit};
+use crate::partition::Partition;
+
+/// Most items of one step: a larger one would hold up the users' writes of its round.
+const STEP_ITEMS: u64 = 100;
+
+/// Whether a purge keeps to its budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PurgeMode {
+    /// All that is due, whatever it costs.
+    Force,
+    /// No more than users left over.
+    Paced,
+}
+
+/// The second at which a version ends under a policy, unless the policy changes. `None`: never.
+pub(crate) fn ends_at(stamp: Stamp, policy: Policy) -> Option<i64> {
+    match (stamp.class, policy) {
+        (_, Policy::Off) | (Class::Never, _) | (Class::Inherited, Policy::OwnOnly) => None,
+        (Class::Own, _) => Some(stamp.base.0),
+        (Class::Inherited, Policy::After(seconds)) => Some(stamp.base.0.saturating_add(i64::from(seconds))),
+    }
+}
+
+impl Account {
+    /// Purges a container now, at most `max` items. Returns how many were removed.
+    ///
+    /// # Errors
+    /// From the engine; what was removed before stays removed.
+    pub async fn purge(&self, container: &Arc<Container>, mode: PurgeMode, max: Option<u64>) -> Result<u64> {
+        let mut purged = 0;
+        let layout = container.state().layout.clone();
+        for partition in &layout.partitions {
+            loop {
+                let left = max.map_or(u64::MAX, |max| max - purged);
+                if left == 0 {
+                    return Ok(purged);
+                }
+                // A visit a step: a change of settings waits for one step, not for the whole backlog.
+                let visit = container.enter().await?;
+                let step = self.purge_step(container, &visit, partition, mode, left).await?;
+                purged += step.purged;
+                if step.is_last {
+                    break;
+                }
+            }
+        }
+        Ok(purged)
+    }
+
+    /// One step of the purge in one partition.
+    pub(crate) async fn purge_step(
+        &self,
+        container: &Arc<Container>,
+        visit: &Visit<'_>,
+        partition: &Arc<Partition>,
+        mode: PurgeMode,
+        most: u64,
+    ) -> Result<Step> {
+        let items = most
+            .min(STEP_ITEMS)
+            .min(self.purge_fault().items_left().unwrap_or(u64::MAX))
+            .max(1);
+        let limits = StepLimits { items, mode };
+        let step = step::run(container.clone(), visit.state.clone(), partition.clone(), limits).await?;
+        self.purge_fault().purged(step.purged);
+        Ok(step)
+    }
+}

@@ -1,0 +1,438 @@
+//! Figures about expiry, for the admin interface (TTL-272, TTL-273). They change nothing.
+
+use std::sync::Arc;
+
+use bolide_model::epk::Epk;
+use bolide_model::partition_key::PartitionKey;
+use bolide_model::ttl::{Class, Policy, Stamp};
+use bolide_model::{RequestUnits, Result, UnixSeconds};
+use bolide_storage::{Ask, Scan, Space};
+use bytes::Bytes;
+
+use super::{ends_at, ghosts};
+use crate::account::Account;
+use crate::container::{Container, ContainerState, Stretch};
+use crate::items::{ItemTarget, StoredItem};
+use crate::keys::{self, ExpiryPosition};
+use crate::partition::Partition;
+use crate::record::{LogEntry, Record};
+
+const PAGE_ROWS: usize = 5_000;
+const PAGE_BYTES: usize = 1024 * 1024;
+
+const HOUR: i64 = 3_600;
+const DAY: i64 = 24 * HOUR;
+/// Ends of the slices of a forecast, in seconds from now; the last one is open.
+const FORECAST: [i64; 6] = [60, HOUR, DAY, 7 * DAY, 30 * DAY, i64::MAX];
+
+/// A container's expiry at a glance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TtlReport {
+    /// The default in force.
+    pub policy: Policy,
+    /// Ghosts now, and the bytes of their documents.
+    pub backlog_items: u64,
+    /// See `backlog_items`.
+    pub backlog_bytes: u64,
+    /// Server time less the earliest moment of expiry among the ghosts; 0 without any.
+    pub oldest_pending_seconds: i64,
+    /// Ghosts removed since the container's creation, by the purge or by writers.
+    pub purged_total: u64,
+    /// Request units spent on that.
+    pub ru_spent_total: RequestUnits,
+    /// Of these, units billed (serverless).
+    pub ru_billed_total: RequestUnits,
+    /// What the purge may spend now; `None` without a limit.
+    pub credit: Option<f64>,
+    /// Whether the purge has something to do, and may do it.
+    pub state: TtlState,
+    /// The second at which the next item ends, if any will.
+    pub next_expiry_seconds: Option<i64>,
+    /// How many live items end when.
+    pub forecast: Vec<ForecastSlice>,
+}
+
+/// What the purge of a container is up to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TtlState {
+    /// TTL is off and nothing is left to purge.
+    Disabled,
+    /// Nothing is due.
+    Idle,
+    /// Ghosts are being removed.
+    Active,
+    /// Ghosts wait for credit.
+    Waiting,
+    /// Ghosts wait for the hold after a step of the clock to end (TTL-204).
+    Held,
+}
+
+/// Live items that end in a stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ForecastSlice {
+    /// First second of the stretch.
+    pub from_seconds: i64,
+    /// First second after it; `i64::MAX` for the open end.
+    pub to_seconds: i64,
+    /// Live items that end in it under the settings in force.
+    pub items: u64,
+}
+
+/// What another default would do to the items that are live now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TtlPreview {
+    /// Would be expired at once.
+    pub expire_now: u64,
+    /// Would expire within the next hour.
+    pub expire_within_hour: u64,
+    /// Would expire within the next day, the hour included.
+    pub expire_within_day: u64,
+    /// Would never expire.
+    pub never_expire: u64,
+}
+
+/// Why an item is there or not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TtlWhy {
+    /// `None`: nothing is stored under this name.
+    pub item: Option<StoredItem>,
+    /// The item is live.
+    pub is_live: bool,
+    /// The second at which the item ends or ended; `None`: never.
+    pub expires_at_seconds: Option<i64>,
+    /// What decides.
+    pub rule: TtlRule,
+    /// The default in force.
+    pub policy: Policy,
+}
+
+impl PartialEq for StoredItem {
+    fn eq(&self, other: &StoredItem) -> bool {
+        self.record() == other.record()
+    }
+}
+
+/// What decides about an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TtlRule {
+    /// Its own ttl.
+    Own,
+    /// The container's default.
+    Default,
+    /// Nothing ends it.
+    Never,
+    /// Settings that were in force before had ended it already.
+    Floor,
+}
+
+impl Account {
+    /// A container's expiry at a glance.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn ttl_report(&self, container: &Arc<Container>) -> Result<TtlReport> {
+        let visit = container.enter().await?;
+        let state = &visit.state;
+        let mut report = TtlReport::empty(state.settings.policy);
+        let mut oldest = None;
+        for partition in &state.layout.partitions {
+            let counted = ghosts::counted(state, partition).await?;
+            report.backlog_items += counted.ghosts.counted.items;
+            report.backlog_bytes += counted.ghosts.counted.bytes;
+            report.purged_total += counted.purged_total;
+            report.ru_spent_total += counted.spent_total;
+            report.ru_billed_total += counted.billed_total;
+            if counted.ghosts.counted.items > 0 {
+                oldest = earliest(
+                    oldest,
+                    oldest_ghost(state, partition, self.server_time().seconds()).await?,
+                );
+            }
+            let credit = partition.meter.lock().credit(self.server_time().seconds());
+            report.credit = credit.map(|credit| credit + report.credit.unwrap_or(0.0));
+        }
+        let now = self.server_time().seconds();
+        report.oldest_pending_seconds = oldest.map_or(0, |oldest| (now.0 - oldest).max(0));
+        self.add_forecast(state, now, &mut report).await?;
+        report.state = report.state_of_purge(self.purge_is_held());
+        Ok(report)
+    }
+
+    async fn add_forecast(&self, state: &ContainerState, now: UnixSeconds, report: &mut TtlReport) -> Result<()> {
+        let mut from = now.0;
+        for end in FORECAST {
+            let to_seconds = now.0.saturating_add(end);
+            report.forecast.push(ForecastSlice {
+                from_seconds: from,
+                to_seconds,
+                items: 0,
+            });
+            from = to_seconds;
+        }
+        let horizon = state.settings.horizon(now);
+        for_each_stamp(state, |stamp| {
+            if let Some(end) = ends_at(stamp, state.settings.policy)
+                && stamp.is_live(horizon)
+            {
+                report.next_expiry_seconds = earliest(report.next_expiry_seconds, Some(end));
+                if let Some(slice) = report.forecast.iter_mut().find(|slice| end < slice.to_seconds) {
+                    slice.items += 1;
+                }
+            }
+        })
+        .await
+    }
+
+    /// What another default would do now; changes nothing.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn ttl_preview(&self, container: &Arc<Container>, policy: Policy) -> Result<TtlPreview> {
+        let visit = container.enter().await?;
+        let state = &visit.state;
+        let now = self.server_time().seconds();
+        let (before, after) = (
+            state.settings.horizon(now),
+            state.settings.change(policy, now).horizon(now),
+        );
+        let mut preview = TtlPreview::default();
+        for_each_stamp(state, |stamp| {
+            if stamp.is_live(before) {
+                preview.count(stamp.is_live(after), ends_at(stamp, policy), now);
+            }
+        })
+        .await?;
+        Ok(preview)
+    }
+
+    /// Why an item is there or not.
+    ///
+    /// # Errors
+    /// `PartitionKeyMismatch`; and from the engine.
+    pub async fn ttl_why(&self, container: &Arc<Container>, id: &str, key: &PartitionKey) -> Result<TtlWhy> {
+        let visit = container.enter().await?;
+        let state = &visit.state;
+        let definition = &state.properties.partition_key;
+        definition.check_full(key)?;
+        let epk = Epk::of(definition, key);
+        let partition = state.layout.partition_of(&epk)?;
+        let (record, _) = crate::items::find(partition, &epk, &ItemTarget::Id(id.to_owned())).await?;
+        let policy = state.settings.policy;
+        let Some(record) = record else {
+            return Ok(TtlWhy {
+                item: None,
+                is_live: false,
+                expires_at_seconds: None,
+                rule: TtlRule::Never,
+                policy,
+            });
+        };
+        let now = self.server_time().seconds();
+        Ok(why(container, state, record, now))
+    }
+}
+
+fn why(container: &Container, state: &ContainerState, record: Record, now: UnixSeconds) -> TtlWhy {
+    let stamp = record.stamp();
+    let policy = state.settings.policy;
+    let is_live = stamp.is_live(state.settings.horizon(now));
+    let end = ends_at(stamp, policy);
+    let by_policy = end.is_some_and(|end| end <= now.0);
+    let rule = match stamp.class {
+        _ if !is_live && !by_policy => TtlRule::Floor,
+        _ if end.is_none() => TtlRule::Never,
+        Class::Own => TtlRule::Own,
+        Class::Inherited => TtlRule::Default,
+        Class::Never => TtlRule::Never,
+    };
+    let expires_at_seconds = if is_live {
+        end
+    } else {
+        moment_of_expiry(stamp, &state.history, now).or(end)
+    };
+    TtlWhy {
+        item: Some(StoredItem::new(container.rid(), record)),
+        is_live,
+        expires_at_seconds,
+        rule,
+        policy,
+    }
+}
+
+impl TtlReport {
+    fn empty(policy: Policy) -> TtlReport {
+        TtlReport {
+            policy,
+            backlog_items: 0,
+            backlog_bytes: 0,
+            oldest_pending_seconds: 0,
+            purged_total: 0,
+            ru_spent_total: RequestUnits::ZERO,
+            ru_billed_total: RequestUnits::ZERO,
+            credit: None,
+            state: TtlState::Idle,
+            next_expiry_seconds: None,
+            forecast: Vec::new(),
+        }
+    }
+
+    fn state_of_purge(&self, is_held: bool) -> TtlState {
+        match (self.backlog_items, self.credit) {
+            (0, _) if !self.policy.is_on() => TtlState::Disabled,
+            (0, _) => TtlState::Idle,
+            _ if is_held => TtlState::Held,
+            (_, Some(credit)) if credit <= 0.0 => TtlState::Waiting,
+            _ => TtlState::Active,
+        }
+    }
+}
+
+impl TtlPreview {
+    fn count(&mut self, is_live_after: bool, end: Option<i64>, now: UnixSeconds) {
+        match end {
+            _ if !is_live_after => self.expire_now += 1,
+            None => self.never_expire += 1,
+            Some(end) => {
+                self.expire_within_hour += u64::from(end <= now.0 + HOUR);
+                self.expire_within_day += u64::from(end <= now.0 + DAY);
+            }
+        }
+    }
+}
+
+/// When a version that is expired at `now` expired: the smallest max(base + ttl, start) over the stretches of settings that caught
+/// it (TTL-225).
+fn moment_of_expiry(stamp: Stamp, history: &[Stretch], now: UnixSeconds) -> Option<i64> {
+    let stretches = history.iter().enumerate().filter_map(|(at, stretch)| {
+        let end_of_stretch = history.get(at + 1).map_or(now.0, |next| next.start.0).min(now.0);
+        let end = ends_at(stamp, stretch.policy)?;
+        (end_of_stretch >= end).then_some(end.max(stretch.start.0))
+    });
+    stretches.min()
+}
+
+/// The earliest moment of expiry among a partition's ghosts. In each line it is that of the first ghost, since an older version never
+/// expires later than a younger one of its line.
+async fn oldest_ghost(state: &ContainerState, partition: &Partition, now: UnixSeconds) -> Result<Option<i64>> {
+    let horizon = state.settings.horizon(now);
+    let mut own = Walk::over(partition, Space::Expiry);
+    let mut oldest = None;
+    if let Some((key, _)) = own.next_page().await?.first() {
+        let stamp = own_stamp(key)?;
+        if !stamp.is_live(horizon) {
+            oldest = earliest(oldest, moment_of_expiry(stamp, &state.history, now));
+        }
+    }
+    let mut log = Walk::over(partition, Space::Log);
+    loop {
+        let rows = log.next_page().await?;
+        if rows.is_empty() {
+            return Ok(oldest);
+        }
+        for (_, value) in &rows {
+            let entry = LogEntry::decode(value)?;
+            if entry.class == Class::Inherited {
+                let stamp = Stamp {
+                    class: Class::Inherited,
+                    base: entry.last_modified,
+                };
+                let moment = if stamp.is_live(horizon) {
+                    None
+                } else {
+                    moment_of_expiry(stamp, &state.history, now)
+                };
+                return Ok(earliest(oldest, moment));
+            }
+        }
+    }
+}
+
+fn earliest(one: Option<i64>, other: Option<i64>) -> Option<i64> {
+    one.into_iter().chain(other).min()
+}
+
+fn own_stamp(key: &[u8]) -> Result<Stamp> {
+    let position = ExpiryPosition::decode(key).ok_or_else(super::step::damaged)?;
+    Ok(Stamp {
+        class: Class::Own,
+        base: position.base,
+    })
+}
+
+/// Visits the stamp of every stored item of a container.
+async fn for_each_stamp(state: &ContainerState, mut visit: impl FnMut(Stamp)) -> Result<()> {
+    for partition in &state.layout.partitions {
+        let mut own = Walk::over(partition, Space::Expiry);
+        loop {
+            let rows = own.next_page().await?;
+            if rows.is_empty() {
+                break;
+            }
+            for (key, _) in &rows {
+                visit(own_stamp(key)?);
+            }
+        }
+        let mut log = Walk::over(partition, Space::Log);
+        loop {
+            let rows = log.next_page().await?;
+            if rows.is_empty() {
+                break;
+            }
+            for (_, value) in &rows {
+                let entry = LogEntry::decode(value)?;
+                if entry.class != Class::Own {
+                    visit(Stamp {
+                        class: entry.class,
+                        base: entry.last_modified,
+                    });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A walk over one space of a partition, page by page.
+struct Walk<'a> {
+    partition: &'a Partition,
+    space: Space,
+    from: Option<Bytes>,
+}
+
+impl<'a> Walk<'a> {
+    fn over(partition: &'a Partition, space: Space) -> Walk<'a> {
+        Walk {
+            partition,
+            space,
+            from: Some(Bytes::new()),
+        }
+    }
+
+    /// The next rows; none at the end.
+    async fn next_page(&mut self) -> Result<Vec<(Bytes, Bytes)>> {
+        let Some(from) = self.from.take() else {
+            return Ok(Vec::new());
+        };
+        let scan = Scan {
+            space: self.space,
+            from,
+            to: None,
+            reverse: false,
+            max_rows: PAGE_ROWS,
+            max_bytes: PAGE_BYTES,
+            keys_only: false,
+        };
+        let mut reply = self
+            .partition
+            .read(Ask {
+                gets: vec![],
+                scans: vec![scan],
+            })
+            .await?;
+        let page = reply.pages.pop().unwrap_or_default();
+        if page.more {
+            self.from = page.rows.last().map(|(key, _)| keys::after(key));
+        }
+        Ok(page.rows)
+    }
+}

@@ -1,0 +1,201 @@
+//! The meter of one physical partition: what users consumed in the running second, and what the purge may spend.
+//!
+//! Time is divided into windows of one second of server time. When window *s* has ended (TTL-259):
+//!
+//! ```text
+//!   credit(s+1) = min(0, credit(s) − spent(s)) + max(0, B(s) − U(s))
+//! ```
+//!
+//! *B* is the budget, *U* what users consumed, *spent* what the purge did. So the purge spends what users left over in the second
+//! before; unspent credit lapses, debt stays. Credit is 0 at the start.
+
+use bolide_model::{RequestUnits, UnixSeconds};
+
+use super::{Pacing, PacingSettings};
+
+const SECONDS_PER_HOUR: i64 = 3600;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(crate) struct Meter {
+    pacing: Pacing,
+    window: UnixSeconds,
+    used: f64,
+    credit: f64,
+    spent: f64,
+    /// Highest use of a window so far in the clock hour of `window`, without `window` itself.
+    hour_peak: f64,
+}
+
+impl Meter {
+    /// A meter that starts at `now` without credit, for one of `partitions` equal shares of a container's budget.
+    pub fn new(settings: &PacingSettings, partitions: usize, now: UnixSeconds) -> Meter {
+        let pacing = settings.pacing.share(partitions);
+        Meter {
+            pacing,
+            window: now,
+            used: 0.0,
+            credit: 0.0,
+            spent: 0.0,
+            hour_peak: 0.0,
+        }
+    }
+
+    /// Goes on under another budget: what was used and owed stays.
+    pub fn set_pacing(&mut self, settings: &PacingSettings, partitions: usize) {
+        self.pacing = settings.pacing.share(partitions);
+    }
+
+    /// Whether users may begin an operation now, or how many milliseconds until the next window.
+    pub fn admit(&mut self, now: UnixSeconds) -> Result<(), u64> {
+        self.roll(now);
+        match self.pacing.ceiling() {
+            Some(ceiling) if self.used >= ceiling => Err(self.milliseconds_until_free(ceiling)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts what an operation of users consumed.
+    pub fn consume(&mut self, now: UnixSeconds, units: RequestUnits) {
+        self.roll(now);
+        self.used += units.0;
+    }
+
+    /// Consumes `units` if they fit into the running window; tells whether they did.
+    pub fn try_consume(&mut self, now: UnixSeconds, units: RequestUnits) -> bool {
+        self.roll(now);
+        if self
+            .pacing
+            .ceiling()
+            .is_some_and(|ceiling| self.used + units.0 > ceiling)
+        {
+            return false;
+        }
+        self.used += units.0;
+        true
+    }
+
+    /// What the purge may spend now, `None` without a limit. Zero or less: it may not begin another item.
+    pub fn credit(&mut self, now: UnixSeconds) -> Option<f64> {
+        self.roll(now);
+        (self.pacing != Pacing::Unlimited).then_some(self.credit - self.spent)
+    }
+
+    /// Counts what the purge spent.
+    pub fn spend(&mut self, now: UnixSeconds, units: RequestUnits) {
+        self.roll(now);
+        self.spent += units.0;
+    }
+
+    /// Whether what the purge spends is billed (TTL-262).
+    pub fn is_billed(&self) -> bool {
+        self.pacing == Pacing::Serverless
+    }
+
+    /// Ends every window before `now`.
+    fn roll(&mut self, now: UnixSeconds) {
+        while self.window < now {
+            self.end_window();
+            let idle = self.used == 0.0 && self.spent == 0.0;
+            if idle && self.credit >= 0.0 && self.window < now {
+                self.skip_idle_windows(now);
+            }
+        }
+    }
+
+    fn end_window(&mut self) {
+        let left_over = (self.budget() - self.used).max(0.0);
+        self.credit = (self.credit - self.spent).min(0.0) + left_over;
+        self.enter(UnixSeconds(self.window.0 + 1), self.hour_peak.max(self.used));
+    }
+
+    /// From a window without use, spending or debt, every window up to `now` has only the leftovers of the one before it.
+    fn skip_idle_windows(&mut self, now: UnixSeconds) {
+        self.enter(UnixSeconds(now.0 - 1), self.hour_peak);
+        self.credit = 0.0;
+        self.end_window();
+    }
+
+    fn enter(&mut self, window: UnixSeconds, peak: f64) {
+        let same_hour = window.0.div_euclid(SECONDS_PER_HOUR) == self.window.0.div_euclid(SECONDS_PER_HOUR);
+        self.hour_peak = if same_hour { peak } else { 0.0 };
+        self.window = window;
+        self.used = 0.0;
+        self.spent = 0.0;
+    }
+
+    /// *B* of the running window (TTL-260…263).
+    fn budget(&self) -> f64 {
+        match self.pacing {
+            Pacing::Provisioned { ru } => ru,
+            Pacing::Autoscale { max_ru } => (max_ru / 10.0).max(self.hour_peak.max(self.used)),
+            Pacing::Serverless => super::SERVERLESS_RU,
+            Pacing::Unlimited => 0.0,
+        }
+    }
+
+    /// Whole windows until what is used beyond the ceiling has been paid back; each is a second.
+    fn milliseconds_until_free(&self, ceiling: f64) -> u64 {
+        let windows = (self.used / ceiling.max(1.0)).floor().clamp(1.0, 60.0);
+        windows as u64 * 1000
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meter(pacing: Pacing) -> Meter {
+        let settings = PacingSettings {
+            pacing,
+            delete_ru: None,
+            count_only_load: false,
+        };
+        Meter::new(&settings, 1, UnixSeconds(1_000))
+    }
+
+    #[test]
+    fn only_what_was_left_over_in_the_second_before_may_be_spent() {
+        // TTL-259
+        let mut meter = meter(Pacing::Provisioned { ru: 400.0 });
+        assert_eq!(meter.credit(UnixSeconds(1_000)), Some(0.0));
+        meter.consume(UnixSeconds(1_000), RequestUnits(300.0));
+        assert_eq!(meter.credit(UnixSeconds(1_001)), Some(100.0));
+        assert_eq!(meter.credit(UnixSeconds(1_002)), Some(400.0));
+    }
+
+    #[test]
+    fn credit_is_not_hoarded_and_debt_is_repaid() {
+        let mut meter = meter(Pacing::Provisioned { ru: 400.0 });
+        assert_eq!(meter.credit(UnixSeconds(9_000)), Some(400.0));
+        meter.spend(UnixSeconds(9_000), RequestUnits(1_500.0));
+        assert_eq!(meter.credit(UnixSeconds(9_001)), Some(-700.0));
+        assert_eq!(meter.credit(UnixSeconds(9_002)), Some(-300.0));
+        assert_eq!(meter.credit(UnixSeconds(9_003)), Some(100.0));
+        assert_eq!(meter.credit(UnixSeconds(9_500)), Some(400.0));
+    }
+
+    #[test]
+    fn autoscale_pays_by_the_peak_of_the_clock_hour() {
+        // TTL-261
+        let mut meter = meter(Pacing::Autoscale { max_ru: 10_000.0 });
+        meter.consume(UnixSeconds(1_000), RequestUnits(6_000.0));
+        assert_eq!(meter.credit(UnixSeconds(1_001)), Some(0.0));
+        assert_eq!(meter.credit(UnixSeconds(1_002)), Some(6_000.0));
+        assert_eq!(
+            meter.credit(UnixSeconds(3_600)),
+            Some(6_000.0),
+            "left over of 3599, still in the old hour"
+        );
+        assert_eq!(meter.credit(UnixSeconds(3_601)), Some(1_000.0));
+    }
+
+    #[test]
+    fn users_are_held_to_the_ceiling_and_nothing_of_a_refused_load_is_consumed() {
+        let mut meter = meter(Pacing::Provisioned { ru: 400.0 });
+        assert!(meter.try_consume(UnixSeconds(1_000), RequestUnits(400.0)));
+        assert!(!meter.try_consume(UnixSeconds(1_000), RequestUnits(1.0)));
+        assert_eq!(meter.admit(UnixSeconds(1_000)), Err(1000));
+        assert_eq!(meter.admit(UnixSeconds(1_001)), Ok(()));
+    }
+}

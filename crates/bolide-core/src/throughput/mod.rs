@@ -1,0 +1,151 @@
+//! Throughput: what a container may consume, and what of it is left over for the purge.
+
+mod meter;
+
+use bolide_model::{Error, RequestUnits, Result};
+
+pub(crate) use meter::Meter;
+
+/// What an offer grants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Throughput {
+    /// So many request units per second.
+    Manual {
+        /// Request units per second.
+        ru: u32,
+    },
+    /// Up to so many request units per second.
+    Autoscale {
+        /// Highest request units per second.
+        max_ru: u32,
+        /// Echoed: `autoUpgradePolicy.throughputPolicy.incrementPercent`.
+        increment_percent: u32,
+    },
+}
+
+impl Throughput {
+    /// What is shown for a container that was created without any.
+    pub const DEFAULT: Throughput = Throughput::Manual { ru: 400 };
+
+    /// Highest request units per second.
+    pub fn max_ru(self) -> u32 {
+        match self {
+            Throughput::Manual { ru } => ru,
+            Throughput::Autoscale { max_ru, .. } => max_ru,
+        }
+    }
+
+    /// Checks the amounts the service accepts (cosmos-rest §4.4).
+    ///
+    /// # Errors
+    /// `BadRequest` naming the permitted amounts.
+    pub fn validate(self) -> Result<()> {
+        match self {
+            Throughput::Manual { ru } if !(400..=1_000_000).contains(&ru) || ru % 100 != 0 => {
+                Err(Error::bad_request(format!(
+                    "The offer should have valid throughput values between 400 and 1000000 inclusive in increments of 100. \
+                 Requested throughput {ru}."
+                )))
+            }
+            Throughput::Autoscale { max_ru, .. } if max_ru < 1000 => Err(Error::bad_request(format!(
+                "Requested throughput {max_ru} is less than required minimum throughput 1000."
+            ))),
+            Throughput::Autoscale { max_ru, .. } if max_ru % 1000 != 0 => Err(Error::bad_request(format!(
+                "Requested maximum throughput {max_ru} must be specified in increments of 1000."
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// How many physical partitions a new container with this throughput starts with (cosmos-rest §4.5).
+    pub fn initial_ranges(self) -> u32 {
+        let ru = self.max_ru();
+        if ru <= 10_000 { 1 } else { ru.div_ceil(6_000) }
+    }
+}
+
+/// The budget that the purge is paced by, and that throttling enforces (TTL-259…263).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pacing {
+    /// So many request units per second, whether used or not.
+    Provisioned {
+        /// Request units per second.
+        ru: f64,
+    },
+    /// Between a tenth and all of a maximum; billed by the peak of each clock hour.
+    Autoscale {
+        /// Highest request units per second.
+        max_ru: f64,
+    },
+    /// Billed by use.
+    Serverless,
+    /// No throughput configured: nothing is billed, and nothing holds the purge back.
+    Unlimited,
+}
+
+/// Units per second that a serverless container may consume (TTL-262).
+const SERVERLESS_RU: f64 = 5_000.0;
+
+impl Pacing {
+    /// The most that users may consume in one second; `None` without a limit.
+    fn ceiling(self) -> Option<f64> {
+        match self {
+            Pacing::Provisioned { ru } => Some(ru),
+            Pacing::Autoscale { max_ru } => Some(max_ru),
+            Pacing::Serverless => Some(SERVERLESS_RU),
+            Pacing::Unlimited => None,
+        }
+    }
+
+    /// The same budget for one of `partitions` equal shares.
+    fn share(self, partitions: usize) -> Pacing {
+        let partitions = partitions.max(1) as f64;
+        match self {
+            Pacing::Provisioned { ru } => Pacing::Provisioned { ru: ru / partitions },
+            Pacing::Autoscale { max_ru } => Pacing::Autoscale {
+                max_ru: max_ru / partitions,
+            },
+            Pacing::Serverless | Pacing::Unlimited => self,
+        }
+    }
+}
+
+impl From<Option<Throughput>> for Pacing {
+    fn from(throughput: Option<Throughput>) -> Pacing {
+        match throughput {
+            None => Pacing::Unlimited,
+            Some(Throughput::Manual { ru }) => Pacing::Provisioned { ru: f64::from(ru) },
+            Some(Throughput::Autoscale { max_ru, .. }) => Pacing::Autoscale {
+                max_ru: f64::from(max_ru),
+            },
+        }
+    }
+}
+
+/// How a container's purge is paced, and what counts as use.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PacingSettings {
+    /// The budget.
+    pub pacing: Pacing,
+    /// What purging one item costs; by default what an explicit delete of it would.
+    pub delete_ru: Option<f64>,
+    /// Only [`crate::Account::consume`] counts as use; ordinary operations cost nothing. For scenarios.
+    pub count_only_load: bool,
+}
+
+impl PacingSettings {
+    /// The settings that follow from an offer.
+    pub fn of(throughput: Option<Throughput>) -> PacingSettings {
+        PacingSettings {
+            pacing: Pacing::from(throughput),
+            delete_ru: None,
+            count_only_load: false,
+        }
+    }
+
+    /// What purging an item of `bytes` costs.
+    pub(crate) fn purge_cost(&self, bytes: usize) -> RequestUnits {
+        self.delete_ru
+            .map_or_else(|| bolide_model::charge::write(bytes), RequestUnits)
+    }
+}

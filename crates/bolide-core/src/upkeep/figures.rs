@@ -1,0 +1,89 @@
+//! Quota figures, without ghosts from the second of their expiry (TTL-068, TTL-253).
+
+use std::sync::Arc;
+
+use bolide_model::Result;
+use bolide_model::rid::ContainerRid;
+
+use crate::account::Account;
+use crate::container::Container;
+use crate::purge::ghosts;
+
+/// What a container holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Live items.
+    pub items: u64,
+    /// Bytes of their documents.
+    pub bytes: u64,
+}
+
+/// What a container holds and has purged, for metrics.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContainerFigures {
+    /// The container.
+    pub rid: ContainerRid,
+    /// Name of its database.
+    pub database_id: String,
+    /// Its name.
+    pub id: String,
+    /// Live items and their bytes.
+    pub usage: Usage,
+    /// Ghosts and their bytes.
+    pub ghosts: Usage,
+    /// Ghosts removed since the container's creation.
+    pub purged_total: u64,
+    /// Request units spent on that.
+    pub ru_spent_total: f64,
+    /// Of these, units billed.
+    pub ru_billed_total: f64,
+}
+
+impl Account {
+    /// What a container holds now, exactly.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn usage(&self, container: &Arc<Container>) -> Result<Usage> {
+        Ok(self.figures_of(container).await?.usage)
+    }
+
+    /// Figures of every container.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn container_figures(&self) -> Result<Vec<ContainerFigures>> {
+        let mut all = Vec::new();
+        for container in self.all_containers() {
+            all.push(self.figures_of(&container).await?);
+        }
+        Ok(all)
+    }
+
+    async fn figures_of(&self, container: &Arc<Container>) -> Result<ContainerFigures> {
+        let visit = container.enter().await?;
+        let info = container.info();
+        let mut figures = ContainerFigures {
+            rid: container.rid(),
+            database_id: info.database_id,
+            id: info.properties.id.clone(),
+            usage: Usage::default(),
+            ghosts: Usage::default(),
+            purged_total: 0,
+            ru_spent_total: 0.0,
+            ru_billed_total: 0.0,
+        };
+        for partition in &visit.state.layout.partitions {
+            let counted = ghosts::counted(&visit.state, partition).await?;
+            let ghosts = counted.ghosts.counted;
+            figures.usage.items += counted.stored.items.saturating_sub(ghosts.items);
+            figures.usage.bytes += counted.stored.bytes.saturating_sub(ghosts.bytes);
+            figures.ghosts.items += ghosts.items;
+            figures.ghosts.bytes += ghosts.bytes;
+            figures.purged_total += counted.purged_total;
+            figures.ru_spent_total += counted.spent_total.0;
+            figures.ru_billed_total += counted.billed_total.0;
+        }
+        Ok(figures)
+    }
+}

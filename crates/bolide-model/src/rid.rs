@@ -104,6 +104,11 @@ impl DatabaseRid {
         self.0
     }
 
+    /// The database with these bytes.
+    pub fn from_bytes(bytes: [u8; 4]) -> DatabaseRid {
+        DatabaseRid(bytes)
+    }
+
     /// Reads the text form.
     pub fn parse(text: &str) -> Option<DatabaseRid> {
         decode(text).map(DatabaseRid)

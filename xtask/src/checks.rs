@@ -122,7 +122,8 @@ pub fn deny(project: &Project, install: bool) -> Result<Outcome> {
             "cargo install cargo-deny",
         )?;
     }
-    succeed(&mut project.cargo(&["deny", "check"]), "cargo deny").map(passed)
+    // Advisories are news from outside and no property of the tree; the CI workflow asks for them every time.
+    succeed(&mut project.cargo(&["deny", "check", "bans", "licenses", "sources"]), "cargo deny").map(passed)
 }
 
 /// Tells whether a program is there and content.

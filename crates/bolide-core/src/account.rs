@@ -169,10 +169,6 @@ impl Account {
         &self.catalog
     }
 
-    pub(crate) fn engine(&self) -> &Arc<dyn Engine> {
-        &self.engine
-    }
-
     /// Lets the process die after `after` more items were durably purged. For tests of crashes.
     pub fn set_purge_fault(&self, after: u64) {
         self.purge_fault.items_left.store(after, Ordering::SeqCst);

@@ -38,6 +38,7 @@ pub use items::{
     CreateItem, DeleteItem, ItemRead, ItemTarget, ItemWritten, PatchItem, ReadItem, ReplaceItem, StoredItem, UpsertItem,
 };
 pub use purge::{ForecastSlice, PurgeMode, TtlPreview, TtlReport, TtlRule, TtlState, TtlWhy};
+pub use query::{QueryItems, QueryMetrics, QueryPage, query_documents};
 
 pub use throughput::{Pacing, PacingSettings, Throughput};
 pub use upkeep::{ContainerFigures, SplitReport, Usage, VerifyReport};

@@ -69,12 +69,6 @@ impl Scope {
         Ok(slices)
     }
 
-    /// Whether the scope is one logical partition.
-    pub(crate) fn is_one_logical_partition(&self, state: &ContainerState) -> bool {
-        let definition = &state.properties.partition_key;
-        self.partition_key.as_ref().is_some_and(|key| definition.is_full(key))
-    }
-
     fn bounds(&self, state: &ContainerState) -> Result<Bounds> {
         let mut bounds = Bounds {
             from: Bytes::new(),

@@ -111,6 +111,11 @@ impl<'a> ItemWalk<'a> {
         Ok(Some(items))
     }
 
+    /// How many slices are not yet at their end.
+    pub fn ranges_left(&self) -> usize {
+        self.slices.len()
+    }
+
     /// The ranges touched so far.
     pub fn touched(&self) -> &[RangePosition] {
         &self.touched

@@ -313,7 +313,7 @@ impl Logical {
         check_match(&existing, if_match)?;
         if let Some(condition) = condition {
             let item = StoredItem::new(self.container.rid(), existing.record.clone()).to_json();
-            if !condition.holds(&item).map_err(crate::query::query_error)? {
+            if !condition.holds(&item, round.now.0).map_err(crate::query::query_error)? {
                 return Err(Stop::Refused(Error::new(
                     ErrorKind::PatchConditionFailed,
                     "One of the specified pre-condition is not met: the condition of the patch does not hold.",

@@ -137,11 +137,6 @@ impl Partition {
     pub fn expect_due(&self, second: i64) {
         self.next_due.fetch_min(second, Ordering::Relaxed);
     }
-
-    /// The second before which nothing falls due, as far as is known.
-    pub fn next_due(&self) -> i64 {
-        self.next_due.load(Ordering::Relaxed)
-    }
 }
 
 async fn transact<T, F>(queue: &mpsc::Sender<Box<dyn Transaction>>, decide: F) -> Result<T>

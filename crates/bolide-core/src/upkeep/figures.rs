@@ -48,6 +48,25 @@ impl Account {
         Ok(self.figures_of(container).await?.usage)
     }
 
+    /// What each range of a container holds now, by the range's id.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn range_usage(&self, container: &Arc<Container>) -> Result<Vec<(u32, Usage)>> {
+        let visit = container.enter().await?;
+        let mut ranges = Vec::new();
+        for partition in &visit.state.layout.partitions {
+            let counted = ghosts::counted(&visit.state, partition).await?;
+            let ghosts = counted.ghosts.counted;
+            let usage = Usage {
+                items: counted.stored.items.saturating_sub(ghosts.items),
+                bytes: counted.stored.bytes.saturating_sub(ghosts.bytes),
+            };
+            ranges.push((partition.range, usage));
+        }
+        Ok(ranges)
+    }
+
     /// Figures of every container.
     ///
     /// # Errors

@@ -1,0 +1,290 @@
+//! Queries over the live items of a container, and over lists of resources.
+//!
+//! ```text
+//!   text ─▶ compile against the container's definition ─▶ which part of the container? ─▶ one range, or no merge needed?
+//!        ─▶ walk of live items ─▶ execution (bolide-query) ─▶ rows, and a continuation
+//! ```
+//!
+//! Every page is a request of its own, judged when it is asked for (TTL-247). A continuation holds the place in the walk and the
+//! execution's own word on what it has returned; neither depends on the process.
+
+mod page;
+mod route;
+mod schema;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bolide_model::partition_key::PartitionKey;
+use bolide_model::{Error, ErrorKind, Result, UnixMillis, charge, limits};
+pub(crate) use bolide_query::Condition;
+use bolide_query::{Environment, PageLimit, Parameters, Query, QueryError, Schema, SupportedFeatures};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::account::{Account, RequestContext};
+use crate::answer::{Answer, Answered, Refusal, Work};
+use crate::container::Container;
+use crate::feeds::Scope;
+use page::PageRun;
+
+/// Runs a query.
+#[derive(Debug, Clone, Default)]
+pub struct QueryItems {
+    /// The query.
+    pub text: String,
+    /// Its parameters: names with `@`, and values.
+    pub parameters: Vec<(String, Value)>,
+    /// Over which part of the container.
+    pub scope: Scope,
+    /// The caller knows that several logical partitions may be read.
+    pub cross_partition: bool,
+    /// Most rows of the page; `None`: the server decides.
+    pub max_items: Option<usize>,
+    /// From an earlier page.
+    pub continuation: Option<String>,
+    /// Largest continuation the caller takes, in KB.
+    pub continuation_limit_kb: Option<u32>,
+}
+
+/// A page of results.
+#[derive(Debug, Clone)]
+pub struct QueryPage {
+    /// How many rows.
+    pub count: usize,
+    /// The rows as JSON texts with commas between them: the inside of an array.
+    pub rows: Bytes,
+    /// Where the next page goes on; `None` if this is the last.
+    pub continuation: Option<String>,
+    /// Counts of the work.
+    pub metrics: QueryMetrics,
+    /// Which indexes served, and which would (cosmos-rest §6.8).
+    pub index_metrics: Value,
+}
+
+/// What a page took.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct QueryMetrics {
+    /// Items that were loaded and looked at, and their bytes.
+    pub retrieved_items: u64,
+    /// See `retrieved_items`.
+    pub retrieved_bytes: u64,
+    /// Rows that came out, and their bytes.
+    pub output_rows: u64,
+    /// See `output_rows`.
+    pub output_bytes: u64,
+    /// Time to compile the query, and to run the page, in milliseconds.
+    pub compile_ms: f64,
+    /// See `compile_ms`.
+    pub run_ms: f64,
+}
+
+impl Account {
+    /// Runs one page of a query.
+    ///
+    /// # Errors
+    /// - `QuerySyntax`: the text is no query; the body says where.
+    /// - `BadRequest`: it would read several logical partitions, and the caller has not said that it may; or a continuation that is not one.
+    /// - `CrossPartitionQuery`: over several ranges it needs a merge by the client; the plan says which.
+    /// - `RangeGone`: the range asked for was split.
+    pub async fn query(
+        &self,
+        ctx: &RequestContext,
+        container: &Arc<Container>,
+        query: &QueryItems,
+    ) -> Answered<QueryPage> {
+        let visit = container.enter().await?;
+        let started = Instant::now();
+        let properties = &visit.state.properties;
+        let compiled = Query::compile(&query.text, &parameters(&query.parameters), &schema::of(properties));
+        let compiled = compiled.map_err(query_error)?;
+        let compile_ms = milliseconds(started);
+
+        let route = route::route(&compiled, query, &visit.state)?;
+        if route.needs_merge(&compiled) {
+            return Err(self.needs_client_merge(&compiled, properties).into());
+        }
+        let run = PageRun {
+            container,
+            visit: &visit,
+            query: &compiled,
+            slices: route.slices,
+            environment: Environment {
+                now_ms: ctx.now.0,
+                random_seed: page::random_seed(),
+                udfs: None,
+            },
+            limit: PageLimit {
+                rows: query
+                    .max_items
+                    .unwrap_or(limits::PAGE_ITEMS)
+                    .clamp(1, limits::PAGE_ITEMS),
+                bytes: limits::PAGE_BYTES,
+            },
+        };
+        let continuation_owner = page::owner(container, query);
+        let done = run
+            .run(ctx.now, &continuation_owner, query.continuation.as_deref())
+            .await?;
+        check_continuation(query, done.continuation.as_deref())?;
+
+        let metrics = QueryMetrics {
+            compile_ms,
+            run_ms: milliseconds(started) - compile_ms,
+            ..done.metrics
+        };
+        let charge = charge::query(
+            usize::try_from(metrics.retrieved_items).unwrap_or(usize::MAX),
+            usize::try_from(metrics.retrieved_bytes).unwrap_or(usize::MAX),
+            usize::try_from(metrics.output_bytes).unwrap_or(usize::MAX),
+        );
+        let work = Work {
+            charge,
+            touched: done.touched,
+        };
+        self.charge_touched(ctx, &visit, &work);
+        let index_metrics = index_metrics(properties, query);
+        let page = QueryPage {
+            count: done.count,
+            rows: done.rows,
+            continuation: done.continuation,
+            metrics,
+            index_metrics,
+        };
+        Ok(Answer { value: page, work })
+    }
+
+    /// The plan by which a client merges the results of several ranges, as the service writes it (cosmos-rest §6.4).
+    ///
+    /// `features` is what the client says it can merge, as its header has it. A partition key narrows the ranges to its own.
+    ///
+    /// # Errors
+    /// `QuerySyntax`: the text is no query, or it needs what the client does not have.
+    pub fn query_plan(
+        &self,
+        container: &Container,
+        text: &str,
+        values: &[(String, Value)],
+        features: &str,
+        partition_key: Option<&PartitionKey>,
+    ) -> Result<String> {
+        let properties = container.properties();
+        let query = Query::compile(text, &parameters(values), &schema::of(&properties)).map_err(query_error)?;
+        let plan = query.plan(&SupportedFeatures::parse(features)).map_err(query_error)?;
+        let ranges = route::plan_ranges(&plan.ranges, &properties.partition_key, partition_key)?;
+        Ok(plan.to_json(&ranges).to_string())
+    }
+
+    /// The refusal that lets a client plan and merge by itself. A query that no client could merge has no plan to give.
+    fn needs_client_merge(&self, query: &Query, properties: &bolide_model::container::ContainerProperties) -> Error {
+        let plan = match query.plan(&SupportedFeatures::all()) {
+            Ok(plan) => plan,
+            Err(error) => return query_error(error),
+        };
+        let ranges = route::plan_ranges(&plan.ranges, &properties.partition_key, None).unwrap_or_default();
+        Error::new(
+            ErrorKind::CrossPartitionQuery {
+                plan: plan.to_json(&ranges).to_string(),
+            },
+            "The provided cross partition query can not be directly served by the gateway. This is a first chance (internal) exception \
+             that all newer clients will know how to handle gracefully. This exception is traced, but unless you see it bubble up as an \
+             exception (which only happens on older SDK clients), then you can safely ignore this message.",
+        )
+    }
+}
+
+/// Runs a query over a list of resources, each as JSON text, and returns all rows.
+///
+/// # Errors
+/// `QuerySyntax`: the text is no query.
+pub fn query_documents(
+    text: &str,
+    values: &[(String, Value)],
+    documents: &[Bytes],
+    now: UnixMillis,
+) -> Result<Vec<Bytes>> {
+    let query = Query::compile(text, &parameters(values), &Schema::metadata()).map_err(query_error)?;
+    let environment = Environment {
+        now_ms: now.0,
+        random_seed: page::random_seed(),
+        udfs: None,
+    };
+    let mut execution = query
+        .execution(environment, PageLimit::NONE, None)
+        .map_err(query_error)?;
+    if query.reads_items() {
+        for (number, document) in (0..).zip(documents) {
+            execution.push(document, number).map_err(query_error)?;
+        }
+    }
+    let finished = execution.finish(true).map_err(query_error)?;
+    Ok(finished.rows.iter().map(Bytes::copy_from_slice).collect())
+}
+
+/// The error for what the query language refuses.
+pub(crate) fn query_error(error: QueryError) -> Error {
+    let kind = match &error {
+        QueryError::Compile(_) | QueryError::Refused(_) => ErrorKind::QuerySyntax { body: error.body() },
+        QueryError::TooLarge { .. } | QueryError::BadContinuation(_) => ErrorKind::BadRequest,
+        QueryError::BadItem(_) => ErrorKind::Corrupt,
+    };
+    Error::new(kind, error.message())
+}
+
+fn parameters(values: &[(String, Value)]) -> Parameters {
+    values.iter().fold(Parameters::none(), |parameters, (name, value)| {
+        parameters.with(name.clone(), value)
+    })
+}
+
+fn check_continuation(query: &QueryItems, continuation: Option<&str>) -> Result<()> {
+    let (Some(limit_kb), Some(continuation)) = (query.continuation_limit_kb, continuation) else {
+        return Ok(());
+    };
+    if continuation.len() > limit_kb as usize * 1024 {
+        return Err(Error::bad_request(format!(
+            "The continuation token limit specified is not large enough: {} bytes are needed, {limit_kb} KB are allowed.",
+            continuation.len()
+        )));
+    }
+    Ok(())
+}
+
+/// What of the index served. Only the partition key does: items are found by it, all other predicates are evaluated on them.
+fn index_metrics(properties: &bolide_model::container::ContainerProperties, query: &QueryItems) -> Value {
+    let spec = |path: &bolide_model::partition_key::PropertyPath| {
+        json!({
+            "FilterExpression": "",
+            "IndexSpec": format!("{}/?", path.as_str()),
+            "FilterPreciseSet": true,
+            "IndexPreciseSet": true,
+            "IndexImpactScore": "High",
+        })
+    };
+    let used: Vec<Value> = match &query.scope.partition_key {
+        Some(key) => properties
+            .partition_key
+            .paths
+            .iter()
+            .take(key.0.len())
+            .map(spec)
+            .collect(),
+        None => Vec::new(),
+    };
+    json!({
+        "UtilizedSingleIndexes": used,
+        "PotentialSingleIndexes": [],
+        "UtilizedCompositeIndexes": [],
+        "PotentialCompositeIndexes": [],
+    })
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1000.0
+}
+
+impl From<QueryError> for Refusal {
+    fn from(error: QueryError) -> Refusal {
+        query_error(error).into()
+    }
+}

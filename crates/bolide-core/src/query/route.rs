@@ -1,0 +1,153 @@
+//! Which part of a container a query reads (cosmos-rest §§6.2, 6.3).
+
+use bolide_model::epk::{Epk, EpkRange};
+use bolide_model::partition_key::{Component, PartitionKey, PartitionKeyDefinition, PartitionKind};
+use bolide_model::{Error, Result};
+use bolide_query::{KeyRange, KeyRanges, KeyValue, Query};
+use serde_json::{Value, json};
+
+use super::QueryItems;
+use crate::container::ContainerState;
+use crate::feeds::{Scope, Slice};
+
+/// Where a query goes.
+pub(super) struct Route {
+    /// The parts of physical partitions it reads, in the order of their keys.
+    pub slices: Vec<Slice>,
+    /// The caller named no part of the container, and the container has several ranges.
+    is_over_all_ranges: bool,
+}
+
+impl Route {
+    /// Whether the client has to merge the results of several ranges. As at the service's gateway, a query over the whole of a container
+    /// with several ranges counts as one over all of them, even where its filter pins the key.
+    pub fn needs_merge(&self, query: &Query) -> bool {
+        query.needs_merge() && query.reads_items() && (self.slices.len() > 1 || self.is_over_all_ranges)
+    }
+}
+
+/// Finds where a query goes.
+///
+/// # Errors
+/// `BadRequest` if it may read several logical partitions and the caller has not allowed that; `RangeGone`.
+pub(super) fn route(compiled: &Query, query: &QueryItems, state: &ContainerState) -> Result<Route> {
+    if !compiled.reads_items() {
+        return Ok(Route {
+            slices: Vec::new(),
+            is_over_all_ranges: false,
+        });
+    }
+    let named = Scope {
+        partition_key: query.scope.partition_key.clone().filter(|key| !key.is_empty()),
+        ..query.scope.clone()
+    };
+    if named != Scope::default() {
+        return Ok(Route {
+            slices: named.slices(state)?,
+            is_over_all_ranges: false,
+        });
+    }
+    let ranges = compiled.partition_key_ranges();
+    if !query.cross_partition && !ranges.is_single_key() && ranges != KeyRanges::Nothing {
+        return Err(Error::bad_request(
+            "Cross partition query is required but disabled. Please set x-ms-documentdb-query-enablecrosspartition to true, specify \
+             x-ms-documentdb-partitionkey, or revise your query to avoid this exception.",
+        ));
+    }
+    let is_over_all_ranges = query.cross_partition && state.layout.partitions.len() > 1;
+    Ok(Route {
+        slices: slices_of(&ranges, state)?,
+        is_over_all_ranges,
+    })
+}
+
+/// The slices of what a filter leaves over.
+fn slices_of(ranges: &KeyRanges, state: &ContainerState) -> Result<Vec<Slice>> {
+    let definition = &state.properties.partition_key;
+    let mut intervals = match ranges {
+        KeyRanges::All => return Scope::default().slices(state),
+        KeyRanges::Nothing => return Ok(Vec::new()),
+        KeyRanges::Some(list) => list.iter().map(|range| interval(range, definition)).collect::<Vec<_>>(),
+    };
+    if intervals.iter().any(|interval| *interval == EpkRange::all()) {
+        return Scope::default().slices(state);
+    }
+    intervals.sort_by(|one, other| one.min.cmp(&other.min));
+    intervals.dedup();
+    let mut slices = Vec::new();
+    for epk in intervals {
+        slices.extend(
+            Scope {
+                epk: Some(epk),
+                ..Scope::default()
+            }
+            .slices(state)?,
+        );
+    }
+    Ok(slices)
+}
+
+/// The effective partition keys of a range of key values; all of them where values do not order hashes.
+fn interval(range: &KeyRange, definition: &PartitionKeyDefinition) -> EpkRange {
+    match range.as_point() {
+        Some(values) if range.complete || definition.kind == PartitionKind::MultiHash => {
+            EpkRange::of_prefix(definition, &key_of(&values))
+        }
+        _ => EpkRange::all(),
+    }
+}
+
+fn key_of(values: &[&KeyValue]) -> PartitionKey {
+    let component = |value: &&KeyValue| match value {
+        KeyValue::Undefined | KeyValue::Complex => Component::Undefined,
+        KeyValue::Null => Component::Null,
+        KeyValue::Bool(value) => Component::Bool(*value),
+        KeyValue::Number(number) => Component::Number(number.as_f64()),
+        KeyValue::String(text) => Component::String(text.clone()),
+    };
+    PartitionKey(values.iter().map(component).collect())
+}
+
+/// The ranges of a plan on the wire: effective partition keys in hex, sorted and without overlap (cosmos-rest §6.4).
+///
+/// # Errors
+/// `PartitionKeyMismatch` if the given key has more components than the container's.
+pub(super) fn plan_ranges(
+    ranges: &KeyRanges,
+    definition: &PartitionKeyDefinition,
+    partition_key: Option<&PartitionKey>,
+) -> Result<Vec<Value>> {
+    if let Some(key) = partition_key.filter(|key| !key.is_empty()) {
+        definition.check_prefix(key)?;
+        return Ok(vec![plan_range(definition, key)]);
+    }
+    let list = match ranges {
+        KeyRanges::Some(list) => list,
+        // For a query that can have no result, the service's own answer is an odd point; the full range is right too, and safe.
+        KeyRanges::All | KeyRanges::Nothing => return Ok(vec![full_range()]),
+    };
+    if list.iter().any(|range| interval(range, definition) == EpkRange::all()) {
+        return Ok(vec![full_range()]);
+    }
+    let mut keys: Vec<PartitionKey> = list
+        .iter()
+        .filter_map(KeyRange::as_point)
+        .map(|values| key_of(&values))
+        .collect();
+    keys.sort_by_key(|key| Epk::of(definition, key));
+    keys.dedup();
+    Ok(keys.iter().map(|key| plan_range(definition, key)).collect())
+}
+
+fn plan_range(definition: &PartitionKeyDefinition, key: &PartitionKey) -> Value {
+    if definition.is_full(key) {
+        let point = Epk::of(definition, key).to_hex();
+        return json!({ "min": point, "max": point, "isMinInclusive": true, "isMaxInclusive": true });
+    }
+    let range = EpkRange::of_prefix(definition, key);
+    json!({ "min": range.min.to_hex(), "max": range.max.to_hex(), "isMinInclusive": true, "isMaxInclusive": false })
+}
+
+fn full_range() -> Value {
+    json!({ "min": "", "max": "FF", "isMinInclusive": true, "isMaxInclusive": false })
+}

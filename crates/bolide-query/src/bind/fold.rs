@@ -1,0 +1,62 @@
+//! Constant folding: what needs no row is computed once.
+
+use super::Binder;
+use crate::eval::Row;
+use crate::program::{LikePattern, Scalar};
+use crate::session::Session;
+use crate::value::Value;
+
+impl Binder<'_> {
+    /// The constant an expression is, or the expression itself.
+    pub(super) fn folded(&self, scalar: Scalar) -> Scalar {
+        let scalar = match scalar {
+            // One decisive operand decides, whatever the others turn out to be.
+            Scalar::And(list) if list.iter().any(|operand| is_bool(operand, false)) => return boolean(false),
+            Scalar::Or(list) if list.iter().any(|operand| is_bool(operand, true)) => return boolean(true),
+            other => other,
+        };
+        match constant_value(&scalar, &self.session) {
+            Some(value) => Scalar::Const(value),
+            None => scalar,
+        }
+    }
+}
+
+fn constant_value(scalar: &Scalar, session: &Session) -> Option<Value<'static>> {
+    if !is_constant(scalar) {
+        return None;
+    }
+    let mut row = Row::new(1, session, Value::Undefined, 0);
+    scalar.eval(&mut row).ok().map(Value::into_owned)
+}
+
+/// Whether an expression over folded operands needs no row, no time and no chance.
+fn is_constant(scalar: &Scalar) -> bool {
+    let known = |scalar: &Scalar| scalar.as_const().is_some();
+    match scalar {
+        Scalar::Const(_) => true,
+        Scalar::Slot(_) | Scalar::Path { .. } | Scalar::Udf(..) | Scalar::Computed(_) | Scalar::Subquery(..) => false,
+        Scalar::Step(base, _) | Scalar::Unary(_, base) | Scalar::Regex(base, _) | Scalar::InSet(base, _) => known(base),
+        Scalar::Binary(_, sides) => known(&sides.0) && known(&sides.1),
+        Scalar::And(list) | Scalar::Or(list) | Scalar::Coalesce(list) | Scalar::Array(list) => list.iter().all(known),
+        Scalar::Conditional(parts) | Scalar::Between(parts) => known(&parts.0) && known(&parts.1) && known(&parts.2),
+        Scalar::In(value, list) => known(value) && list.iter().all(known),
+        Scalar::Like(value, pattern) => {
+            known(value)
+                && match &**pattern {
+                    LikePattern::Constant(_) => true,
+                    LikePattern::Dynamic(pattern, _) => known(pattern),
+                }
+        }
+        Scalar::Object(members) => members.iter().all(|(_, value)| known(value)),
+        Scalar::Call(function, args) => function.is_pure() && args.iter().all(known),
+    }
+}
+
+fn is_bool(scalar: &Scalar, value: bool) -> bool {
+    scalar.as_const().and_then(Value::as_bool) == Some(value)
+}
+
+fn boolean(value: bool) -> Scalar {
+    Scalar::Const(Value::Bool(value))
+}

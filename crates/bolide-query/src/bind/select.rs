@@ -1,0 +1,263 @@
+//! Binds the clauses of a query.
+
+use std::sync::Arc;
+
+use super::Binder;
+use super::scope::{Binding, Scope, unresolved};
+use crate::error::{QueryError, Result};
+use crate::limits;
+use crate::number::Number;
+use crate::parameters::Parameters;
+use crate::path::PathStep;
+use crate::program::{Grouping, ITEM_SLOT, Input, Ordering, Projection, Scalar, Select, Source};
+use crate::text::ast::{self, Count, CountValue, Expr, ExprKind, FromItem, Query, Selection};
+use crate::value::Value;
+
+impl Binder<'_> {
+    /// Binds the outermost query.
+    pub(super) fn root(&mut self, query: &Query) -> Result<Select> {
+        let mut select = self.select(query, true)?;
+        (select.skip, select.take) = self.window(query)?;
+        select.ordering = self.ordering_of(query, &select)?;
+        self.scopes.pop();
+        Ok(select)
+    }
+
+    /// Binds a subquery and leaves its scope.
+    pub(super) fn subquery(&mut self, query: &Query) -> Result<Select> {
+        super::rules::check_star(query)?;
+        let select = self.select(query, false)?;
+        self.scopes.pop();
+        Ok(select)
+    }
+
+    /// Binds everything but ORDER BY and the counts; the scope stays open for them.
+    fn select(&mut self, query: &Query, over_container: bool) -> Result<Select> {
+        let outer_aggregates = self.aggregates.take();
+        self.scopes.push(Scope::default());
+        let mut inputs = Vec::new();
+        for (n, item) in query.from.iter().enumerate() {
+            self.from_item(item, over_container && n == 0, &mut inputs)?;
+        }
+        let filter = query.filter.as_ref().map(|filter| self.expression(filter)).transpose()?;
+        let (grouping, projection) = self.selection(query)?;
+        self.aggregates = outer_aggregates;
+        Ok(Select {
+            inputs,
+            filter,
+            grouping,
+            ordering: Ordering::None,
+            projection,
+            distinct: query.distinct,
+            skip: 0,
+            take: None,
+        })
+    }
+
+    fn from_item(&mut self, item: &FromItem, may_be_container: bool, inputs: &mut Vec<Input>) -> Result<()> {
+        let (source, path) = match &item.source {
+            ast::Source::Path { name, name_span, steps } => {
+                let mut binding = match self.find(name) {
+                    Some(found) => found.binding,
+                    None if may_be_container => {
+                        inputs.push(Input { slot: ITEM_SLOT, source: Source::Item });
+                        Binding { slot: ITEM_SLOT, path: Some(Vec::new()) }
+                    }
+                    None => return Err(unresolved(name, *name_span)),
+                };
+                let is_container = inputs.last().is_some_and(|input| matches!(input.source, Source::Item));
+                if steps.is_empty() && !item.iterate && is_container && inputs.len() == 1 && may_be_container {
+                    let alias = item.alias.as_deref().unwrap_or(name);
+                    return self.introduce(alias, binding, item.span);
+                }
+                let steps: Vec<PathStep> = steps.iter().map(path_step).collect();
+                if let Some(path) = &mut binding.path {
+                    path.extend(steps.iter().cloned());
+                }
+                (path_scalar(binding.slot, steps), binding.path)
+            }
+            ast::Source::Expression(expr) => (self.expression(expr)?, None),
+            ast::Source::Subquery(query) => return self.from_subquery(item, query, may_be_container, inputs),
+        };
+        let path = match (path, item.iterate) {
+            (Some(mut path), true) => {
+                path.push(PathStep::Each);
+                Some(path)
+            }
+            (path, _) => path,
+        };
+        let slot = self.new_slot(path.clone());
+        let source = if item.iterate { Source::Each(source) } else { Source::Value(source) };
+        inputs.push(Input { slot, source });
+        match alias_of(item) {
+            Some(alias) => self.introduce(alias, Binding { slot, path }, item.span),
+            None => Ok(()),
+        }
+    }
+
+    fn from_subquery(&mut self, item: &FromItem, query: &Query, over_container: bool, inputs: &mut Vec<Input>) -> Result<()> {
+        super::rules::check_star(query)?;
+        let select = Arc::new(self.select(query, over_container)?);
+        self.scopes.pop();
+        let slot = self.new_slot(None);
+        let source = if item.iterate { Source::EachOfSubquery(select) } else { Source::Subquery(select) };
+        inputs.push(Input { slot, source });
+        match &item.alias {
+            Some(alias) => self.introduce(alias, Binding { slot, path: None }, item.span),
+            None => Ok(()),
+        }
+    }
+
+    fn selection(&mut self, query: &Query) -> Result<(Option<Grouping>, Projection)> {
+        let explicit = !query.group_by.is_empty();
+        if !explicit && !has_aggregate(&query.selection) {
+            return Ok((None, self.projection(query)?));
+        }
+        let mut keys = Vec::new();
+        let mut named = Vec::new();
+        for key in &query.group_by {
+            let scalar = self.expression(key)?;
+            let slot = self.new_slot(self.path_of(&scalar));
+            keys.push((scalar, slot));
+            named.push((super::group::canonical(key), slot));
+        }
+        self.aggregates = Some(Vec::new());
+        self.innermost().grouped = Some(named);
+        let projection = self.projection(query)?;
+        self.innermost().grouped = None;
+        let aggregates = self.aggregates.take().unwrap_or_default();
+        Ok((Some(Grouping { keys, aggregates, explicit }), projection))
+    }
+
+    fn innermost(&mut self) -> &mut Scope {
+        self.scopes.last_mut().expect("a scope is open while its query is bound")
+    }
+
+    fn projection(&mut self, query: &Query) -> Result<Projection> {
+        match &query.selection {
+            Selection::Star(_) => Ok(Projection::Value(self.star())),
+            Selection::Value(value) => Ok(Projection::Value(self.expression(value)?)),
+            Selection::List(items) => {
+                let names = columns(&query.selection, self.parameters);
+                let mut list: Vec<(Arc<str>, Scalar)> = Vec::new();
+                for (name, item) in names.into_iter().zip(items) {
+                    let scalar = self.expression(&item.value)?;
+                    // Of two columns with one name the last one stays.
+                    list.retain(|(old, _)| **old != *name);
+                    list.push((name.into(), scalar));
+                }
+                Ok(Projection::List(list))
+            }
+        }
+    }
+
+    /// The single input.
+    fn star(&self) -> Scalar {
+        let slot = self.scopes.last().and_then(|scope| scope.names.first()).map(|(_, binding)| binding.slot);
+        Scalar::Slot(slot.unwrap_or(self.slot_paths.len() - 1))
+    }
+
+    /// Skip and take, from TOP or OFFSET LIMIT.
+    fn window(&self, query: &Query) -> Result<(u64, Option<u64>)> {
+        let value = |count: &Count, clause| count_value(count, clause, self.parameters);
+        match (&query.top, &query.window) {
+            (Some(top), Some(_)) => {
+                Err(QueryError::uncoded("'TOP' and 'OFFSET LIMIT' cannot be used in the same query.", top.span))
+            }
+            (Some(top), None) => Ok((0, Some(value(top, Clause::Top)?))),
+            (None, Some(window)) => Ok((value(&window.offset, Clause::Offset)?, Some(value(&window.limit, Clause::Limit)?))),
+            (None, None) => Ok((0, None)),
+        }
+    }
+}
+
+/// The clause a count stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clause {
+    Top,
+    Offset,
+    Limit,
+}
+
+/// The number of a TOP, OFFSET or LIMIT.
+///
+/// # Errors
+/// SC2060 to SC2062 for anything but an integer from 0 to 2147483647.
+pub fn count_value(count: &Count, clause: Clause, parameters: &Parameters) -> Result<u64> {
+    let number = match &count.value {
+        CountValue::Literal(number) => Some(*number),
+        CountValue::Parameter(name) => parameters.get(name).and_then(Value::as_number),
+    };
+    let value = number.and_then(Number::as_i64).and_then(|n| u64::try_from(n).ok()).filter(|n| *n <= limits::COUNT);
+    value.ok_or_else(|| {
+        let (code, message) = match clause {
+            Clause::Top => ("SC2060", "The count value provided for a TOP clause must be an integer."),
+            Clause::Limit => ("SC2061", "The LIMIT count value exceeds the maximum allowed value."),
+            Clause::Offset => ("SC2062", "The OFFSET count value exceeds the maximum allowed value."),
+        };
+        QueryError::at(code, message, count.span)
+    })
+}
+
+/// The names of the columns of a select list.
+pub type Columns = Vec<String>;
+
+/// Names the columns of a select list (cosmos-sql §4); empty for `*` and VALUE.
+pub fn columns(selection: &Selection, parameters: &Parameters) -> Columns {
+    let Selection::List(items) = selection else { return Vec::new() };
+    let mut unnamed = 0;
+    let mut name_of = |item: &ast::SelectItem| {
+        item.alias.clone().or_else(|| inferred_name(&item.value, parameters)).unwrap_or_else(|| {
+            unnamed += 1;
+            format!("${unnamed}")
+        })
+    };
+    items.iter().map(&mut name_of).collect()
+}
+
+fn inferred_name(expr: &Expr, parameters: &Parameters) -> Option<String> {
+    match &expr.kind {
+        ExprKind::Name(name) | ExprKind::Member { name, .. } => Some(name.clone()),
+        ExprKind::Index { index, .. } => match &index.kind {
+            ExprKind::Parameter(name) => parameters.get(name).and_then(Value::as_str).map(str::to_owned),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn alias_of(item: &FromItem) -> Option<&str> {
+    let inferred = match &item.source {
+        ast::Source::Path { name, steps, .. } => match steps.last() {
+            None => Some(name.as_str()),
+            Some(ast::Step::Dot(name) | ast::Step::Bracket(name)) => Some(name.as_str()),
+            Some(ast::Step::Element(_)) => None,
+        },
+        ast::Source::Subquery(_) | ast::Source::Expression(_) => None,
+    };
+    item.alias.as_deref().or(inferred)
+}
+
+fn path_step(step: &ast::Step) -> PathStep {
+    match step {
+        ast::Step::Dot(name) | ast::Step::Bracket(name) => PathStep::Name(name.clone()),
+        ast::Step::Element(index) => element_step(*index),
+    }
+}
+
+/// An array index; what is not a whole number from zero up is no element.
+pub(super) fn element_step(index: Number) -> PathStep {
+    index.as_i64().and_then(|i| usize::try_from(i).ok()).map_or(PathStep::Nowhere, PathStep::Element)
+}
+
+pub(super) fn path_scalar(slot: usize, steps: Vec<PathStep>) -> Scalar {
+    if steps.is_empty() { Scalar::Slot(slot) } else { Scalar::Path { slot, steps: steps.into() } }
+}
+
+fn has_aggregate(selection: &Selection) -> bool {
+    match selection {
+        Selection::Star(_) => false,
+        Selection::Value(value) => super::group::contains_aggregate(value),
+        Selection::List(items) => items.iter().any(|item| super::group::contains_aggregate(&item.value)),
+    }
+}

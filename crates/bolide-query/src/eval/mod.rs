@@ -1,0 +1,244 @@
+//! Evaluates bound expressions over a row.
+
+mod operators;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use smallvec::SmallVec;
+
+pub use operators::{binary, unary};
+pub use rows::{Flow, each_row, each_source_row, project, run_subquery};
+
+use crate::error::{QueryError, Result};
+use crate::functions::Call;
+use crate::path::PathStep;
+use crate::program::{InSet, ITEM_SLOT, LikePattern, Scalar, Select, SubqueryForm};
+use crate::session::Session;
+use crate::value::{Value, append_same_key, compare, equals, parse_json, same_key, truth, write_json};
+
+/// The values in scope, by slot.
+#[derive(Debug)]
+pub struct Row<'a> {
+    pub slots: SmallVec<[Value<'a>; 6]>,
+    pub session: &'a Session,
+    /// The resource id of the item in slot 0.
+    pub rid: u64,
+}
+
+impl<'a> Row<'a> {
+    /// A row over one item.
+    pub fn new(slots: usize, session: &'a Session, item: Value<'a>, rid: u64) -> Row<'a> {
+        let mut values = SmallVec::with_capacity(slots.max(1));
+        values.resize(slots.max(1), Value::Undefined);
+        values[ITEM_SLOT] = item;
+        Row { slots: values, session, rid }
+    }
+}
+
+impl Value<'static> {
+    /// The same constant without touching reference counts where that can be avoided.
+    fn lend<'a>(&'a self) -> Value<'a> {
+        match self {
+            Value::String(text) => Value::String(crate::value::Text::Borrowed(text.as_str())),
+            other => other.clone(),
+        }
+    }
+}
+
+impl Scalar {
+    /// The value of this expression over a row.
+    ///
+    /// # Errors
+    /// A UDF that threw, a scalar subquery with several rows. Wrong kinds are undefined, never errors.
+    pub fn eval<'a>(&'a self, row: &mut Row<'a>) -> Result<Value<'a>> {
+        Ok(match self {
+            Scalar::Const(value) => value.lend(),
+            Scalar::Slot(slot) => row.slots[*slot].clone(),
+            Scalar::Path { slot, steps } => walk(&row.slots[*slot], steps),
+            Scalar::Step(base, step) => step.of(&base.eval(row)?),
+            Scalar::Unary(op, operand) => unary(*op, &operand.eval(row)?),
+            Scalar::Binary(op, sides) => {
+                let left = sides.0.eval(row)?;
+                binary(*op, &left, &sides.1.eval(row)?)
+            }
+            Scalar::And(list) => logic(list, row, false)?,
+            Scalar::Or(list) => logic(list, row, true)?,
+            Scalar::Coalesce(list) => coalesce(list, row)?,
+            Scalar::Conditional(parts) => {
+                let (condition, then, otherwise) = &**parts;
+                if condition.eval(row)?.is_true() { then.eval(row)? } else { otherwise.eval(row)? }
+            }
+            Scalar::Between(parts) => between(&parts.0.eval(row)?, &parts.1.eval(row)?, &parts.2.eval(row)?),
+            Scalar::In(value, list) => is_in(value, list, row)?,
+            Scalar::InSet(value, set) => set.holds(&value.eval(row)?),
+            Scalar::Like(value, pattern) => like(value, pattern, row)?,
+            Scalar::Array(items) => Value::array(eval_all(items, row)?),
+            Scalar::Object(members) => object(members, row)?,
+            Scalar::Call(function, args) => {
+                let args = eval_all(args, row)?;
+                if function.is_strict() && !args.iter().all(Value::is_defined) {
+                    return Ok(Value::Undefined);
+                }
+                (function.body)(&Call { args: &args, session: row.session, rid: row.rid })
+            }
+            Scalar::Regex(text, pattern) => match text.eval(row)?.as_str() {
+                Some(text) => pattern.is_match(text).map_or(Value::Undefined, Value::Bool),
+                None => Value::Undefined,
+            },
+            Scalar::Udf(name, args) => udf(name, &eval_all(args, row)?, row.session)?,
+            Scalar::Computed(scalar) => scalar.eval(row)?,
+            Scalar::Subquery(form, select) => subquery(*form, select, row)?,
+        })
+    }
+}
+
+fn eval_all<'a>(list: &'a [Scalar], row: &mut Row<'a>) -> Result<SmallVec<[Value<'a>; 4]>> {
+    list.iter().map(|scalar| scalar.eval(row)).collect()
+}
+
+fn walk<'a>(base: &Value<'a>, steps: &[PathStep]) -> Value<'a> {
+    let Some((first, rest)) = steps.split_first() else { return base.clone() };
+    let mut value = first.of(base);
+    for step in rest {
+        if matches!(value, Value::Undefined) {
+            return value;
+        }
+        value = step.of(&value);
+    }
+    value
+}
+
+/// AND (`decisive` false) and OR (`decisive` true): one decisive operand decides, else a non-boolean one makes it undefined.
+fn logic<'a>(list: &'a [Scalar], row: &mut Row<'a>, decisive: bool) -> Result<Value<'a>> {
+    let mut known = true;
+    for operand in list {
+        match truth(&operand.eval(row)?) {
+            Some(value) if value == decisive => return Ok(Value::Bool(decisive)),
+            Some(_) => {}
+            None => known = false,
+        }
+    }
+    Ok(if known { Value::Bool(!decisive) } else { Value::Undefined })
+}
+
+fn coalesce<'a>(list: &'a [Scalar], row: &mut Row<'a>) -> Result<Value<'a>> {
+    for operand in list {
+        let value = operand.eval(row)?;
+        if value.is_defined() {
+            return Ok(value);
+        }
+    }
+    Ok(Value::Undefined)
+}
+
+fn between<'a>(value: &Value<'_>, low: &Value<'_>, high: &Value<'_>) -> Value<'a> {
+    let above = compare(value, low).map(std::cmp::Ordering::is_ge);
+    let below = compare(value, high).map(std::cmp::Ordering::is_le);
+    match (above, below) {
+        (Some(false), _) | (_, Some(false)) => Value::Bool(false),
+        (Some(true), Some(true)) => Value::Bool(true),
+        _ => Value::Undefined,
+    }
+}
+
+fn is_in<'a>(value: &'a Scalar, list: &'a [Scalar], row: &mut Row<'a>) -> Result<Value<'a>> {
+    let value = value.eval(row)?;
+    if !value.is_defined() {
+        return Ok(Value::Undefined);
+    }
+    for item in list {
+        if equals(&value, &item.eval(row)?) == Some(true) {
+            return Ok(Value::Bool(true));
+        }
+    }
+    Ok(Value::Bool(false))
+}
+
+impl InSet {
+    /// Remembers the constants of a list; undefined ones never match.
+    pub fn new(values: Vec<Value<'static>>) -> InSet {
+        let keys = values.iter().filter(|value| value.is_defined()).map(InSet::key).collect();
+        InSet { values, keys }
+    }
+
+    fn key(value: &Value<'_>) -> crate::value::SameKey {
+        let mut canonical = Vec::new();
+        append_same_key(value, &mut canonical);
+        same_key(&canonical)
+    }
+
+    fn holds<'a>(&self, value: &Value<'_>) -> Value<'a> {
+        match value {
+            Value::Undefined => Value::Undefined,
+            // NaN equals nothing, itself included.
+            Value::Number(number) if number.as_f64().is_nan() => Value::Bool(false),
+            _ => Value::Bool(self.keys.contains(&InSet::key(value))),
+        }
+    }
+}
+
+fn like<'a>(value: &'a Scalar, pattern: &'a LikePattern, row: &mut Row<'a>) -> Result<Value<'a>> {
+    let value = value.eval(row)?;
+    let Some(text) = value.as_str() else { return Ok(Value::Undefined) };
+    let matched = match pattern {
+        LikePattern::Constant(like) => Some(like.matches(text)),
+        LikePattern::Dynamic(pattern, escape) => {
+            pattern.eval(row)?.as_str().map(|pattern| crate::like::Like::new(pattern, *escape).matches(text))
+        }
+    };
+    Ok(matched.map_or(Value::Undefined, Value::Bool))
+}
+
+fn object<'a>(members: &'a [(std::sync::Arc<str>, Scalar)], row: &mut Row<'a>) -> Result<Value<'a>> {
+    let mut out = Vec::with_capacity(members.len());
+    for (name, value) in members {
+        out.push((crate::value::Text::Borrowed(name), value.eval(row)?));
+    }
+    Ok(Value::object(out))
+}
+
+fn udf<'a>(name: &str, args: &[Value<'a>], session: &Session) -> Result<Value<'a>> {
+    let Some(udfs) = &session.udfs else {
+        return Err(QueryError::refused(format!("User defined functions are not available here. name='{name}'")));
+    };
+    if !args.iter().all(Value::is_defined) {
+        return Ok(Value::Undefined);
+    }
+    let arguments: Vec<String> = args.iter().map(json_text).collect();
+    let result = udfs.0.call(name, &arguments).map_err(QueryError::refused)?;
+    Ok(result.and_then(|text| parse_json(&text)).unwrap_or(Value::Undefined))
+}
+
+/// The JSON text of a defined value.
+pub fn json_text(value: &Value<'_>) -> String {
+    let mut out = Vec::new();
+    write_json(value, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn subquery<'a>(form: SubqueryForm, select: &'a Select, row: &mut Row<'a>) -> Result<Value<'a>> {
+    let mut found: Vec<Value<'a>> = Vec::new();
+    run_subquery(select, row, &mut |_, value| {
+        match form {
+            SubqueryForm::Last => found.clear(),
+            SubqueryForm::Single if !found.is_empty() => {
+                return Err(QueryError::refused(
+                    "The cardinality of a scalar subquery result set cannot be greater than one.",
+                ));
+            }
+            _ => {}
+        }
+        found.push(value);
+        Ok(match form {
+            SubqueryForm::Exists | SubqueryForm::None | SubqueryForm::First => Flow::Stop,
+            SubqueryForm::Single | SubqueryForm::Array | SubqueryForm::Last => Flow::Continue,
+        })
+    })?;
+    Ok(match form {
+        SubqueryForm::Exists => Value::Bool(!found.is_empty()),
+        SubqueryForm::None => Value::Bool(found.is_empty()),
+        SubqueryForm::Array => Value::array(found),
+        SubqueryForm::Single | SubqueryForm::First | SubqueryForm::Last => found.pop().unwrap_or(Value::Undefined),
+    })
+}

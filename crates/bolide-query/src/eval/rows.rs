@@ -1,0 +1,123 @@
+//! Rows: the nested loops of FROM, the pipeline of a subquery, projections (cosmos-sql §5, §10, §16).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::Row;
+use crate::error::Result;
+use crate::group::Groups;
+use crate::program::{Input, Projection, Select, Source};
+use crate::value::{SameKey, Text, Value, append_same_key, same_key};
+
+/// Whether a producer of rows should go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    Continue,
+    Stop,
+}
+
+/// Receives a row.
+pub type RowSink<'s, 'a> = &'s mut dyn FnMut(&mut Row<'a>) -> Result<Flow>;
+
+/// Receives a result of a subquery.
+pub type ValueSink<'s, 'a> = &'s mut dyn FnMut(&mut Row<'a>, Value<'a>) -> Result<Flow>;
+
+/// Runs `sink` for every row of FROM and WHERE.
+pub fn each_row<'a>(select: &'a Select, row: &mut Row<'a>, sink: RowSink<'_, 'a>) -> Result<Flow> {
+    each_source_row(&select.inputs, row, &mut |row| {
+        if let Some(filter) = &select.filter
+            && !filter.eval(row)?.is_true()
+        {
+            return Ok(Flow::Continue);
+        }
+        sink(row)
+    })
+}
+
+/// Runs `sink` for every combination of the inputs.
+pub fn each_source_row<'a>(inputs: &'a [Input], row: &mut Row<'a>, sink: RowSink<'_, 'a>) -> Result<Flow> {
+    let Some((input, rest)) = inputs.split_first() else { return sink(row) };
+    let slot = input.slot;
+    match &input.source {
+        Source::Item => each_source_row(rest, row, sink),
+        Source::Value(scalar) => {
+            let value = scalar.eval(row)?;
+            if !value.is_defined() {
+                return Ok(Flow::Continue);
+            }
+            row.slots[slot] = value;
+            each_source_row(rest, row, sink)
+        }
+        Source::Each(scalar) => {
+            let array = scalar.eval(row)?;
+            each_element(&array, slot, row, &mut |row| each_source_row(rest, row, sink))
+        }
+        Source::Subquery(inner) => run_subquery(inner, row, &mut |row, value| {
+            row.slots[slot] = value;
+            each_source_row(rest, row, sink)
+        }),
+        Source::EachOfSubquery(inner) => run_subquery(inner, row, &mut |row, value| {
+            each_element(&value, slot, row, &mut |row| each_source_row(rest, row, sink))
+        }),
+    }
+}
+
+fn each_element<'a>(array: &Value<'a>, slot: usize, row: &mut Row<'a>, sink: RowSink<'_, 'a>) -> Result<Flow> {
+    for element in array.elements().unwrap_or_default().iter() {
+        row.slots[slot] = element.clone();
+        if sink(row)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+/// Runs `sink` for every result of a subquery over the current row.
+pub fn run_subquery<'a>(select: &'a Select, row: &mut Row<'a>, sink: ValueSink<'_, 'a>) -> Result<Flow> {
+    let mut seen = select.distinct.then(HashSet::<SameKey>::new);
+    let mut sink = |row: &mut Row<'a>, value: Value<'a>| {
+        if !value.is_defined() || seen.as_mut().is_some_and(|seen| !seen.insert(key_of(&value))) {
+            return Ok(Flow::Continue);
+        }
+        sink(row, value)
+    };
+    let Some(grouping) = &select.grouping else {
+        return each_row(select, row, &mut |row| {
+            let value = project(&select.projection, row)?;
+            sink(row, value)
+        });
+    };
+    let mut groups = Groups::new(grouping);
+    each_row(select, row, &mut |row| groups.add(grouping, row).map(|()| Flow::Continue))?;
+    for group in groups.finish(grouping) {
+        group.fill(grouping, row);
+        let value = project(&select.projection, row)?;
+        if sink(row, value)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+fn key_of(value: &Value<'_>) -> SameKey {
+    let mut canonical = Vec::new();
+    append_same_key(value, &mut canonical);
+    same_key(&canonical)
+}
+
+/// The result of a row; undefined when the row has none.
+pub fn project<'a>(projection: &'a Projection, row: &mut Row<'a>) -> Result<Value<'a>> {
+    match projection {
+        Projection::Value(scalar) => scalar.eval(row),
+        Projection::List(columns) => {
+            let mut members: Vec<(Text<'a>, Value<'a>)> = Vec::with_capacity(columns.len());
+            for (name, scalar) in columns {
+                let value = scalar.eval(row)?;
+                if value.is_defined() {
+                    members.push((Text::Borrowed(name), value));
+                }
+            }
+            Ok(Value::Object(Arc::new(members)))
+        }
+    }
+}

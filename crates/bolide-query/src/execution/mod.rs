@@ -1,0 +1,364 @@
+//! Runs a bound query over items that are pushed to it, a page at a time.
+//!
+//!   push(item) ─▶ FROM/JOIN/WHERE ─▶ stage: stream | groups | sorter | ranker ─▶ DISTINCT ─▶ OFFSET/LIMIT ─▶ page of rows
+//!
+//! Streams give rows while items come in; the other stages hold theirs until [`Execution::finish`].
+
+mod nested;
+mod output;
+mod ranker;
+mod resume;
+mod sorter;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+pub use output::{PageLimit, Rows};
+pub use resume::Resume;
+
+use crate::bind::Bound;
+use crate::error::{QueryError, Result};
+use crate::eval::{Flow, Row, each_row, project};
+use crate::group::Groups;
+use crate::limits::STATE_BYTES;
+use crate::program::{Ordering, Projection, Select};
+use crate::session::Session;
+use crate::value::{SameKey, Value, append_same_key, same_key, write_json, write_string};
+use nested::Nested;
+use output::{Offer, Output};
+use ranker::Ranker;
+use sorter::Sorter;
+
+/// What the caller should do after a push.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Push the next item.
+    Continue,
+    /// The page is full and this item has rows that did not fit: finish now, and let the next page begin with this same item.
+    PageFull,
+    /// Nothing more will come out of this query, on no page: finish now.
+    Done,
+}
+
+/// Counts of the work of one page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Metrics {
+    /// Items pushed.
+    pub items: u64,
+    /// Their bytes.
+    pub item_bytes: u64,
+    /// Rows of the page.
+    pub rows: u64,
+    /// Their bytes, separators left out.
+    pub row_bytes: u64,
+}
+
+/// The end of a page.
+#[derive(Debug)]
+pub struct Finished {
+    /// The rows of the page.
+    pub rows: Rows,
+    /// What the next page must be given; `None` when the query is complete.
+    pub resume: Option<String>,
+    /// Counts of the work.
+    pub metrics: Metrics,
+}
+
+/// One page of a query under way.
+#[derive(Debug)]
+pub struct Execution {
+    bound: Bound,
+    session: Session,
+    fingerprint: u32,
+    stage: Stage,
+    nested: Option<Nested>,
+    distinct: Option<Distinct>,
+    output: Output,
+    metrics: Metrics,
+    /// Rows of the first item that earlier pages already processed.
+    within: Option<resume::Within>,
+    /// Rows of the current item processed so far.
+    item_rows: u64,
+    /// The item that must be pushed again.
+    again: Option<resume::Within>,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Stream,
+    Groups(Groups),
+    Sort(Sorter),
+    Rank(Ranker),
+}
+
+/// The values DISTINCT has let through.
+#[derive(Debug, Default)]
+struct Distinct {
+    seen: HashSet<SameKey>,
+    bytes: usize,
+    scratch: Vec<u8>,
+}
+
+impl Distinct {
+    /// Whether this is the first of its sort.
+    fn is_new(&mut self, value: &Value<'_>) -> Result<bool> {
+        self.scratch.clear();
+        append_same_key(value, &mut self.scratch);
+        let key = same_key(&self.scratch);
+        const ENTRY_BYTES: usize = 48;
+        let key_bytes = key.len() + ENTRY_BYTES;
+        if !self.seen.insert(key) {
+            return Ok(false);
+        }
+        self.bytes += key_bytes;
+        if self.bytes > STATE_BYTES {
+            return Err(QueryError::TooLarge { limit_bytes: STATE_BYTES });
+        }
+        Ok(true)
+    }
+}
+
+/// Whether pages go on where the scan stopped, or every page sees all items again.
+pub fn rescans(select: &Select) -> bool {
+    select.distinct || select.grouping.is_some() || !matches!(select.ordering, Ordering::None) || Nested::of(select).is_some()
+}
+
+impl Execution {
+    pub(crate) fn new(bound: Bound, session: Session, page: PageLimit, resume: Resume, fingerprint: u32) -> Execution {
+        let select = Arc::clone(&bound.select);
+        let take = select.take.map(|take| take.saturating_sub(resume.returned));
+        let rescans = rescans(&select);
+        let boundary = resume.boundary;
+        // A boundary already lies behind what was skipped and returned.
+        let started = boundary.is_some() || !rescans;
+        let skip = if started { select.skip.saturating_sub(resume.skipped) } else { select.skip };
+        let drop = if started { 0 } else { resume.returned };
+        let output = Output::new(page, skip, drop, take, resume.returned, resume.skipped);
+        let stage = match (&select.grouping, &select.ordering) {
+            (Some(grouping), _) => Stage::Groups(Groups::new(grouping)),
+            (None, Ordering::None) => Stage::Stream,
+            (None, Ordering::Keys(keys)) => {
+                let most = if select.distinct { None } else { output.rows_wanted() };
+                Stage::Sort(Sorter::new(keys, most, boundary))
+            }
+            (None, Ordering::Rank(ranking)) => Stage::Rank(Ranker::new(ranking)),
+        };
+        Execution {
+            session,
+            fingerprint,
+            stage,
+            nested: Nested::of(&select),
+            distinct: select.distinct.then(Distinct::default),
+            output,
+            metrics: Metrics::default(),
+            within: resume.within,
+            item_rows: 0,
+            again: None,
+            bound,
+        }
+    }
+
+    /// Takes in one item: its complete JSON text, system properties included, and its resource id.
+    ///
+    /// # Errors
+    /// [`QueryError::BadItem`] for what is not UTF-8, [`QueryError::TooLarge`] when sorting, grouping or DISTINCT outgrow their
+    /// memory, and what UDFs and scalar subqueries raise. The execution is useless afterwards.
+    pub fn push(&mut self, item: &[u8], rid: u64) -> Result<Progress> {
+        if self.output.is_done() {
+            return Ok(Progress::Done);
+        }
+        let text = std::str::from_utf8(item).map_err(|error| QueryError::BadItem(error.to_string()))?;
+        self.metrics.items += 1;
+        self.metrics.item_bytes += item.len() as u64;
+        self.item_rows = 0;
+        let select = Arc::clone(&self.bound.select);
+        let Execution { bound, session, stage, nested, distinct, output, within, item_rows, .. } = self;
+        let already = within.take().filter(|within| within.rid == rid).map_or(0, |within| within.rows);
+        let mut row = Row::new(bound.slots, session, Value::from_item(text), rid);
+        if let Stage::Rank(ranker) = stage {
+            ranker.count(&mut row, ranking(&select))?;
+        }
+        let flow = nested::each_item_row(&select, nested.as_mut(), &mut row, &mut |row| {
+            stage.accept(&select, distinct.as_mut(), output, row, item_rows, already)
+        })?;
+        if self.output.is_done() {
+            return Ok(Progress::Done);
+        }
+        Ok(match flow {
+            Flow::Continue => Progress::Continue,
+            Flow::Stop => {
+                self.again = Some(resume::Within { rid, rows: self.item_rows });
+                Progress::PageFull
+            }
+        })
+    }
+
+    /// Ends the page. `end_of_scan`: every item of the query's range has been pushed, on this page or, where the scan goes on, before.
+    ///
+    /// # Errors
+    /// As [`Execution::push`].
+    pub fn finish(mut self, end_of_scan: bool) -> Result<Finished> {
+        let select = Arc::clone(&self.bound.select);
+        if !self.output.is_done() && self.again.is_none() {
+            self.drain(&select)?;
+        }
+        let complete = self.output.is_done() || (end_of_scan && self.again.is_none() && !self.output.is_full());
+        let resume = if complete { None } else { Some(self.resume().to_text(self.fingerprint)) };
+        let rows = self.output.into_rows();
+        let metrics = Metrics { rows: rows.len() as u64, row_bytes: rows.row_bytes() as u64, ..self.metrics };
+        Ok(Finished { rows, resume, metrics })
+    }
+
+    /// Whether nothing more can come, so that no item need be pushed.
+    pub fn is_done(&self) -> bool {
+        self.output.is_done()
+    }
+
+    /// Whether the page has a row already.
+    pub fn has_rows(&self) -> bool {
+        self.output.has_rows()
+    }
+
+    fn resume(&self) -> Resume {
+        Resume {
+            returned: self.output.returned(),
+            skipped: self.output.skipped(),
+            within: self.again,
+            boundary: match &self.stage {
+                Stage::Sort(sorter) if self.distinct.is_none() => sorter.last_given(),
+                _ => None,
+            },
+        }
+    }
+
+    /// Gives out what stages hold back until all items are in.
+    fn drain(&mut self, select: &Arc<Select>) -> Result<()> {
+        let Execution { bound, session, stage, nested, distinct, output, item_rows, .. } = self;
+        let mut row = Row::new(bound.slots, session, Value::Undefined, 0);
+        if !select.reads_items() {
+            each_row(select, &mut row, &mut |row| stage.accept(select, distinct.as_mut(), output, row, item_rows, 0))?;
+        }
+        nested::each_row_at_end(select, nested.take(), &mut row, &mut |row| {
+            stage.accept(select, distinct.as_mut(), output, row, item_rows, 0)
+        })?;
+        match stage {
+            Stage::Stream => Ok(()),
+            Stage::Groups(groups) => {
+                let Some(grouping) = &select.grouping else { return Ok(()) };
+                let groups = std::mem::replace(groups, Groups::new(grouping));
+                for group in groups.finish(grouping) {
+                    group.fill(grouping, &mut row);
+                    if give(select, distinct.as_mut(), output, &mut row)? == Flow::Stop {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            Stage::Sort(sorter) => sorter.give(output),
+            Stage::Rank(ranker) => ranker.give(ranking(select), output),
+        }
+    }
+}
+
+fn ranking(select: &Select) -> &crate::program::Ranking {
+    match &select.ordering {
+        Ordering::Rank(ranking) => ranking,
+        other => unreachable!("only ranked queries have a ranker: {other:?}"),
+    }
+}
+
+impl Stage {
+    /// Takes one row that passed FROM and WHERE.
+    fn accept<'a>(
+        &mut self,
+        select: &'a Select,
+        distinct: Option<&mut Distinct>,
+        output: &mut Output,
+        row: &mut Row<'a>,
+        item_rows: &mut u64,
+        already: u64,
+    ) -> Result<Flow> {
+        match self {
+            Stage::Groups(groups) => match &select.grouping {
+                Some(grouping) => groups.add(grouping, row).map(|()| Flow::Continue),
+                None => Ok(Flow::Continue),
+            },
+            Stage::Sort(sorter) => {
+                let Ordering::Keys(keys) = &select.ordering else { return Ok(Flow::Continue) };
+                *item_rows += 1;
+                let ordinal = *item_rows;
+                sorter.add(keys, row, ordinal, |row, out| write_distinct(select, distinct, row, out))?;
+                Ok(Flow::Continue)
+            }
+            Stage::Rank(ranker) => {
+                ranker.add(ranking(select), row, |row, out| write_distinct(select, distinct, row, out))?;
+                Ok(Flow::Continue)
+            }
+            Stage::Stream => {
+                if *item_rows < already {
+                    *item_rows += 1;
+                    return Ok(Flow::Continue);
+                }
+                let flow = give(select, distinct, output, row)?;
+                if flow == Flow::Continue {
+                    *item_rows += 1;
+                }
+                Ok(flow)
+            }
+        }
+    }
+}
+
+/// Projects a row straight into the page.
+fn give<'a>(select: &'a Select, distinct: Option<&mut Distinct>, output: &mut Output, row: &mut Row<'a>) -> Result<Flow> {
+    let offer = output.offer(|out| write_distinct(select, distinct, row, out))?;
+    Ok(if offer == Offer::Refused { Flow::Stop } else { Flow::Continue })
+}
+
+/// Writes the result of a row; tells whether there is one and DISTINCT lets it through.
+fn write_distinct<'a>(
+    select: &'a Select,
+    distinct: Option<&mut Distinct>,
+    row: &mut Row<'a>,
+    out: &mut Vec<u8>,
+) -> Result<bool> {
+    let Some(distinct) = distinct else { return write_row(&select.projection, row, out) };
+    let value = project(&select.projection, row)?;
+    if !value.is_defined() || !distinct.is_new(&value)? {
+        return Ok(false);
+    }
+    write_json(&value, out);
+    Ok(true)
+}
+
+/// Writes a select list member by member, without making an object first.
+fn write_row<'a>(projection: &'a Projection, row: &mut Row<'a>, out: &mut Vec<u8>) -> Result<bool> {
+    match projection {
+        Projection::Value(scalar) => {
+            let value = scalar.eval(row)?;
+            write_json(&value, out);
+            Ok(value.is_defined())
+        }
+        Projection::List(columns) => {
+            out.push(b'{');
+            let mut first = true;
+            for (name, scalar) in columns {
+                let value = scalar.eval(row)?;
+                if !value.is_defined() {
+                    continue;
+                }
+                if !first {
+                    out.push(b',');
+                }
+                first = false;
+                write_string(name, out);
+                out.push(b':');
+                write_json(&value, out);
+            }
+            out.push(b'}');
+            Ok(true)
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A FROM subquery over the container that groups or removes duplicates: its results exist only when all items are in, or must be
+//! remembered from item to item.
+
+use super::Distinct;
+use crate::error::Result;
+use crate::eval::{Flow, Row, each_row, each_source_row, project};
+use crate::group::Groups;
+use crate::program::{Input, Select, Source};
+use crate::value::Value;
+
+/// The state of such a subquery, and of one inside it.
+#[derive(Debug)]
+pub(super) struct Nested {
+    groups: Option<Groups>,
+    distinct: Option<Distinct>,
+    inner: Option<Box<Nested>>,
+}
+
+type RowSink<'s, 'a> = &'s mut dyn FnMut(&mut Row<'a>) -> Result<Flow>;
+type ValueSink<'s, 'a> = &'s mut dyn FnMut(&mut Row<'a>, Value<'a>) -> Result<Flow>;
+
+/// The subquery of the first input.
+fn first_subquery(select: &Select) -> Option<(&Input, &Select)> {
+    let input = select.inputs.first()?;
+    match &input.source {
+        Source::Subquery(inner) | Source::EachOfSubquery(inner) => Some((input, inner)),
+        _ => None,
+    }
+}
+
+impl Nested {
+    /// The state a query needs, if its first input is such a subquery.
+    pub fn of(select: &Select) -> Option<Nested> {
+        let (_, inner) = first_subquery(select)?;
+        let nested = Nested::of(inner);
+        let needed = inner.reads_items() && (inner.grouping.is_some() || inner.distinct || nested.is_some());
+        needed.then(|| Nested {
+            groups: inner.grouping.as_ref().map(Groups::new),
+            distinct: inner.distinct.then(Distinct::default),
+            inner: nested.map(Box::new),
+        })
+    }
+
+    fn take_row<'a>(&mut self, inner: &'a Select, row: &mut Row<'a>, emit: ValueSink<'_, 'a>) -> Result<Flow> {
+        match (&mut self.groups, &inner.grouping) {
+            (Some(groups), Some(grouping)) => groups.add(grouping, row).map(|()| Flow::Continue),
+            _ => {
+                let value = project(&inner.projection, row)?;
+                self.emit_new(value, row, emit)
+            }
+        }
+    }
+
+    fn emit_new<'a>(&mut self, value: Value<'a>, row: &mut Row<'a>, emit: ValueSink<'_, 'a>) -> Result<Flow> {
+        if !value.is_defined() {
+            return Ok(Flow::Continue);
+        }
+        if let Some(distinct) = &mut self.distinct
+            && !distinct.is_new(&value)?
+        {
+            return Ok(Flow::Continue);
+        }
+        emit(row, value)
+    }
+}
+
+/// Runs `sink` for the rows that one more item makes.
+pub(super) fn each_item_row<'a>(
+    select: &'a Select,
+    nested: Option<&mut Nested>,
+    row: &mut Row<'a>,
+    sink: RowSink<'_, 'a>,
+) -> Result<Flow> {
+    let (Some(nested), Some((input, inner))) = (nested, first_subquery(select)) else { return each_row(select, row, sink) };
+    let mut below = nested.inner.take();
+    let flow = each_item_row(inner, below.as_deref_mut(), row, &mut |row| {
+        nested.take_row(inner, row, &mut |row, value| outer_rows(select, input, value, row, sink))
+    });
+    nested.inner = below;
+    flow
+}
+
+/// Runs `sink` for the rows that were held back until all items were in.
+pub(super) fn each_row_at_end<'a>(
+    select: &'a Select,
+    nested: Option<Nested>,
+    row: &mut Row<'a>,
+    sink: RowSink<'_, 'a>,
+) -> Result<Flow> {
+    let (Some(mut nested), Some((input, inner))) = (nested, first_subquery(select)) else { return Ok(Flow::Continue) };
+    let below = nested.inner.take().map(|nested| *nested);
+    let flow = each_row_at_end(inner, below, row, &mut |row| {
+        nested.take_row(inner, row, &mut |row, value| outer_rows(select, input, value, row, sink))
+    })?;
+    if flow == Flow::Stop {
+        return Ok(flow);
+    }
+    if let (Some(groups), Some(grouping)) = (nested.groups.take(), &inner.grouping) {
+        for group in groups.finish(grouping) {
+            group.fill(grouping, row);
+            let value = project(&inner.projection, row)?;
+            let flow = nested.emit_new(value, row, &mut |row, value| outer_rows(select, input, value, row, sink))?;
+            if flow == Flow::Stop {
+                return Ok(flow);
+            }
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+/// The rows of the outer query over one result of its first input.
+fn outer_rows<'a>(
+    select: &'a Select,
+    input: &'a Input,
+    value: Value<'a>,
+    row: &mut Row<'a>,
+    sink: RowSink<'_, 'a>,
+) -> Result<Flow> {
+    let values: Vec<Value<'a>> = match &input.source {
+        Source::EachOfSubquery(_) => value.elements().unwrap_or_default().into_owned(),
+        _ => vec![value],
+    };
+    for value in values {
+        row.slots[input.slot] = value;
+        let flow = each_source_row(&select.inputs[1..], row, &mut |row| {
+            if let Some(filter) = &select.filter
+                && !filter.eval(row)?.is_true()
+            {
+                return Ok(Flow::Continue);
+            }
+            sink(row)
+        })?;
+        if flow == Flow::Stop {
+            return Ok(flow);
+        }
+    }
+    Ok(Flow::Continue)
+}

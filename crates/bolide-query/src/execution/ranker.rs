@@ -1,0 +1,189 @@
+//! ORDER BY RANK: scores, reciprocal rank fusion (cosmos-sql §14).
+//!
+//! BM25 needs statistics over all items, so scores are computed when the last item is in; until then each candidate keeps the counts
+//! of its terms.
+
+use super::output::{Offer, Output};
+use crate::error::{QueryError, Result};
+use crate::eval::Row;
+use crate::functions::{Analyzer, Term, bm25, term_hits};
+use crate::limits::STATE_BYTES;
+use crate::program::{RankComponent, Ranking};
+use crate::value::Value;
+
+/// The constant of reciprocal rank fusion.
+const RRF_K: f64 = 60.0;
+
+/// What all items together say about one full-text component.
+#[derive(Debug, Default, Clone)]
+struct Statistics {
+    words: u64,
+    /// Items in which each term occurs.
+    hits: Vec<u64>,
+}
+
+/// What one candidate says about one component.
+#[derive(Debug, Clone)]
+enum Evidence {
+    /// The number of words and how often each term occurs; nothing for what is no text.
+    Text(Option<(u64, Vec<u64>)>),
+    /// The distance or similarity.
+    Vector(Option<f64>),
+}
+
+#[derive(Debug)]
+struct Candidate {
+    rid: u64,
+    evidence: Vec<Evidence>,
+    row: Box<[u8]>,
+}
+
+/// Candidates and statistics so far.
+#[derive(Debug)]
+pub(super) struct Ranker {
+    documents: u64,
+    statistics: Vec<Statistics>,
+    analyzers: Vec<Option<(Analyzer, Option<Vec<Term>>)>>,
+    candidates: Vec<Candidate>,
+    /// The evidence of the current item.
+    current: Vec<Evidence>,
+    bytes: usize,
+}
+
+impl Ranker {
+    pub fn new(ranking: &Ranking) -> Ranker {
+        let analyzers = ranking.components.iter().map(|component| match component {
+            RankComponent::FullText { language, .. } => Some((Analyzer::new(language), None)),
+            RankComponent::Vector { .. } => None,
+        });
+        Ranker {
+            documents: 0,
+            statistics: vec![Statistics::default(); ranking.components.len()],
+            analyzers: analyzers.collect(),
+            candidates: Vec::new(),
+            current: Vec::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Counts an item into the statistics, whether or not it passes the filter.
+    pub fn count<'a>(&mut self, row: &mut Row<'a>, ranking: &'a Ranking) -> Result<()> {
+        self.documents += 1;
+        self.current.clear();
+        for (n, component) in ranking.components.iter().enumerate() {
+            let evidence = match component {
+                RankComponent::Vector { score, .. } => Evidence::Vector(score.eval(row)?.as_f64()),
+                RankComponent::FullText { text, terms, .. } => {
+                    let text = text.eval(row)?;
+                    let terms = terms.iter().map(|term| term.eval(row)).collect::<Result<Vec<_>>>()?;
+                    Evidence::Text(self.look_at(n, &text, &terms))
+                }
+            };
+            self.current.push(evidence);
+        }
+        Ok(())
+    }
+
+    fn look_at(&mut self, component: usize, text: &Value<'_>, terms: &[Value<'_>]) -> Option<(u64, Vec<u64>)> {
+        let (analyzer, analyzed) = self.analyzers[component].as_mut()?;
+        let terms = analyzed.get_or_insert_with(|| terms.iter().map(|term| analyzer.term(term)).collect());
+        let words = analyzer.words(text.as_str()?);
+        let hits: Vec<u64> = terms.iter().map(|term| term_hits(&words, term)).collect();
+        let statistics = &mut self.statistics[component];
+        statistics.words += words.len() as u64;
+        statistics.hits.resize(hits.len(), 0);
+        for (total, hits) in statistics.hits.iter_mut().zip(&hits) {
+            *total += u64::from(*hits > 0);
+        }
+        Some((words.len() as u64, hits))
+    }
+
+    /// Keeps the current item as a candidate.
+    pub fn add<'a>(
+        &mut self,
+        ranking: &'a Ranking,
+        row: &mut Row<'a>,
+        write: impl FnOnce(&mut Row<'a>, &mut Vec<u8>) -> Result<bool>,
+    ) -> Result<()> {
+        let mut out = Vec::new();
+        if !write(row, &mut out)? {
+            return Ok(());
+        }
+        const CANDIDATE_BYTES: usize = 128;
+        self.bytes += out.len() + CANDIDATE_BYTES * (1 + ranking.components.len());
+        if self.bytes > STATE_BYTES {
+            return Err(QueryError::TooLarge { limit_bytes: STATE_BYTES });
+        }
+        self.candidates.push(Candidate { rid: row.rid, evidence: self.current.clone(), row: out.into() });
+        Ok(())
+    }
+
+    /// Gives the candidates out, best first, until the page refuses one.
+    pub fn give(&mut self, ranking: &Ranking, output: &mut Output) -> Result<()> {
+        let mut scored = self.scored(ranking);
+        scored.sort_by(|(a, x), (b, y)| {
+            b.total_cmp(a).then_with(|| self.candidates[*x].rid.cmp(&self.candidates[*y].rid))
+        });
+        for (_, candidate) in scored {
+            let row = &self.candidates[candidate].row;
+            let offer = output.offer(|out| {
+                out.extend_from_slice(row);
+                Ok(true)
+            })?;
+            if offer == Offer::Refused {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The score of every candidate; more is better.
+    fn scored(&self, ranking: &Ranking) -> Vec<(f64, usize)> {
+        let mut per_component = ranking.components.iter().enumerate().map(|(n, component)| self.component_scores(n, component));
+        if ranking.components.len() == 1 {
+            let scores = per_component.next().unwrap_or_default();
+            return scores.into_iter().enumerate().map(|(n, score)| (score, n)).collect();
+        }
+        let mut fused = vec![0.0; self.candidates.len()];
+        for (mut scores, weight) in per_component.zip(&ranking.weights) {
+            if *weight < 0.0 {
+                scores.iter_mut().for_each(|score| *score = -*score);
+            }
+            for (total, rank) in fused.iter_mut().zip(dense_ranks(&scores)) {
+                *total += weight / (RRF_K + rank as f64);
+            }
+        }
+        fused.into_iter().enumerate().map(|(n, score)| (score, n)).collect()
+    }
+
+    fn component_scores(&self, n: usize, component: &RankComponent) -> Vec<f64> {
+        let ascending = matches!(component, RankComponent::Vector { ascending: true, .. });
+        let score = |candidate: &Candidate| match &candidate.evidence[n] {
+            Evidence::Vector(Some(score)) if ascending => -score,
+            Evidence::Vector(Some(score)) => *score,
+            Evidence::Text(Some((words, hits))) => {
+                let Statistics { words: total, hits: totals } = &self.statistics[n];
+                bm25(*words, hits, self.documents, *total, totals)
+            }
+            Evidence::Vector(None) | Evidence::Text(None) => f64::NEG_INFINITY,
+        };
+        self.candidates.iter().map(score).collect()
+    }
+}
+
+/// One-based ranks, best first; equal scores share one and the next score gets the next number.
+fn dense_ranks(scores: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
+    let mut ranks = vec![0; scores.len()];
+    let mut rank = 0;
+    let mut last = None;
+    for at in order {
+        if last != Some(scores[at]) {
+            rank += 1;
+            last = Some(scores[at]);
+        }
+        ranks[at] = rank;
+    }
+    ranks
+}

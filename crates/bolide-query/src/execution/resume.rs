@@ -1,0 +1,138 @@
+//! Where a page ended, as a short text that goes into the caller's continuation.
+//!
+//! # Shape
+//! Fields joined by `.`, all of `[A-Za-z0-9_-]`: version, fingerprint of the query in hexadecimal, rows returned, rows skipped, then
+//! either nothing, or `w`, rid and rows (the item that must be pushed again), or `o`, rid, ordinal and the sort values. A sort value
+//! is a letter for its kind and its content: `n` the bits of a double, `i` an integer, `s` base64url, `a` and `b` hashes.
+//!
+//! Sort values too long for the limit are left out; the next page then counts rows instead.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use smallvec::SmallVec;
+
+use super::sorter::{Place, SortValue};
+use crate::error::{QueryError, Result};
+use crate::limits::RESUME_BYTES;
+use crate::number::Number;
+
+const VERSION: &str = "1";
+
+/// An item that was processed in part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Within {
+    pub rid: u64,
+    /// Rows of it that pages have processed.
+    pub rows: u64,
+}
+
+/// What a page must know of the pages before it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Resume {
+    /// Rows given out so far.
+    pub(super) returned: u64,
+    /// Rows OFFSET has swallowed so far.
+    pub(super) skipped: u64,
+    pub(super) within: Option<Within>,
+    pub(super) boundary: Option<Place>,
+}
+
+impl Resume {
+    /// Rows that earlier pages gave out.
+    pub fn returned(&self) -> u64 {
+        self.returned
+    }
+
+    pub(super) fn to_text(&self, fingerprint: u32) -> String {
+        let head = format!("{VERSION}.{fingerprint:08x}.{}.{}", self.returned, self.skipped);
+        if let Some(Within { rid, rows }) = self.within {
+            return format!("{head}.w.{rid}.{rows}");
+        }
+        let Some(place) = &self.boundary else { return head };
+        let mut text = format!("{head}.o.{}.{}", place.rid, place.ordinal);
+        for value in &place.values {
+            text.push('.');
+            text.push_str(&value_text(value));
+        }
+        if text.len() > RESUME_BYTES { head } else { text }
+    }
+
+    /// Reads what [`super::Finished::resume`] gave.
+    ///
+    /// # Errors
+    /// [`QueryError::BadContinuation`] for anything else, and for the text of another query.
+    pub(crate) fn parse(text: &str, fingerprint: u32) -> Result<Resume> {
+        let mut fields = text.split('.');
+        let mut next = || fields.next().ok_or_else(malformed);
+        if next()? != VERSION {
+            return Err(malformed());
+        }
+        if next()? != format!("{fingerprint:08x}") {
+            return Err(QueryError::BadContinuation("it belongs to another query".to_owned()));
+        }
+        let mut resume = Resume { returned: number(next()?)?, skipped: number(next()?)?, ..Resume::default() };
+        match fields.next() {
+            None => return Ok(resume),
+            Some("w") => {
+                let mut next = || fields.next().ok_or_else(malformed).and_then(number);
+                resume.within = Some(Within { rid: next()?, rows: next()? });
+            }
+            Some("o") => {
+                let mut next = || fields.next().ok_or_else(malformed).and_then(number);
+                let (rid, ordinal) = (next()?, next()?);
+                let values = fields.by_ref().map(parse_value).collect::<Result<SmallVec<_>>>()?;
+                resume.boundary = Some(Place { values, rid, ordinal });
+            }
+            Some(_) => return Err(malformed()),
+        }
+        if fields.next().is_some() { Err(malformed()) } else { Ok(resume) }
+    }
+
+    /// Whether the sort values fit a query with this many keys.
+    pub(crate) fn fits(&self, keys: usize) -> bool {
+        self.boundary.as_ref().is_none_or(|place| place.values.len() == keys)
+    }
+}
+
+fn malformed() -> QueryError {
+    QueryError::BadContinuation("it is malformed".to_owned())
+}
+
+fn number(text: &str) -> Result<u64> {
+    text.parse().map_err(|_| malformed())
+}
+
+fn value_text(value: &SortValue) -> String {
+    match value {
+        SortValue::Undefined => "u".to_owned(),
+        SortValue::Null => "z".to_owned(),
+        SortValue::Bool(false) => "f".to_owned(),
+        SortValue::Bool(true) => "t".to_owned(),
+        SortValue::Number(Number::Int(value)) => format!("i{value}"),
+        SortValue::Number(Number::Float(value)) => format!("n{:016x}", value.to_bits()),
+        SortValue::String(text) => format!("s{}", URL_SAFE_NO_PAD.encode(text.as_bytes())),
+        SortValue::Array(hash) => format!("a{}", URL_SAFE_NO_PAD.encode(hash)),
+        SortValue::Object(hash) => format!("b{}", URL_SAFE_NO_PAD.encode(hash)),
+    }
+}
+
+fn parse_value(text: &str) -> Result<SortValue> {
+    let (kind, rest) = text.split_at_checked(1).ok_or_else(malformed)?;
+    let bytes = || URL_SAFE_NO_PAD.decode(rest).map_err(|_| malformed());
+    let hash = || bytes().and_then(|bytes| <[u8; 16]>::try_from(bytes).map_err(|_| malformed()));
+    Ok(match kind {
+        "u" => SortValue::Undefined,
+        "z" => SortValue::Null,
+        "f" => SortValue::Bool(false),
+        "t" => SortValue::Bool(true),
+        "i" => SortValue::Number(Number::Int(rest.parse().map_err(|_| malformed())?)),
+        "n" => {
+            let bits = u64::from_str_radix(rest, 16).map_err(|_| malformed())?;
+            SortValue::Number(Number::Float(f64::from_bits(bits)))
+        }
+        "s" => SortValue::String(String::from_utf8(bytes()?).map_err(|_| malformed())?.into()),
+        "a" => SortValue::Array(hash()?),
+        "b" => SortValue::Object(hash()?),
+        _ => return Err(malformed()),
+    })
+}

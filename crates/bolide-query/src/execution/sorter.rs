@@ -1,0 +1,230 @@
+//! ORDER BY: keeps the rows of one page in order, and knows where it ended (cosmos-sql §13).
+//!
+//! Ties: resource id ascending, or descending when the first key is; rows of one item in the order they came.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use sha2::{Digest, Sha256};
+use smallvec::SmallVec;
+
+use super::output::{Offer, Output};
+use crate::error::{QueryError, Result};
+use crate::eval::Row;
+use crate::limits::STATE_BYTES;
+use crate::number::Number;
+use crate::program;
+use crate::value::{Kind, Value, append_same_key};
+
+/// A sort value that stands alone.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SortValue {
+    Undefined,
+    Null,
+    Bool(bool),
+    Number(Number),
+    String(Box<str>),
+    /// Arrays and objects sort by a hash of their content.
+    Array([u8; 16]),
+    Object([u8; 16]),
+}
+
+impl SortValue {
+    fn new(value: &Value<'_>) -> SortValue {
+        match value {
+            Value::Undefined => SortValue::Undefined,
+            Value::Null => SortValue::Null,
+            Value::Bool(value) => SortValue::Bool(*value),
+            Value::Number(number) => SortValue::Number(*number),
+            Value::String(text) => SortValue::String(text.as_str().into()),
+            other if other.kind() == Kind::Array => SortValue::Array(hash(other)),
+            other => SortValue::Object(hash(other)),
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            SortValue::Undefined => 0,
+            SortValue::Null => 1,
+            SortValue::Bool(_) => 2,
+            SortValue::Number(_) => 3,
+            SortValue::String(_) => 4,
+            SortValue::Array(_) => 5,
+            SortValue::Object(_) => 6,
+        }
+    }
+
+    fn order(&self, other: &SortValue) -> Ordering {
+        match (self, other) {
+            (SortValue::Bool(a), SortValue::Bool(b)) => a.cmp(b),
+            (SortValue::Number(a), SortValue::Number(b)) => a.total_order(*b),
+            (SortValue::String(a), SortValue::String(b)) => a.cmp(b),
+            (SortValue::Array(a), SortValue::Array(b)) | (SortValue::Object(a), SortValue::Object(b)) => a.cmp(b),
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+}
+
+fn hash(value: &Value<'_>) -> [u8; 16] {
+    let mut canonical = Vec::new();
+    append_same_key(value, &mut canonical);
+    let mut out = [0; 16];
+    out.copy_from_slice(&Sha256::digest(&canonical)[..16]);
+    out
+}
+
+/// The place of a row in the order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    pub values: SmallVec<[SortValue; 2]>,
+    pub rid: u64,
+    /// Which row of its item.
+    pub ordinal: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    place: Place,
+    row: Box<[u8]>,
+    directions: Directions,
+}
+
+/// Bit n: key n descends.
+#[derive(Debug, Clone, Copy)]
+struct Directions(u64);
+
+impl Directions {
+    fn descends(self, key: usize) -> bool {
+        self.0 >> key & 1 == 1
+    }
+
+    fn compare(self, a: &Place, b: &Place) -> Ordering {
+        for (key, (x, y)) in a.values.iter().zip(&b.values).enumerate() {
+            let order = x.order(y);
+            if order.is_ne() {
+                return if self.descends(key) { order.reverse() } else { order };
+            }
+        }
+        let by_rid = a.rid.cmp(&b.rid);
+        let by_rid = if self.descends(0) { by_rid.reverse() } else { by_rid };
+        by_rid.then(a.ordinal.cmp(&b.ordinal))
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Entry) -> Ordering {
+        self.directions.compare(&self.place, &other.place)
+    }
+}
+
+/// The best rows seen so far, the worst of them on top.
+#[derive(Debug)]
+pub(super) struct Sorter {
+    directions: Directions,
+    heap: BinaryHeap<Entry>,
+    most: Option<usize>,
+    boundary: Option<Place>,
+    last_given: Option<Place>,
+    bytes: usize,
+}
+
+impl Sorter {
+    /// Keeps at most `most` rows, all of them behind `boundary`.
+    pub fn new(keys: &[program::SortKey], most: Option<usize>, boundary: Option<Place>) -> Sorter {
+        let bits = keys.iter().enumerate().map(|(n, key)| u64::from(key.descending) << n.min(63)).sum();
+        Sorter { directions: Directions(bits), heap: BinaryHeap::new(), most, boundary, last_given: None, bytes: 0 }
+    }
+
+    /// Takes a row in if it is among the best; `write` appends its result and tells whether there is one.
+    pub fn add<'a>(
+        &mut self,
+        keys: &'a [program::SortKey],
+        row: &mut Row<'a>,
+        ordinal: u64,
+        write: impl FnOnce(&mut Row<'a>, &mut Vec<u8>) -> Result<bool>,
+    ) -> Result<()> {
+        let mut values = SmallVec::new();
+        for key in keys {
+            let value = key.value.eval(row)?;
+            let value = if key.primitives_only && !value.is_primitive() { Value::Undefined } else { value };
+            if key.skip_undefined && !value.is_defined() {
+                return Ok(());
+            }
+            values.push(SortValue::new(&value));
+        }
+        let place = Place { values, rid: row.rid, ordinal };
+        if self.is_behind(&place) {
+            return Ok(());
+        }
+        let mut out = Vec::new();
+        if write(row, &mut out)? {
+            self.keep(Entry { place, row: out.into(), directions: self.directions })?;
+        }
+        Ok(())
+    }
+
+    /// Given out by an earlier page, or worse than everything kept when no more rows are wanted.
+    fn is_behind(&self, place: &Place) -> bool {
+        let compare = |a: &Place, b: &Place| self.directions.compare(a, b);
+        if self.boundary.as_ref().is_some_and(|boundary| compare(place, boundary).is_le()) {
+            return true;
+        }
+        let full = self.most.is_some_and(|most| self.heap.len() >= most);
+        full && self.heap.peek().is_none_or(|worst| compare(place, &worst.place).is_ge())
+    }
+
+    fn keep(&mut self, entry: Entry) -> Result<()> {
+        self.bytes += entry.weight();
+        self.heap.push(entry);
+        if self.most.is_some_and(|most| self.heap.len() > most)
+            && let Some(worst) = self.heap.pop()
+        {
+            self.bytes -= worst.weight();
+        }
+        if self.bytes > STATE_BYTES {
+            return Err(QueryError::TooLarge { limit_bytes: STATE_BYTES });
+        }
+        Ok(())
+    }
+
+    /// Gives the rows out in order until the page refuses one.
+    pub fn give(&mut self, output: &mut Output) -> Result<()> {
+        for entry in std::mem::take(&mut self.heap).into_sorted_vec() {
+            let offer = output.offer(|out| {
+                out.extend_from_slice(&entry.row);
+                Ok(true)
+            })?;
+            if offer == Offer::Refused {
+                break;
+            }
+            self.last_given = Some(entry.place);
+        }
+        Ok(())
+    }
+
+    /// The place of the last row on the page, or where the page before ended.
+    pub fn last_given(&self) -> Option<Place> {
+        self.last_given.clone().or_else(|| self.boundary.clone())
+    }
+}
+
+impl Entry {
+    fn weight(&self) -> usize {
+        let strings: usize = self.place.values.iter().map(|v| if let SortValue::String(s) = v { s.len() } else { 0 }).sum();
+        size_of::<Entry>() + self.row.len() + strings
+    }
+}

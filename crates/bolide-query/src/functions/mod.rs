@@ -1,0 +1,144 @@
+//! The built-in functions (cosmos-sql §18): one table per family, one function per entry.
+//!
+//! A body gets values and gives a value; a wrong kind is undefined, never an error. Undefined arguments never reach a strict body.
+
+mod arrays;
+mod calendar;
+mod conversion;
+mod datetime;
+mod fulltext;
+mod integers;
+mod item;
+mod math;
+pub mod regex;
+mod sets;
+mod spatial;
+mod strings;
+mod types;
+mod vector;
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use crate::session::Session;
+use crate::value::Value;
+
+pub use fulltext::{Analyzer, Term, bm25, term_hits};
+
+/// What a body sees of its call.
+#[derive(Debug)]
+pub struct Call<'c, 'a> {
+    pub args: &'c [Value<'a>],
+    pub session: &'c Session,
+    /// The resource id of the current item.
+    pub rid: u64,
+}
+
+impl<'a> Call<'_, 'a> {
+    fn arg(&self, at: usize) -> &Value<'a> {
+        self.args.get(at).unwrap_or(&Value::Undefined)
+    }
+
+    fn str(&self, at: usize) -> Option<&str> {
+        self.arg(at).as_str()
+    }
+
+    fn f64(&self, at: usize) -> Option<f64> {
+        self.arg(at).as_f64()
+    }
+
+    fn i64(&self, at: usize) -> Option<i64> {
+        self.arg(at).as_i64()
+    }
+}
+
+/// Computes a function.
+pub type Body = for<'c, 'a> fn(&Call<'c, 'a>) -> Value<'a>;
+
+/// How a function treats its arguments and its results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nature {
+    /// Undefined if an argument is; the same arguments give the same result.
+    Strict,
+    /// Looks at undefined arguments itself.
+    Lenient,
+    /// Depends on the time, on chance or on the item.
+    Volatile,
+}
+
+/// A built-in function.
+#[derive(Debug)]
+pub struct Function {
+    /// As the documentation and error messages write it.
+    pub name: &'static str,
+    /// Fewest arguments.
+    pub least: usize,
+    /// Most arguments; `None`: any number.
+    pub most: Option<usize>,
+    pub nature: Nature,
+    pub body: Body,
+}
+
+impl Function {
+    const fn strict(name: &'static str, least: usize, most: usize, body: Body) -> Function {
+        Function { name, least, most: Some(most), nature: Nature::Strict, body }
+    }
+
+    const fn lenient(name: &'static str, least: usize, most: usize, body: Body) -> Function {
+        Function { name, least, most: Some(most), nature: Nature::Lenient, body }
+    }
+
+    const fn volatile(name: &'static str, least: usize, most: usize, body: Body) -> Function {
+        Function { name, least, most: Some(most), nature: Nature::Volatile, body }
+    }
+
+    const fn any_number(self) -> Function {
+        Function { most: None, ..self }
+    }
+
+    /// An undefined argument makes the result undefined.
+    pub fn is_strict(&self) -> bool {
+        self.nature != Nature::Lenient
+    }
+
+    /// The same arguments give the same result, so constants can be folded.
+    pub fn is_pure(&self) -> bool {
+        self.nature != Nature::Volatile
+    }
+
+    /// The service's sentence when the number of arguments is wrong (SC2050).
+    pub fn arity_message(&self) -> String {
+        arity_message(self.name, self.least, self.most)
+    }
+}
+
+/// The service's sentence when the number of arguments is wrong (SC2050).
+pub fn arity_message(name: &str, least: usize, most: Option<usize>) -> String {
+    match most {
+        None => format!("The {name} function requires at least {least} argument(s)."),
+        Some(most) if most == least => format!("The {name} function requires {least} argument(s)."),
+        Some(most) => format!("The {name} function requires {least} to {most} argument(s)."),
+    }
+}
+
+/// Finds a function by its name, in any case.
+pub fn find(name: &str) -> Option<&'static Function> {
+    static BY_NAME: OnceLock<HashMap<String, &'static Function>> = OnceLock::new();
+    let families = [
+        math::FUNCTIONS,
+        integers::FUNCTIONS,
+        types::FUNCTIONS,
+        strings::FUNCTIONS,
+        regex::FUNCTIONS,
+        arrays::FUNCTIONS,
+        sets::FUNCTIONS,
+        conversion::FUNCTIONS,
+        datetime::FUNCTIONS,
+        spatial::FUNCTIONS,
+        vector::FUNCTIONS,
+        fulltext::FUNCTIONS,
+        item::FUNCTIONS,
+    ];
+    let by_name = BY_NAME.get_or_init(|| families.into_iter().flatten().map(|f| (f.name.to_uppercase(), f)).collect());
+    by_name.get(&name.to_uppercase()).copied()
+}

@@ -1,0 +1,5 @@
+//! Spatial functions (cosmos-sql §18.7).
+
+use super::Function;
+
+pub(super) const FUNCTIONS: &[Function] = &[];

@@ -1,0 +1,104 @@
+//! Groups of rows under way: GROUP BY, and aggregates without it (cosmos-sql §12, §17).
+
+use std::collections::HashMap;
+
+use crate::aggregate::State;
+use crate::error::{QueryError, Result};
+use crate::eval::Row;
+use crate::limits::STATE_BYTES;
+use crate::program::Grouping;
+use crate::value::{SameKey, Value, append_same_key, same_key};
+
+/// The groups seen so far, in the order of their first rows.
+#[derive(Debug)]
+pub struct Groups {
+    by_key: HashMap<SameKey, usize>,
+    groups: Vec<Group>,
+    bytes: usize,
+    scratch: Vec<u8>,
+}
+
+/// One group: its key values and aggregate states.
+#[derive(Debug)]
+struct Group {
+    keys: Vec<Value<'static>>,
+    states: Vec<State>,
+}
+
+/// A group when all rows are in.
+#[derive(Debug)]
+pub struct FinishedGroup {
+    keys: Vec<Value<'static>>,
+    results: Vec<Value<'static>>,
+}
+
+impl Groups {
+    /// No rows yet; without GROUP BY there is one group all the same.
+    pub fn new(grouping: &Grouping) -> Groups {
+        let mut groups = Groups { by_key: HashMap::new(), groups: Vec::new(), bytes: 0, scratch: Vec::new() };
+        if !grouping.explicit {
+            groups.groups.push(Group::new(grouping, Vec::new()));
+        }
+        groups
+    }
+
+    /// Adds a row to its group.
+    ///
+    /// # Errors
+    /// [`QueryError::TooLarge`] when the groups outgrow their memory; what evaluating the keys and arguments may raise.
+    pub fn add<'a>(&mut self, grouping: &'a Grouping, row: &mut Row<'a>) -> Result<()> {
+        let at = if grouping.explicit { self.group_of(grouping, row)? } else { 0 };
+        for (aggregate, state) in grouping.aggregates.iter().zip(&mut self.groups[at].states) {
+            self.bytes += state.add(aggregate.kind, &aggregate.argument.eval(row)?);
+        }
+        if self.bytes > STATE_BYTES {
+            return Err(QueryError::TooLarge { limit_bytes: STATE_BYTES });
+        }
+        Ok(())
+    }
+
+    fn group_of<'a>(&mut self, grouping: &'a Grouping, row: &mut Row<'a>) -> Result<usize> {
+        self.scratch.clear();
+        let mut values = Vec::with_capacity(grouping.keys.len());
+        for (key, _) in &grouping.keys {
+            let value = key.eval(row)?;
+            append_same_key(&value, &mut self.scratch);
+            values.push(value);
+        }
+        let key = same_key(&self.scratch);
+        if let Some(at) = self.by_key.get(&key) {
+            return Ok(*at);
+        }
+        const GROUP_BYTES: usize = 160;
+        self.bytes += self.scratch.len() + key.len() + GROUP_BYTES * (1 + grouping.aggregates.len());
+        self.groups.push(Group::new(grouping, values.into_iter().map(Value::into_owned).collect()));
+        self.by_key.insert(key, self.groups.len() - 1);
+        Ok(self.groups.len() - 1)
+    }
+
+    /// The groups with their results.
+    pub fn finish(self, grouping: &Grouping) -> impl Iterator<Item = FinishedGroup> {
+        self.groups.into_iter().map(|group| {
+            let results = group.states.into_iter().zip(&grouping.aggregates).map(|(state, a)| state.finish(a.kind)).collect();
+            FinishedGroup { keys: group.keys, results }
+        })
+    }
+}
+
+impl Group {
+    fn new(grouping: &Grouping, keys: Vec<Value<'static>>) -> Group {
+        Group { keys, states: grouping.aggregates.iter().map(|aggregate| aggregate.kind.start()).collect() }
+    }
+}
+
+impl FinishedGroup {
+    /// Puts keys and results where the projection looks for them.
+    pub fn fill(self, grouping: &Grouping, row: &mut Row<'_>) {
+        for ((_, slot), value) in grouping.keys.iter().zip(self.keys) {
+            row.slots[*slot] = value;
+        }
+        for (aggregate, value) in grouping.aggregates.iter().zip(self.results) {
+            row.slots[aggregate.slot] = value;
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The query language: text to plan to rows.
+//!
+//! ```text
+//! text ──text::parse──▶ syntax tree ──bind──▶ program ──execution──▶ rows of a page + where it ended
+//!                            │                   │
+//!                            └──────plan─────────┴──▶ what a client must know to merge partitions
+//! ```
+//!
+//! The crate is pure: it reads no clock and no storage. A [`Query`] is compiled once against a [`Schema`]; each page is an
+//! [`Execution`] that is pushed items and gives rows:
+//!
+//! ```
+//! use bolide_query::{Environment, PageLimit, Parameters, Progress, Query, Schema};
+//!
+//! let query = Query::compile("SELECT VALUE c.n * 2 FROM c WHERE c.n > @least", &Parameters::none().with("@least", &1.into()),
+//!     &Schema::metadata())?;
+//! let items = [r#"{"id":"a","n":1}"#, r#"{"id":"b","n":2}"#, r#"{"id":"c","n":3}"#];
+//! let mut page = query.execution(Environment::default(), PageLimit::NONE, None)?;
+//! let mut end_of_scan = true;
+//! for (rid, item) in items.iter().enumerate() {
+//!     if page.push(item.as_bytes(), rid as u64)? != Progress::Continue {
+//!         end_of_scan = false;
+//!         break;
+//!     }
+//! }
+//! let finished = page.finish(end_of_scan)?;
+//! assert_eq!(finished.rows.joined(), b"4,6");
+//! assert_eq!(finished.resume, None);
+//! # Ok::<(), bolide_query::QueryError>(())
+//! ```
+//!
+//! # Pages
+//!
+//! [`Query::rescans`] tells how pages follow each other. Without rescans the caller continues the scan where it stopped: after
+//! [`Progress::PageFull`] **at** the item pushed last, otherwise behind it. With rescans (ORDER BY, DISTINCT, GROUP BY, aggregates,
+//! ranking) every page pushes all items from the start; what earlier pages returned is left out. In both cases the next page is given
+//! [`Finished::resume`], and the query is complete when that is `None`.
+
+mod aggregate;
+mod bind;
+mod condition;
+pub mod error;
+mod eval;
+mod execution;
+mod functions;
+mod group;
+mod like;
+mod limits;
+mod number;
+mod parameters;
+mod path;
+mod plan;
+mod program;
+mod query;
+pub mod schema;
+mod session;
+mod text;
+mod value;
+
+pub use bind::check_computed;
+pub use condition::Condition;
+pub use error::{QueryError, Result};
+pub use execution::{Execution, Finished, Metrics, PageLimit, Progress, Rows};
+pub use number::Number;
+pub use parameters::Parameters;
+pub use path::PathStep;
+pub use plan::{Feature, Info, KeyEnd, KeyRange, KeyRanges, KeyValue, Plan, SupportedFeatures};
+pub use query::Query;
+pub use schema::Schema;
+pub use session::{Environment, Udfs};

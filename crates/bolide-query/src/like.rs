@@ -1,0 +1,129 @@
+//! LIKE patterns (cosmos-sql §18.3.2).
+
+/// One piece of a pattern.
+#[derive(Debug, Clone, PartialEq)]
+enum Piece {
+    /// Exactly this character.
+    Literal(char),
+    /// `_`
+    One,
+    /// `%`
+    Any,
+    /// `[a-f]`, `[^abc]`
+    Set { negated: bool, ranges: Vec<(char, char)> },
+}
+
+/// A compiled pattern; it matches whole strings, case-sensitively.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Like {
+    pieces: Vec<Piece>,
+}
+
+impl Like {
+    /// Compiles a pattern. After `escape` any character stands for itself.
+    pub fn new(pattern: &str, escape: Option<char>) -> Like {
+        let mut pieces: Vec<Piece> = Vec::new();
+        let chars: Vec<char> = pattern.chars().collect();
+        let mut at = 0;
+        while at < chars.len() {
+            let c = chars[at];
+            at += 1;
+            let piece = match c {
+                _ if Some(c) == escape && at < chars.len() => {
+                    at += 1;
+                    Piece::Literal(chars[at - 1])
+                }
+                '%' if pieces.last() == Some(&Piece::Any) => continue,
+                '%' => Piece::Any,
+                '_' => Piece::One,
+                '[' => match set(&chars[at..]) {
+                    Some((piece, len)) => {
+                        at += len;
+                        piece
+                    }
+                    None => Piece::Literal('['),
+                },
+                _ => Piece::Literal(c),
+            };
+            pieces.push(piece);
+        }
+        Like { pieces }
+    }
+
+    /// The only string this pattern matches, when it has no wildcards.
+    pub fn as_literal(&self) -> Option<String> {
+        self.pieces.iter().map(|piece| if let Piece::Literal(c) = piece { Some(*c) } else { None }).collect()
+    }
+
+    /// Whether the whole text matches.
+    ///
+    /// Greedy with one step back to the last `%`, so the time is at most pattern × text.
+    pub fn matches(&self, text: &str) -> bool {
+        let mut rest = text.chars();
+        let mut at = 0;
+        // After a `%`: where the pattern goes on, and the text from which it is tried next.
+        let mut retry: Option<(usize, std::str::Chars<'_>)> = None;
+        loop {
+            if let Some(Piece::Any) = self.pieces.get(at) {
+                at += 1;
+                retry = Some((at, rest.clone()));
+                continue;
+            }
+            let mut after = rest.clone();
+            let (piece, next) = (self.pieces.get(at), after.next());
+            match (piece, next) {
+                (None, None) => return true,
+                (Some(piece), Some(c)) if piece.accepts(c) => {
+                    rest = after;
+                    at += 1;
+                    continue;
+                }
+                _ => {}
+            }
+            match &mut retry {
+                None => return false,
+                Some((resume, from)) => {
+                    if from.next().is_none() {
+                        return false;
+                    }
+                    at = *resume;
+                    rest = from.clone();
+                }
+            }
+        }
+    }
+}
+
+impl Piece {
+    fn accepts(&self, c: char) -> bool {
+        match self {
+            Piece::Literal(own) => *own == c,
+            Piece::One | Piece::Any => true,
+            Piece::Set { negated, ranges } => ranges.iter().any(|(low, high)| (*low..=*high).contains(&c)) != *negated,
+        }
+    }
+}
+
+/// Reads a set after its `[`; gives the piece and the characters it took, or nothing if the set is not closed.
+fn set(chars: &[char]) -> Option<(Piece, usize)> {
+    let negated = chars.first() == Some(&'^');
+    let start = usize::from(negated);
+    // A `]` right after the opening belongs to the set only if another one closes it.
+    let close = start + chars.get(start..)?.iter().position(|c| *c == ']')?;
+    let body = &chars[start..close];
+    if body.is_empty() {
+        return None;
+    }
+    let mut ranges = Vec::new();
+    let mut at = 0;
+    while at < body.len() {
+        if at + 2 < body.len() && body[at + 1] == '-' {
+            ranges.push((body[at], body[at + 2]));
+            at += 3;
+        } else {
+            ranges.push((body[at], body[at]));
+            at += 1;
+        }
+    }
+    Some((Piece::Set { negated, ranges }, close + 1))
+}

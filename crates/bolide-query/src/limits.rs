@@ -1,0 +1,18 @@
+//! Limits of the query language and of its execution (cosmos-sql §21).
+
+pub use bolide_model::limits::QUERY_CHARS;
+
+/// Most JOINs in a query.
+pub const JOINS: usize = 10;
+/// Most calls of user-defined functions in a query text.
+pub const UDF_CALLS: usize = 10;
+/// Largest TOP, OFFSET or LIMIT.
+pub const COUNT: u64 = 2_147_483_647;
+/// Memory for groups, distinct values and sorted rows of one execution.
+pub const STATE_BYTES: usize = 256 * 1024 * 1024;
+/// Longest result of REPLICATE, in characters.
+pub const REPLICATE_CHARS: usize = 10_000;
+/// Most positions of a polygon.
+pub const POLYGON_POINTS: usize = 4096;
+/// Longest resume state handed out, in bytes.
+pub const RESUME_BYTES: usize = 900;

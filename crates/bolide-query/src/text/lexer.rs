@@ -1,0 +1,342 @@
+//! Tokens of the query language (cosmos-sql §2).
+
+use std::borrow::Cow;
+
+use crate::error::Span;
+use crate::number::Number;
+
+/// A word with a meaning of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keyword {
+    And,
+    Array,
+    As,
+    Asc,
+    Between,
+    By,
+    Desc,
+    Distinct,
+    Escape,
+    Exists,
+    False,
+    From,
+    Group,
+    In,
+    Join,
+    Left,
+    Like,
+    Limit,
+    Not,
+    Null,
+    Offset,
+    Or,
+    Order,
+    Rank,
+    Right,
+    Select,
+    Top,
+    True,
+    Udf,
+    Undefined,
+    Value,
+    Where,
+}
+
+/// Keywords in any case.
+const KEYWORDS: &[(&str, Keyword)] = &[
+    ("AND", Keyword::And),
+    ("ARRAY", Keyword::Array),
+    ("AS", Keyword::As),
+    ("ASC", Keyword::Asc),
+    ("BETWEEN", Keyword::Between),
+    ("BY", Keyword::By),
+    ("DESC", Keyword::Desc),
+    ("DISTINCT", Keyword::Distinct),
+    ("ESCAPE", Keyword::Escape),
+    ("EXISTS", Keyword::Exists),
+    ("FROM", Keyword::From),
+    ("GROUP", Keyword::Group),
+    ("IN", Keyword::In),
+    ("JOIN", Keyword::Join),
+    ("LEFT", Keyword::Left),
+    ("LIKE", Keyword::Like),
+    ("LIMIT", Keyword::Limit),
+    ("NOT", Keyword::Not),
+    ("OFFSET", Keyword::Offset),
+    ("OR", Keyword::Or),
+    ("ORDER", Keyword::Order),
+    ("RANK", Keyword::Rank),
+    ("RIGHT", Keyword::Right),
+    ("SELECT", Keyword::Select),
+    ("TOP", Keyword::Top),
+    ("VALUE", Keyword::Value),
+    ("WHERE", Keyword::Where),
+];
+
+/// Keywords that must be lower case.
+const LOWER_CASE_KEYWORDS: &[(&str, Keyword)] = &[
+    ("true", Keyword::True),
+    ("false", Keyword::False),
+    ("null", Keyword::Null),
+    ("undefined", Keyword::Undefined),
+    ("udf", Keyword::Udf),
+];
+
+/// What a token is. Names and punctuation stay slices of the text.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TokenKind<'t> {
+    Keyword(Keyword),
+    Identifier(&'t str),
+    /// With its `@`.
+    Parameter(&'t str),
+    Number(Number),
+    String(Cow<'t, str>),
+    Symbol(&'static str),
+    /// Text that begins no token; always a syntax error.
+    Bad,
+    End,
+}
+
+/// A token and where it stands, in bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Token<'t> {
+    pub kind: TokenKind<'t>,
+    pub span: Span,
+}
+
+/// Longest first, so that `>>>` is not read as `>>` and `>`.
+const SYMBOLS: &[&str] = &[
+    ">>>", "??", "||", "!=", "<>", "<=", ">=", "<<", ">>", "+", "-", "*", "/", "%", "&", "|", "^", "~", "=", "<", ">", "?", ":",
+    ".", ",", "(", ")", "[", "]", "{", "}",
+];
+
+/// Splits a text into tokens; the last one is always [`TokenKind::End`].
+pub fn tokens(text: &str) -> Vec<Token<'_>> {
+    let mut lexer = Lexer { text, at: 0 };
+    let mut out = Vec::with_capacity(text.len() / 4 + 1);
+    loop {
+        let token = lexer.next();
+        let end = token.kind == TokenKind::End;
+        out.push(token);
+        if end {
+            return out;
+        }
+    }
+}
+
+struct Lexer<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Lexer<'t> {
+    fn rest(&self) -> &'t str {
+        &self.text[self.at..]
+    }
+
+    fn next(&mut self) -> Token<'t> {
+        self.skip_blank();
+        let start = self.at;
+        let kind = match self.rest().bytes().next() {
+            None => TokenKind::End,
+            Some(b'a'..=b'z' | b'A'..=b'Z' | b'_') => self.word(),
+            Some(b'0'..=b'9') => self.number(),
+            Some(b'.') if self.rest()[1..].starts_with(|c: char| c.is_ascii_digit()) && !self.follows_value(start) => {
+                self.number()
+            }
+            Some(b'@') => self.parameter(),
+            Some(quote @ (b'"' | b'\'')) => self.string(quote),
+            Some(_) => self.symbol(),
+        };
+        Token { kind, span: Span { start, end: self.at } }
+    }
+
+    /// `c.1` is a member access gone wrong, not the number `.1` after a name.
+    fn follows_value(&self, start: usize) -> bool {
+        self.text[..start].ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ')' | ']' | '}'))
+    }
+
+    fn skip_blank(&mut self) {
+        loop {
+            let blank = self.rest().bytes().take_while(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n')).count();
+            self.at += blank;
+            if !self.rest().starts_with("--") {
+                return;
+            }
+            self.at += memchr::memchr(b'\n', self.rest().as_bytes()).unwrap_or(self.rest().len());
+        }
+    }
+
+    fn word_len(&self) -> usize {
+        self.rest().bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count()
+    }
+
+    fn word(&mut self) -> TokenKind<'t> {
+        let word = &self.rest()[..self.word_len()];
+        self.at += word.len();
+        let exact = LOWER_CASE_KEYWORDS.iter().find(|(name, _)| *name == word);
+        let folded = || KEYWORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
+        match (exact.or_else(folded), word) {
+            (Some((_, keyword)), _) => TokenKind::Keyword(*keyword),
+            (None, "NaN") => TokenKind::Number(Number::Float(f64::NAN)),
+            (None, "Infinity") => TokenKind::Number(Number::Float(f64::INFINITY)),
+            (None, _) => TokenKind::Identifier(word),
+        }
+    }
+
+    fn parameter(&mut self) -> TokenKind<'t> {
+        let start = self.at;
+        self.at += 1;
+        let len = self.word_len();
+        self.at += len;
+        let name = &self.text[start..self.at];
+        match name.as_bytes().get(1) {
+            Some(first) if !first.is_ascii_digit() => TokenKind::Parameter(name),
+            _ => TokenKind::Bad,
+        }
+    }
+
+    fn digits(&mut self) -> usize {
+        let count = self.rest().bytes().take_while(u8::is_ascii_digit).count();
+        self.at += count;
+        count
+    }
+
+    fn number(&mut self) -> TokenKind<'t> {
+        let start = self.at;
+        let number = if self.rest().starts_with("0x") || self.rest().starts_with("0X") {
+            self.hexadecimal()
+        } else {
+            self.decimal()
+        };
+        let trailing = self.word_len();
+        self.at += trailing;
+        match number {
+            Some(number) if trailing == 0 => TokenKind::Number(number),
+            _ => {
+                self.at = self.at.max(start + 1);
+                TokenKind::Bad
+            }
+        }
+    }
+
+    fn hexadecimal(&mut self) -> Option<Number> {
+        self.at += 2;
+        let count = self.rest().bytes().take_while(u8::is_ascii_hexdigit).count();
+        let digits = &self.rest()[..count];
+        self.at += count;
+        if let Ok(value) = i64::from_str_radix(digits, 16) {
+            return Some(Number::Int(value));
+        }
+        let value = digits.bytes().try_fold(0.0, |sum, b| Some(sum * 16.0 + f64::from((b as char).to_digit(16)?)));
+        value.filter(|_| count > 0).map(Number::Float)
+    }
+
+    fn decimal(&mut self) -> Option<Number> {
+        let start = self.at;
+        self.digits();
+        let mut integral = true;
+        if self.rest().starts_with('.') {
+            integral = false;
+            self.at += 1;
+            self.digits();
+        }
+        if self.rest().starts_with(['e', 'E']) {
+            integral = false;
+            self.at += 1;
+            if self.rest().starts_with(['+', '-']) {
+                self.at += 1;
+            }
+            if self.digits() == 0 {
+                return None;
+            }
+        }
+        let text = &self.text[start..self.at];
+        let exact = if integral { text.parse().ok().map(Number::Int) } else { None };
+        exact.or_else(|| text.parse().ok().map(Number::Float))
+    }
+
+    fn string(&mut self, quote: u8) -> TokenKind<'t> {
+        let start = self.at + 1;
+        self.at = start;
+        let mut decoded: Option<String> = None;
+        loop {
+            let run = self.rest().bytes().take_while(|b| *b != quote && *b != b'\\' && *b >= 0x20).count();
+            if let Some(text) = &mut decoded {
+                text.push_str(&self.text[self.at..self.at + run]);
+            }
+            self.at += run;
+            match self.rest().bytes().next() {
+                Some(b) if b == quote => {
+                    let plain = &self.text[start..self.at];
+                    self.at += 1;
+                    return TokenKind::String(decoded.map_or(Cow::Borrowed(plain), Cow::Owned));
+                }
+                Some(b'\\') => {
+                    let prefix = &self.text[start..self.at];
+                    let text = decoded.get_or_insert_with(|| prefix.to_owned());
+                    match escape(self.rest()) {
+                        Some((c, len)) => {
+                            text.push(c);
+                            self.at += len;
+                        }
+                        None => return self.broken_string(),
+                    }
+                }
+                _ => return self.broken_string(),
+            }
+        }
+    }
+
+    /// The rest of the line belongs to the bad literal, so that one mistake is reported once.
+    fn broken_string(&mut self) -> TokenKind<'t> {
+        self.at += memchr::memchr(b'\n', self.rest().as_bytes()).unwrap_or(self.rest().len());
+        TokenKind::Bad
+    }
+
+    fn symbol(&mut self) -> TokenKind<'t> {
+        if let Some(symbol) = SYMBOLS.iter().find(|s| self.rest().starts_with(**s)) {
+            self.at += symbol.len();
+            return TokenKind::Symbol(symbol);
+        }
+        self.at += self.rest().chars().next().map_or(0, char::len_utf8);
+        TokenKind::Bad
+    }
+}
+
+/// The character an escape sequence stands for and the length of the sequence in bytes.
+fn escape(text: &str) -> Option<(char, usize)> {
+    let simple = match text.as_bytes().get(1)? {
+        b'"' => '"',
+        b'\'' => '\'',
+        b'\\' => '\\',
+        b'/' => '/',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'u' => return unicode_escape(text),
+        _ => return None,
+    };
+    Some((simple, 2))
+}
+
+fn unicode_escape(text: &str) -> Option<(char, usize)> {
+    let high = hex4(text.get(2..6)?)?;
+    if let Some(c) = char::from_u32(high) {
+        return Some((c, 6));
+    }
+    let low = text.get(6..12).filter(|t| t.starts_with("\\u")).and_then(|t| hex4(&t[2..]));
+    match low {
+        Some(low) if (0xD800..0xDC00).contains(&high) && (0xDC00..0xE000).contains(&low) => {
+            char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)).map(|c| (c, 12))
+        }
+        // A lone surrogate has no place in UTF-8 text.
+        _ => Some((char::REPLACEMENT_CHARACTER, 6)),
+    }
+}
+
+fn hex4(text: &str) -> Option<u32> {
+    text.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u32::from_str_radix(text, 16).ok()).flatten()
+}

@@ -1,0 +1,332 @@
+//! The grammar of expressions: precedence climbing over the levels of cosmos-sql §3.1.
+
+use super::ast::{BinaryOp, Call, Expr, ExprKind, Literal, SubqueryKind, UnaryOp};
+use super::lexer::{Keyword, TokenKind};
+use super::parser::{MAX_HEIGHT, Parser};
+use crate::error::{QueryError, Result, Span};
+use crate::number::Number;
+
+/// Binary operators with their binding power; a higher one binds tighter. All associate to the left.
+const BINARY_OPERATORS: &[(&str, u8, BinaryOp)] = &[
+    ("||", 1, BinaryOp::Concat),
+    ("|", 2, BinaryOp::BitOr),
+    ("^", 3, BinaryOp::BitXor),
+    ("&", 4, BinaryOp::BitAnd),
+    ("=", 5, BinaryOp::Equal),
+    ("!=", 5, BinaryOp::NotEqual),
+    ("<>", 5, BinaryOp::NotEqual),
+    ("<", 6, BinaryOp::Less),
+    (">", 6, BinaryOp::Greater),
+    ("<=", 6, BinaryOp::LessOrEqual),
+    (">=", 6, BinaryOp::GreaterOrEqual),
+    ("<<", 7, BinaryOp::ShiftLeft),
+    (">>", 7, BinaryOp::ShiftRight),
+    (">>>", 7, BinaryOp::ShiftRightUnsigned),
+    ("+", 8, BinaryOp::Add),
+    ("-", 8, BinaryOp::Subtract),
+    ("*", 9, BinaryOp::Multiply),
+    ("/", 9, BinaryOp::Divide),
+    ("%", 9, BinaryOp::Remainder),
+];
+
+/// Names that are operators on subqueries when `( SELECT` follows, and ordinary identifiers elsewhere.
+const SOFT_KEYWORDS: &[(&str, SubqueryKind)] =
+    &[("ALL", SubqueryKind::All), ("FIRST", SubqueryKind::First), ("LAST", SubqueryKind::Last)];
+
+impl Parser<'_> {
+    pub(super) fn expression(&mut self) -> Result<Expr> {
+        self.nested(|p| p.conditional())
+    }
+
+    fn node(&self, kind: ExprKind, start: Span) -> Result<Expr> {
+        let span = start.to(self.last_span());
+        let mut height = 0;
+        kind.for_each_operand(&mut |operand| height = height.max(operand.height));
+        if height >= MAX_HEIGHT {
+            let message = format!("The SQL query exceeded the maximum expression depth of {MAX_HEIGHT}.");
+            return Err(QueryError::uncoded(message, span));
+        }
+        Ok(Expr { kind, span, height: height + 1 })
+    }
+
+    fn conditional(&mut self) -> Result<Expr> {
+        let start = self.span();
+        let condition = self.coalesce()?;
+        if !self.take_symbol("?") {
+            return Ok(condition);
+        }
+        let then = self.expression()?;
+        self.expect_symbol(":")?;
+        let otherwise = self.expression()?;
+        self.node(ExprKind::Conditional(Box::new(condition), Box::new(then), Box::new(otherwise)), start)
+    }
+
+    /// `operand {separator operand}` as one flat node.
+    fn chain(
+        &mut self,
+        operand: fn(&mut Self) -> Result<Expr>,
+        separator: fn(&mut Self) -> bool,
+        kind: fn(Vec<Expr>) -> ExprKind,
+    ) -> Result<Expr> {
+        let start = self.span();
+        let first = operand(self)?;
+        if !separator(self) {
+            return Ok(first);
+        }
+        let mut list = vec![first, operand(self)?];
+        while separator(self) {
+            list.push(operand(self)?);
+        }
+        self.node(kind(list), start)
+    }
+
+    fn coalesce(&mut self) -> Result<Expr> {
+        self.chain(Self::or, |p| p.take_symbol("??"), ExprKind::Coalesce)
+    }
+
+    fn or(&mut self) -> Result<Expr> {
+        self.chain(Self::and, |p| p.take_keyword(Keyword::Or), ExprKind::Or)
+    }
+
+    fn and(&mut self) -> Result<Expr> {
+        self.chain(Self::predicate, |p| p.take_keyword(Keyword::And), ExprKind::And)
+    }
+
+    fn predicate(&mut self) -> Result<Expr> {
+        let start = self.span();
+        let value = self.binary(1)?;
+        let negated = self.is_keyword(Keyword::Not);
+        if negated {
+            self.advance();
+        }
+        match self.peek().kind {
+            TokenKind::Keyword(Keyword::Between) => self.between(value, negated, start),
+            TokenKind::Keyword(Keyword::In) => self.in_list(value, negated, start),
+            TokenKind::Keyword(Keyword::Like) => self.like(value, negated, start),
+            _ if negated => Err(self.unexpected()),
+            _ => Ok(value),
+        }
+    }
+
+    fn between(&mut self, value: Expr, negated: bool, start: Span) -> Result<Expr> {
+        self.advance();
+        let low = Box::new(self.binary(1)?);
+        self.expect_keyword(Keyword::And)?;
+        let high = Box::new(self.binary(1)?);
+        self.node(ExprKind::Between { value: Box::new(value), low, high, negated }, start)
+    }
+
+    fn in_list(&mut self, value: Expr, negated: bool, start: Span) -> Result<Expr> {
+        self.advance();
+        self.expect_symbol("(")?;
+        let list = self.list(Self::expression)?;
+        self.expect_symbol(")")?;
+        self.node(ExprKind::In { value: Box::new(value), list, negated }, start)
+    }
+
+    fn like(&mut self, value: Expr, negated: bool, start: Span) -> Result<Expr> {
+        self.advance();
+        let pattern = Box::new(self.binary(1)?);
+        let escape = if self.take_keyword(Keyword::Escape) { Some(self.escape_character()?) } else { None };
+        self.node(ExprKind::Like { value: Box::new(value), pattern, escape, negated }, start)
+    }
+
+    fn escape_character(&mut self) -> Result<String> {
+        match &self.peek().kind {
+            TokenKind::String(text) if text.chars().count() == 1 => {
+                let text = text.to_string();
+                self.advance();
+                Ok(text)
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn binary_operator(&self) -> Option<(u8, BinaryOp)> {
+        let TokenKind::Symbol(symbol) = self.peek().kind else { return None };
+        BINARY_OPERATORS.iter().find(|(text, ..)| *text == symbol).map(|(_, power, op)| (*power, *op))
+    }
+
+    fn binary(&mut self, least: u8) -> Result<Expr> {
+        let start = self.span();
+        let mut left = self.unary()?;
+        while let Some((power, op)) = self.binary_operator().filter(|(power, _)| *power >= least) {
+            self.advance();
+            let right = self.binary(power + 1)?;
+            left = self.node(ExprKind::Binary(op, Box::new(left), Box::new(right)), start)?;
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> Result<Expr> {
+        let start = self.span();
+        let op = match self.peek().kind {
+            TokenKind::Symbol("+") => UnaryOp::Plus,
+            TokenKind::Symbol("-") => UnaryOp::Minus,
+            TokenKind::Symbol("~") => UnaryOp::BitNot,
+            TokenKind::Keyword(Keyword::Not) => UnaryOp::Not,
+            _ => return self.postfix(),
+        };
+        self.advance();
+        let operand = self.nested(Self::unary)?;
+        match (op, &operand.kind) {
+            // The sign belongs to the literal, so that -9223372036854775808 and printing come out right.
+            (UnaryOp::Minus, ExprKind::Literal(Literal::Number(number))) => {
+                let literal = ExprKind::Literal(Literal::Number(negated(*number)));
+                self.node(literal, start)
+            }
+            _ => self.node(ExprKind::Unary(op, Box::new(operand)), start),
+        }
+    }
+
+    fn postfix(&mut self) -> Result<Expr> {
+        let start = self.span();
+        let mut base = self.primary()?;
+        loop {
+            let kind = if self.take_symbol(".") {
+                let name = self.expect_identifier()?.to_owned();
+                ExprKind::Member { base: Box::new(base), name, bracket: false }
+            } else if self.take_symbol("[") {
+                let index = self.expression()?;
+                self.expect_symbol("]")?;
+                match index.kind {
+                    ExprKind::Literal(Literal::String(name)) => ExprKind::Member { base: Box::new(base), name, bracket: true },
+                    _ => ExprKind::Index { base: Box::new(base), index: Box::new(index) },
+                }
+            } else {
+                return Ok(base);
+            };
+            base = self.node(kind, start)?;
+        }
+    }
+
+    fn primary(&mut self) -> Result<Expr> {
+        let start = self.span();
+        let kind = match self.peek().kind.clone() {
+            TokenKind::Number(number) => self.literal(Literal::Number(number)),
+            TokenKind::String(text) => self.literal(Literal::String(text.into_owned())),
+            TokenKind::Keyword(Keyword::True) => self.literal(Literal::Bool(true)),
+            TokenKind::Keyword(Keyword::False) => self.literal(Literal::Bool(false)),
+            TokenKind::Keyword(Keyword::Null) => self.literal(Literal::Null),
+            TokenKind::Keyword(Keyword::Undefined) => self.literal(Literal::Undefined),
+            TokenKind::Parameter(name) => {
+                self.advance();
+                ExprKind::Parameter(name.to_owned())
+            }
+            TokenKind::Keyword(Keyword::Exists) => self.subquery_operator(SubqueryKind::Exists)?,
+            TokenKind::Keyword(Keyword::Array) => self.subquery_operator(SubqueryKind::Array)?,
+            TokenKind::Keyword(Keyword::Udf) => self.udf_call()?,
+            TokenKind::Keyword(Keyword::Left) => self.call("LEFT")?,
+            TokenKind::Keyword(Keyword::Right) => self.call("RIGHT")?,
+            TokenKind::Identifier(name) => self.name_or_call(name)?,
+            TokenKind::Symbol("(") => return self.parenthesised(),
+            TokenKind::Symbol("[") => self.array()?,
+            TokenKind::Symbol("{") => self.object()?,
+            _ => return Err(self.unexpected()),
+        };
+        self.node(kind, start)
+    }
+
+    fn literal(&mut self, literal: Literal) -> ExprKind {
+        self.advance();
+        ExprKind::Literal(literal)
+    }
+
+    fn parenthesised(&mut self) -> Result<Expr> {
+        let start = self.span();
+        self.advance();
+        if self.is_keyword(Keyword::Select) {
+            let query = self.query()?;
+            self.expect_symbol(")")?;
+            return self.node(ExprKind::Subquery(SubqueryKind::Scalar, Box::new(query)), start);
+        }
+        let mut inner = self.expression()?;
+        self.expect_symbol(")")?;
+        inner.span = start.to(self.last_span());
+        Ok(inner)
+    }
+
+    fn subquery_operator(&mut self, kind: SubqueryKind) -> Result<ExprKind> {
+        self.advance();
+        self.expect_symbol("(")?;
+        let query = self.query()?;
+        self.expect_symbol(")")?;
+        Ok(ExprKind::Subquery(kind, Box::new(query)))
+    }
+
+    fn name_or_call(&mut self, name: &str) -> Result<ExprKind> {
+        if *self.peek_at(1) != TokenKind::Symbol("(") {
+            self.advance();
+            return Ok(ExprKind::Name(name.to_owned()));
+        }
+        let soft = SOFT_KEYWORDS.iter().find(|(word, _)| word.eq_ignore_ascii_case(name));
+        match soft {
+            Some((_, kind)) if *self.peek_at(2) == TokenKind::Keyword(Keyword::Select) => self.subquery_operator(*kind),
+            _ => self.call(name),
+        }
+    }
+
+    fn udf_call(&mut self) -> Result<ExprKind> {
+        self.advance();
+        self.expect_symbol(".")?;
+        let name_span = self.span();
+        let name = self.expect_identifier()?.to_owned();
+        let args = self.arguments()?;
+        Ok(ExprKind::Call(Call { name, name_span, udf: true, args }))
+    }
+
+    fn call(&mut self, name: &str) -> Result<ExprKind> {
+        let name_span = self.span();
+        self.advance();
+        let args = self.arguments()?;
+        Ok(ExprKind::Call(Call { name: name.to_owned(), name_span, udf: false, args }))
+    }
+
+    fn arguments(&mut self) -> Result<Vec<Expr>> {
+        self.expect_symbol("(")?;
+        if self.take_symbol(")") {
+            return Ok(Vec::new());
+        }
+        let args = self.list(Self::expression)?;
+        self.expect_symbol(")")?;
+        Ok(args)
+    }
+
+    fn array(&mut self) -> Result<ExprKind> {
+        self.advance();
+        if self.take_symbol("]") {
+            return Ok(ExprKind::Array(Vec::new()));
+        }
+        let items = self.list(Self::expression)?;
+        self.expect_symbol("]")?;
+        Ok(ExprKind::Array(items))
+    }
+
+    fn object(&mut self) -> Result<ExprKind> {
+        self.advance();
+        if self.take_symbol("}") {
+            return Ok(ExprKind::Object(Vec::new()));
+        }
+        let members = self.list(|p| {
+            let name = match &p.peek().kind {
+                TokenKind::String(name) => name.to_string(),
+                TokenKind::Identifier(name) => (*name).to_owned(),
+                _ => return Err(p.unexpected()),
+            };
+            p.advance();
+            p.expect_symbol(":")?;
+            Ok((name, p.expression()?))
+        })?;
+        self.expect_symbol("}")?;
+        Ok(ExprKind::Object(members))
+    }
+}
+
+fn negated(number: Number) -> Number {
+    match number {
+        Number::Int(value) => value.checked_neg().map_or(Number::Float(-(value as f64)), Number::Int),
+        // 9223372036854775808 does not fit before its sign is known.
+        Number::Float(value) if value == -(i64::MIN as f64) => Number::Int(i64::MIN),
+        Number::Float(value) => Number::Float(-value),
+    }
+}

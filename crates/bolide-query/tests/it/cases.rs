@@ -1,0 +1,51 @@
+//! Finds and reads case files.
+
+use std::path::PathBuf;
+
+use serde_json::Value as Json;
+
+/// The folder of shared cases: `BOLIDE_SHARED`, or `../shared` beside the repository.
+pub fn shared() -> Option<PathBuf> {
+    let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
+    let folder = std::env::var_os("BOLIDE_SHARED").map_or_else(beside, PathBuf::from);
+    folder.join("cases").is_dir().then_some(folder)
+}
+
+/// Every case of a family with the name of its topic; `None` when the folder is not there.
+pub fn load(family: &str) -> Option<Vec<(String, Json)>> {
+    let Some(shared) = shared() else {
+        println!("skipped: no ../shared");
+        return None;
+    };
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(shared.join("cases").join(family)).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.sort();
+    let mut cases = Vec::new();
+    for file in files.iter().filter(|file| file.extension().is_some_and(|ext| ext == "json")) {
+        let topic = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let list: Vec<Json> = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+        cases.extend(list.into_iter().map(|case| (topic.clone(), case)));
+    }
+    Some(cases)
+}
+
+/// Counts outcomes per topic and holds them against the known failures.
+pub fn report(outcomes: &[(String, String, Option<String>)], known: &[(&str, &str)]) {
+    let mut topics: std::collections::BTreeMap<&str, (usize, usize)> = std::collections::BTreeMap::new();
+    let mut wrong = Vec::new();
+    for (topic, name, failure) in outcomes {
+        let entry = topics.entry(topic).or_default();
+        entry.1 += 1;
+        entry.0 += usize::from(failure.is_none());
+        let reason = known.iter().find(|(listed, _)| listed == name).map(|(_, reason)| *reason);
+        match (failure, reason) {
+            (Some(failure), None) => wrong.push(format!("{name}: {failure}")),
+            (None, Some(reason)) => wrong.push(format!("{name}: passes, although listed as: {reason}")),
+            _ => {}
+        }
+    }
+    for (topic, (passed, all)) in &topics {
+        println!("{topic}: {passed}/{all}");
+    }
+    assert!(wrong.is_empty(), "{} unexpected outcomes:\n{}", wrong.len(), wrong.join("\n"));
+}

@@ -40,9 +40,11 @@ pub fn run_all(project: &Project, skip: &[String]) -> Result<()> {
     }
     let mut summary = Summary::default();
     for (name, check) in CHECKS {
-        summary.run(name, || match skip.iter().any(|skipped| skipped == name) {
-            true => Ok(Outcome::Skipped("as asked".to_owned())),
-            false => check(project),
+        summary.run(name, || {
+            if skip.iter().any(|skipped| skipped == name) {
+                return Ok(Outcome::Skipped("as asked".to_owned()));
+            }
+            check(project)
         });
     }
     summary.finish()
@@ -72,7 +74,7 @@ pub fn unit(project: &Project) -> Result<()> {
 /// Runs only the tests that kill the server under load.
 pub fn durability(project: &Project) -> Result<()> {
     succeed(
-        &mut project.cargo(&["test", "--package=bolide-server", "--test=durability"]),
+        &mut project.cargo(&["test", "--package=bolide-server", "--test=it", "durability"]),
         "the durability tests",
     )
 }
@@ -123,7 +125,11 @@ pub fn deny(project: &Project, install: bool) -> Result<Outcome> {
         )?;
     }
     // Advisories are news from outside and no property of the tree; the CI workflow asks for them every time.
-    succeed(&mut project.cargo(&["deny", "check", "bans", "licenses", "sources"]), "cargo deny").map(passed)
+    succeed(
+        &mut project.cargo(&["deny", "check", "bans", "licenses", "sources"]),
+        "cargo deny",
+    )
+    .map(passed)
 }
 
 /// Tells whether a program is there and content.

@@ -122,15 +122,15 @@ fn check_charge(expected: &Value, answer: &Answer, labels: &Labels) -> Result<()
     let (relation, label) = relation(expected)?;
     let before = kept(label, labels)?.charge;
     let now = answer.kept.charge;
-    match relation == "same" && now.is_some() && now == before {
-        true => Ok(()),
-        false => Err(differs(
-            "charge",
-            format!("{relation} as {before:?}"),
-            format!("{now:?}"),
-            answer,
-        )),
+    if relation == "same" && now.is_some() && now == before {
+        return Ok(());
     }
+    Err(differs(
+        "charge",
+        format!("{relation} as {before:?}"),
+        format!("{now:?}"),
+        answer,
+    ))
 }
 
 /// Splits `same:label` into its two words.

@@ -347,10 +347,10 @@ impl Scenario {
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)?;
         let scenario: Self = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-        match path.file_stem().is_some_and(|stem| stem == scenario.name.as_str()) {
-            true => Ok(scenario),
-            false => Err(format!("{}: the scenario calls itself `{}`", path.display(), scenario.name).into()),
+        if path.file_stem().is_none_or(|stem| stem != scenario.name.as_str()) {
+            return Err(format!("{}: the scenario calls itself `{}`", path.display(), scenario.name).into());
         }
+        Ok(scenario)
     }
 
     /// The steps, parsed. Steps of a kind this runner lacks are errors, so look at `requires` first.

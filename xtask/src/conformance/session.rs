@@ -54,16 +54,11 @@ impl Session {
             labels: Labels::new(),
             clock_ms,
         };
-        let created = session.client.send(steps::create_database(&session.database))?;
-        match created.succeeded() {
-            true => Ok(session),
-            false => Err(format!(
-                "the database is not created: {} {:?}",
-                created.status(),
-                created.message()
-            )
-            .into()),
-        }
+        session
+            .client
+            .send(steps::create_database(&session.database))?
+            .require("the database is not created")?;
+        Ok(session)
     }
 
     fn step(&mut self, step: &Step) -> Result<()> {

@@ -138,17 +138,9 @@ impl Request {
     /// Names the logical partition; the header is ASCII, so other characters are escaped.
     pub fn partition_key(self, value: &Value) -> Self {
         let text = Value::Array(vec![value.clone()]).to_string();
-        let escape = |character: char| match character.is_ascii() {
-            true => character.to_string(),
-            false => character
-                .encode_utf16(&mut [0; 2])
-                .iter()
-                .map(|unit| format!("\\u{unit:04x}"))
-                .collect(),
-        };
         self.header(
             "x-ms-documentdb-partitionkey",
-            text.chars().map(escape).collect::<String>(),
+            text.chars().map(ascii).collect::<String>(),
         )
     }
 
@@ -162,6 +154,18 @@ impl Request {
         self.body = Some(body);
         self.header("content-type", content_type)
     }
+}
+
+/// A character of a JSON text in ASCII.
+fn ascii(character: char) -> String {
+    if character.is_ascii() {
+        return character.to_string();
+    }
+    character
+        .encode_utf16(&mut [0; 2])
+        .iter()
+        .map(|unit| format!("\\u{unit:04x}"))
+        .collect()
 }
 
 /// Signatures carry the date of the real world; the server checks them by that and not by its virtual clock.
@@ -231,6 +235,14 @@ impl Response {
     /// Whether the status is one of success.
     pub fn succeeded(&self) -> bool {
         (200..300).contains(&self.status)
+    }
+
+    /// Fails with `otherwise` and what the server said, unless the status is one of success.
+    pub fn require(&self, otherwise: &str) -> Result<()> {
+        if self.succeeded() {
+            return Ok(());
+        }
+        Err(format!("{otherwise}: {} {}", self.status, self.message().unwrap_or_default()).into())
     }
 
     /// A header, if it is there and text.

@@ -39,10 +39,10 @@ fn is_unexplained_ignore(path: &str, line: &str) -> bool {
 /// Lines of Rust before a file's own tests; files of tests may be as long as they need.
 fn code_lines(file: &TextFile) -> usize {
     let is_test = file.path.ends_with("/tests.rs") || file.path.contains("/tests/") || file.path.contains("/suite/");
-    match file.path.ends_with(".rs") && !is_test {
-        true => file.text.lines().take_while(|line| *line != "#[cfg(test)]").count(),
-        false => 0,
+    if is_test || !file.path.ends_with(".rs") {
+        return 0;
     }
+    file.text.lines().take_while(|line| *line != "#[cfg(test)]").count()
 }
 
 #[cfg(test)]

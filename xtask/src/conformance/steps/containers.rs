@@ -71,15 +71,7 @@ fn set_pacing(session: &Session, container: &ContainerDefinition) -> Result<()> 
     let response = session
         .client
         .send(Request::admin(Method::PUT, &path).json(&Value::Object(pacing.clone())))?;
-    match response.succeeded() {
-        true => Ok(()),
-        false => Err(format!(
-            "the throughput is not set: {} {:?}",
-            response.status(),
-            response.message()
-        )
-        .into()),
-    }
+    response.require("the throughput is not set")
 }
 
 /// The body on the wire. What the scenario does not name is not sent; a replace without `defaultTtl` so removes it.

@@ -70,9 +70,9 @@ pub(crate) fn unique_index(epk: &[u8], constraint: usize, digest: &UniqueDigest)
 
 /// The effective partition key an index entry belongs to, with whatever follows it; `None` for an unknown kind of entry.
 pub(crate) fn epk_and_rest_of_index(index_key: &[u8]) -> Option<&[u8]> {
-    match index_key.first()? {
-        &ID_INDEX => Some(&index_key[1..]),
-        &UNIQUE_INDEX => index_key.get(2..),
+    match *index_key.first()? {
+        ID_INDEX => Some(&index_key[1..]),
+        UNIQUE_INDEX => index_key.get(2..),
         _ => None,
     }
 }

@@ -253,7 +253,7 @@ fn placement_from_json(value: &Value) -> Result<Placement> {
     let parents = row
         .array("parents")?
         .iter()
-        .map(|parent| number_from(parent))
+        .map(number_from)
         .collect::<Result<_>>()?;
     Ok(Placement {
         id: PartitionId(row.number("partition")?),

@@ -1,0 +1,81 @@
+//! What feeds show, page by page (TTL-247…249).
+
+use std::collections::BTreeMap;
+
+use bolide_model::epk::Epk;
+
+use super::{Model, Version};
+
+/// The part of a container that a feed is about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Part {
+    All,
+    Key(&'static str),
+    /// A partition key range, by its id.
+    Range(u32),
+}
+
+/// How far a change feed was read: the place of the last change shown, or known to be done with, by range.
+pub type ChangesPlace = BTreeMap<u32, u64>;
+
+impl Model {
+    /// Whether the part is there: a range that was split is gone.
+    pub fn has(&self, part: Part) -> bool {
+        match part {
+            Part::All | Part::Key(_) => true,
+            Part::Range(id) => self.range_at(id).is_some(),
+        }
+    }
+
+    fn contains(&self, part: Part, version: &Version) -> bool {
+        match part {
+            Part::All => true,
+            Part::Key(pk) => version.pk == pk,
+            Part::Range(id) => self.ranges[self.range_of(&version.epk)].id == id,
+        }
+    }
+
+    /// Live items behind a place, in the order of the read feed: by key, then by insertion.
+    pub fn listed(&self, part: Part, after: Option<&(Epk, u64)>) -> Vec<&Version> {
+        let place = |version: &Version| (version.epk.clone(), version.inserted);
+        let mut listed: Vec<&Version> = self
+            .live_items()
+            .filter(|version| self.contains(part, version) && after.is_none_or(|after| place(version) > *after))
+            .collect();
+        listed.sort_by_key(|version| place(version));
+        listed
+    }
+
+    /// Live items behind a place, in the order of the change feed: range by range, by last write.
+    pub fn changed(&self, part: Part, after: &ChangesPlace) -> Vec<&Version> {
+        let done = |range: usize| after.get(&self.ranges[range].id).copied().unwrap_or(0);
+        let mut changed: Vec<(usize, &Version)> = self
+            .live_items()
+            .filter(|version| self.contains(part, version))
+            .map(|version| (self.range_of(&version.epk), version))
+            .filter(|(range, version)| version.order > done(*range))
+            .collect();
+        changed.sort_by_key(|(range, version)| (*range, version.order));
+        changed.into_iter().map(|(_, version)| version).collect()
+    }
+
+    /// The place behind everything written so far.
+    pub fn end_of_changes(&self) -> ChangesPlace {
+        self.ranges.iter().map(|range| (range.id, self.writes)).collect()
+    }
+
+    /// The place before the first change of a second or later.
+    pub fn changes_since(&self, second: i64) -> ChangesPlace {
+        let mut place = ChangesPlace::new();
+        for version in self.versions.iter().filter(|version| version.written < second) {
+            let done = place.entry(self.ranges[self.range_of(&version.epk)].id).or_insert(0);
+            *done = version.order.max(*done);
+        }
+        place
+    }
+
+    /// The range a version is in, by its id.
+    pub fn range_id_of(&self, version: &Version) -> u32 {
+        self.ranges[self.range_of(&version.epk)].id
+    }
+}

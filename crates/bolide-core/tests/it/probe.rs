@@ -1,0 +1,136 @@
+//! An engine that is watched, and can be made to fail: counts what passes, has bad days that can be interrupted, and can be cut off.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+
+use bolide_model::time::Span;
+use bolide_storage::faults::{Faults, FaultyEngine};
+use bolide_storage::{Ask, Batch, Down, Engine, EngineFuture, Head, Outcome, PartitionId, Reply, Settled, Ticket};
+
+/// See the module.
+pub struct Probe {
+    inner: Arc<dyn Engine>,
+    faulty: Option<FaultyEngine>,
+    is_calm: AtomicBool,
+    /// How many more commits get through; negative: all.
+    commits_left: AtomicI64,
+    reads: AtomicU64,
+    commits: AtomicU64,
+    rows: AtomicU64,
+}
+
+/// What passed through a [`Probe`] between two looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Traffic {
+    pub reads: u64,
+    pub commits: u64,
+    /// Keys looked up, written and removed, and ranges scanned.
+    pub rows: u64,
+}
+
+impl Probe {
+    pub fn new(inner: Arc<dyn Engine>) -> Probe {
+        Probe {
+            inner,
+            faulty: None,
+            is_calm: AtomicBool::new(true),
+            commits_left: AtomicI64::new(-1),
+            reads: AtomicU64::new(0),
+            commits: AtomicU64::new(0),
+            rows: AtomicU64::new(0),
+        }
+    }
+
+    /// A probe whose engine has faults whenever it is not calm. It starts calm.
+    pub fn with_faults(inner: Arc<dyn Engine>, faults: Faults) -> Probe {
+        Probe {
+            faulty: Some(FaultyEngine::new(inner.clone(), faults)),
+            ..Probe::new(inner)
+        }
+    }
+
+    pub fn set_calm(&self, is_calm: bool) {
+        self.is_calm.store(is_calm, Ordering::SeqCst);
+    }
+
+    /// Lets so many more commits through; then the engine cannot be reached at all, as after a crash.
+    pub fn cut_after(&self, commits: i64) {
+        self.commits_left.store(commits, Ordering::SeqCst);
+    }
+
+    pub fn mend(&self) {
+        self.cut_after(-1);
+    }
+
+    /// What has passed since the last look.
+    pub fn traffic(&self) -> Traffic {
+        Traffic {
+            reads: self.reads.swap(0, Ordering::SeqCst),
+            commits: self.commits.swap(0, Ordering::SeqCst),
+            rows: self.rows.swap(0, Ordering::SeqCst),
+        }
+    }
+
+    fn engine(&self) -> &dyn Engine {
+        match &self.faulty {
+            Some(faulty) if !self.is_calm.load(Ordering::SeqCst) => faulty,
+            _ => self.inner.as_ref(),
+        }
+    }
+
+    fn reach(&self) -> Result<&dyn Engine, Down> {
+        if self.commits_left.load(Ordering::SeqCst) == 0 {
+            return Err(Down::Unavailable("cut off".into()));
+        }
+        Ok(self.engine())
+    }
+
+    fn count(&self, calls: &AtomicU64, rows: usize) {
+        calls.fetch_add(1, Ordering::SeqCst);
+        self.rows.fetch_add(rows as u64, Ordering::SeqCst);
+    }
+}
+
+impl Engine for Probe {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, Down>> {
+        Box::pin(async move {
+            self.count(&self.reads, ask.gets.len() + ask.scans.len());
+            self.reach()?.read(partition, ask).await
+        })
+    }
+
+    fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, Down>> {
+        Box::pin(async move {
+            self.count(&self.commits, batch.keys().count());
+            let engine = self.reach()?;
+            let _ = self
+                .commits_left
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| (left > 0).then_some(left - 1));
+            engine.commit(partition, batch).await
+        })
+    }
+
+    fn settle(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Settled, Down>> {
+        Box::pin(async move { self.reach()?.settle(partition, ticket).await })
+    }
+
+    fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), Down>> {
+        Box::pin(async move { self.reach()?.create(partition, head).await })
+    }
+
+    fn remove(&self, partition: PartitionId) -> EngineFuture<'_, Result<(), Down>> {
+        Box::pin(async move { self.reach()?.remove(partition).await })
+    }
+
+    fn time(&self) -> Span {
+        self.engine().time()
+    }
+
+    fn close(&self) -> EngineFuture<'_, Result<(), Down>> {
+        Box::pin(async move { self.engine().close().await })
+    }
+}

@@ -1,0 +1,81 @@
+//! Random programs against the literal model (P1–P6, P8, P9).
+//!
+//! A seed makes a program ([`program`]); a runner carries it out on an account and on the model at once and compares every answer
+//! ([`runner`]). A program that fails is made smaller before it is shown ([`shrink`]).
+//!
+//! `BOLIDE_PROGRAMS=n` runs n programs of each claim instead of the usual number, `BOLIDE_SEED=s` begins with seed s instead of 1.
+
+mod checks;
+mod program;
+mod runner;
+mod shrink;
+mod store;
+mod troubles;
+
+use program::{Program, Theme};
+use runner::{Options, Purging};
+use store::Kind;
+
+/// Steps of a program.
+const LENGTH: usize = 60;
+
+#[test]
+fn every_answer_equals_the_models() {
+    for_seeds(150, |seed| {
+        let program = Program::of_seed(seed, LENGTH, Theme::Everything);
+        shrink::check(seed, &program, |program| {
+            runner::run(program, Options::on(Kind::Memory)).map(|_| ())
+        });
+    });
+}
+
+#[test]
+fn every_answer_equals_the_models_on_the_embedded_engine() {
+    for_seeds(8, |seed| {
+        let program = Program::of_seed(seed, LENGTH, Theme::Everything);
+        shrink::check(seed, &program, |program| {
+            runner::run(program, Options::on(Kind::Embedded)).map(|_| ())
+        });
+    });
+}
+
+/// P4.
+#[test]
+fn a_server_that_purges_at_once_and_one_that_never_does_answer_alike() {
+    for_seeds(60, |seed| {
+        let program = Program::of_seed(seed, LENGTH, Theme::WithoutPacing);
+        shrink::check(seed, &program, |program| {
+            let run = |purging| {
+                let options = Options {
+                    purging,
+                    ..Options::on(Kind::Memory)
+                };
+                runner::run(program, options)
+            };
+            shrink::same_answers(program, &run(Purging::AtOnce)?, &run(Purging::Never)?)
+        });
+    });
+}
+
+#[test]
+fn an_engine_in_trouble_may_refuse_but_never_changes_an_answer() {
+    for_seeds(100, |seed| {
+        let program = Program::of_seed(seed, LENGTH, Theme::WithoutPacing);
+        shrink::check(seed, &program, |program| {
+            runner::run(program, Options::on(Kind::InTrouble(seed))).map(|_| ())
+        });
+    });
+}
+
+fn for_seeds(usually: u64, mut claim: impl FnMut(u64)) {
+    let first = setting("BOLIDE_SEED").unwrap_or(1);
+    let programs = setting("BOLIDE_PROGRAMS").unwrap_or(usually);
+    for seed in first..first + programs {
+        claim(seed);
+    }
+}
+
+fn setting(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} must be a number: {text}")))
+}

@@ -1,0 +1,295 @@
+//! Random programs: what a container can be told to do, and how programs are made from a seed.
+
+use crate::model::{Budget, Change, Doc, Ttl};
+
+/// A container, and what happens to it.
+#[derive(Debug, Clone)]
+pub struct Program {
+    pub setup: Setup,
+    pub ops: Vec<Op>,
+}
+
+/// What a program's container is at its creation.
+#[derive(Debug, Clone, Copy)]
+pub struct Setup {
+    pub default_ttl: Option<i64>,
+    pub has_unique_key: bool,
+    pub has_several_ranges: bool,
+}
+
+/// One step of a program.
+#[derive(Debug, Clone)]
+pub enum Op {
+    Create(Doc),
+    Upsert(Doc, Match),
+    /// Of the item of this name by the document, whose id may be another.
+    Replace(&'static str, Doc, Match),
+    Patch(&'static str, &'static str, Vec<Change>, Match),
+    Delete(&'static str, &'static str, Match),
+    Read(&'static str, &'static str, Match),
+    /// Begins a read feed, and keeps its place in a slot.
+    List(usize, Where, usize),
+    /// The next page of the read feed in a slot.
+    ListOn(usize, usize),
+    Changes(usize, Where, Since, usize),
+    ChangesOn(usize, usize),
+    Usage,
+    Report,
+    Preview(Option<i64>),
+    Why(&'static str, &'static str),
+    Verify,
+    PurgeAll,
+    PurgeSome(u64),
+    PurgePaced(Option<u64>),
+    Consume(f64),
+    /// A budget, a price of a purged item, and whether only `Consume` counts as use.
+    Pace(Budget, Option<f64>, bool),
+    SetDefault(Option<i64>),
+    /// Moves the clock by milliseconds.
+    Clock(i64),
+    /// Of the n-th range, counted round.
+    Split(usize),
+    /// Orderly: close and open.
+    Restart,
+    /// Open without a close before.
+    Crash,
+    /// A purge that is cut off after so many commits, and a crash.
+    CrashInPurge(i64),
+}
+
+/// A condition: on which version.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Match {
+    None,
+    Any,
+    /// The newest version there ever was of this name, live or not.
+    Newest,
+    Oldest,
+    Foreign,
+}
+
+/// The part of the container that a feed is about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Where {
+    All,
+    Key(&'static str),
+    /// The n-th range that ever was, counted round; it may be gone.
+    Range(usize),
+}
+
+/// Where a change feed begins.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Since {
+    Beginning,
+    Now,
+    /// So many seconds before now.
+    Ago(i64),
+}
+
+/// Which steps a program may have.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Theme {
+    Everything,
+    /// Nothing that depends on how long the purge was allowed to spend.
+    WithoutPacing,
+}
+
+pub const KEYS: [&str; 4] = ["ant", "bee", "cat", "dog"];
+pub const IDS: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
+/// Slots that feeds keep their places in.
+pub const SLOTS: usize = 3;
+
+/// Chance that can be repeated: SplitMix64.
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Dice {
+        Dice(seed)
+    }
+
+    /// A number below `sides`.
+    pub fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % sides
+    }
+
+    pub fn percent(&mut self, chance: u64) -> bool {
+        self.roll(100) < chance
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.roll(from.len() as u64) as usize]
+    }
+
+    fn between(&mut self, low: i64, high: i64) -> i64 {
+        low + self.roll((high - low + 1) as u64) as i64
+    }
+}
+
+impl Program {
+    /// The program of a seed.
+    pub fn of_seed(seed: u64, length: usize, theme: Theme) -> Program {
+        let mut dice = Dice::new(seed);
+        let setup = Setup {
+            default_ttl: default_ttl(&mut dice),
+            has_unique_key: dice.percent(40),
+            has_several_ranges: dice.percent(40),
+        };
+        // Few names make many meetings.
+        let names = Names {
+            keys: &KEYS[..dice.between(1, 4) as usize],
+            ids: &IDS[..dice.between(2, 6) as usize],
+        };
+        let ops = (0..length).map(|_| op(&mut dice, names, theme)).collect();
+        Program { setup, ops }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Names {
+    keys: &'static [&'static str],
+    ids: &'static [&'static str],
+}
+
+fn op(dice: &mut Dice, names: Names, theme: Theme) -> Op {
+    let (pk, id) = (dice.pick(names.keys), dice.pick(names.ids));
+    match dice.roll(100) {
+        0..12 => Op::Create(doc(dice, pk, id)),
+        12..22 => Op::Upsert(doc(dice, pk, id), rare_match(dice)),
+        22..29 => {
+            let new_id = if dice.percent(30) { dice.pick(names.ids) } else { id };
+            Op::Replace(id, doc(dice, pk, new_id), rare_match(dice))
+        }
+        29..36 => Op::Patch(pk, id, changes(dice), rare_match(dice)),
+        36..40 => Op::Delete(pk, id, rare_match(dice)),
+        40..46 => Op::Read(pk, id, rare_match(dice)),
+        46..49 => Op::List(slot(dice), part(dice, pk), page_size(dice)),
+        49..52 => Op::ListOn(slot(dice), page_size(dice)),
+        52..55 => Op::Changes(slot(dice), part(dice, pk), since(dice), page_size(dice)),
+        55..58 => Op::ChangesOn(slot(dice), page_size(dice)),
+        58..60 => Op::Usage,
+        60..62 => Op::Report,
+        62..63 => Op::Preview(default_ttl(dice)),
+        63..65 => Op::Why(pk, id),
+        65..66 => Op::Verify,
+        66..68 => Op::PurgeAll,
+        68..71 => Op::PurgeSome(dice.roll(4)),
+        71..75 => Op::PurgePaced(dice.percent(30).then(|| dice.roll(4))),
+        75..77 if theme == Theme::Everything => Op::Consume(dice.pick(&[1.0, 40.0, 395.0, 400.0, 6_000.0])),
+        77..79 if theme == Theme::Everything => pace(dice),
+        79..86 => Op::SetDefault(default_ttl(dice)),
+        86..96 => Op::Clock(step(dice)),
+        96..97 => Op::Split(dice.roll(8) as usize),
+        97..98 => Op::Restart,
+        98..99 => Op::Crash,
+        99..100 => Op::CrashInPurge(dice.between(0, 2)),
+        _ => Op::Clock(step(dice)),
+    }
+}
+
+fn doc(dice: &mut Dice, pk: &'static str, id: &'static str) -> Doc {
+    Doc {
+        pk,
+        id,
+        ttl: ttl(dice),
+        n: dice.between(0, 9),
+        u: dice.percent(90).then(|| dice.between(0, 5)),
+        pad: dice.roll(30) as usize,
+    }
+}
+
+fn ttl(dice: &mut Dice) -> Ttl {
+    match dice.roll(20) {
+        0..8 => Ttl::Absent,
+        8..14 => Ttl::Whole(dice.between(1, 12)),
+        14 => Ttl::Whole(-1),
+        15 => Ttl::Whole(2_147_483_647),
+        16 => Ttl::WholeSpelledLong(dice.between(1, 12)),
+        17 => Ttl::Whole(dice.pick(&[0, -2, 2_147_483_648])),
+        18 => dice.pick(&[Ttl::Fraction, Ttl::Text]),
+        _ => Ttl::Null,
+    }
+}
+
+fn changes(dice: &mut Dice) -> Vec<Change> {
+    let count = dice.between(1, 2);
+    let change = |_| match dice.roll(6) {
+        0 => Change::SetTtl(match ttl(dice) {
+            Ttl::Absent => Ttl::Whole(5),
+            ttl => ttl,
+        }),
+        1 => Change::RemoveTtl,
+        2 => Change::SetU(dice.between(0, 5)),
+        3 => Change::IncrementN(dice.between(-3, 3)),
+        _ => Change::SetN(dice.between(0, 9)),
+    };
+    (0..count).map(change).collect()
+}
+
+fn default_ttl(dice: &mut Dice) -> Option<i64> {
+    match dice.roll(10) {
+        0..3 => None,
+        3..5 => Some(-1),
+        5..9 => Some(dice.between(1, 12)),
+        _ => Some(2_147_483_647),
+    }
+}
+
+/// Mostly seconds, so that much ends; now and then backwards, a fraction, or hours.
+fn step(dice: &mut Dice) -> i64 {
+    match dice.roll(20) {
+        0..3 => dice.between(1, 999),
+        3..12 => 1000 * dice.between(1, 3),
+        12..16 => dice.between(1_000, 12_000),
+        16..18 => -dice.between(1, 5_000),
+        18 => 1000 * dice.between(60, 4_000),
+        _ => 1000 * dice.between(5, 15) + 500,
+    }
+}
+
+fn rare_match(dice: &mut Dice) -> Match {
+    match dice.roll(10) {
+        0 => Match::Any,
+        1..3 => Match::Newest,
+        3 => Match::Oldest,
+        4 => Match::Foreign,
+        _ => Match::None,
+    }
+}
+
+fn pace(dice: &mut Dice) -> Op {
+    let budget = match dice.roll(4) {
+        0 => Budget::Unlimited,
+        1 => Budget::Provisioned(400.0),
+        2 => Budget::Autoscale(1_000.0),
+        _ => Budget::Serverless,
+    };
+    let price = dice.percent(50).then(|| dice.pick(&[10.0, 150.0, 1_000.0]));
+    Op::Pace(budget, price, dice.percent(50))
+}
+
+fn part(dice: &mut Dice, pk: &'static str) -> Where {
+    match dice.roll(4) {
+        0..2 => Where::All,
+        2 => Where::Key(pk),
+        _ => Where::Range(dice.roll(8) as usize),
+    }
+}
+
+fn since(dice: &mut Dice) -> Since {
+    match dice.roll(4) {
+        0..2 => Since::Beginning,
+        2 => Since::Now,
+        _ => Since::Ago(dice.between(-1, 8)),
+    }
+}
+
+fn slot(dice: &mut Dice) -> usize {
+    dice.roll(SLOTS as u64) as usize
+}
+
+fn page_size(dice: &mut Dice) -> usize {
+    dice.between(1, 5) as usize
+}

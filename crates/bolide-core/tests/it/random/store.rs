@@ -1,0 +1,83 @@
+//! Where a program's data is, so that it is still there after a restart.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bolide_model::time::Clock;
+use bolide_storage::faults::Faults;
+use bolide_storage::memory::MemoryEngine;
+use bolide_storage_lsm::{Durability, LsmEngine, LsmOptions};
+use tempfile::TempDir;
+
+use crate::probe::Probe;
+
+/// Which engine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    Memory,
+    /// The embedded engine: a restart really opens the directory again.
+    Embedded,
+    /// The memory engine, in trouble.
+    InTrouble(u64),
+}
+
+/// See the module.
+pub struct Store {
+    clock: Arc<Clock>,
+    home: Option<TempDir>,
+    engine: Option<Arc<Probe>>,
+}
+
+impl Store {
+    pub fn new(kind: Kind, clock: Arc<Clock>) -> Store {
+        let memory = || Arc::new(MemoryEngine::new(clock.clone()));
+        let (home, engine) = match kind {
+            Kind::Memory => (None, Some(Probe::new(memory()))),
+            Kind::InTrouble(seed) => (None, Some(Probe::with_faults(memory(), Faults::bad_day(seed)))),
+            Kind::Embedded => (Some(tempfile::tempdir().expect("a directory")), None),
+        };
+        let mut store = Store {
+            clock,
+            home,
+            engine: engine.map(Arc::new),
+        };
+        if store.home.is_some() {
+            store.open_home();
+        }
+        store
+    }
+
+    pub fn engine(&self) -> &Arc<Probe> {
+        self.engine.as_ref().expect("open between restarts")
+    }
+
+    /// Opens the store again; nobody may use it meanwhile. An engine in memory stays as it is: a closed one has nothing to forget.
+    pub async fn reopen(&mut self) {
+        if self.home.is_none() {
+            return;
+        }
+        let mut engine = self.engine.take();
+        // The workers of the account that was dropped let go of the engine when they next run.
+        while let Some(held) = engine {
+            match Arc::try_unwrap(held) {
+                Ok(alone) => {
+                    drop(alone);
+                    break;
+                }
+                Err(held) => engine = Some(held),
+            }
+            tokio::time::sleep(Duration::from_micros(100)).await;
+        }
+        self.open_home();
+    }
+
+    fn open_home(&mut self) {
+        let home = self.home.as_ref().expect("a directory").path();
+        let options = LsmOptions {
+            durability: Durability::Buffered,
+            ..LsmOptions::default()
+        };
+        let engine = LsmEngine::open(home, self.clock.clone(), options).expect("a store");
+        self.engine = Some(Arc::new(Probe::new(Arc::new(engine))));
+    }
+}

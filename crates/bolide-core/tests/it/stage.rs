@@ -1,0 +1,273 @@
+//! A stage for claims: one container of an account in memory, under a clock that is moved by hand.
+//!
+//! Times are seconds after 1970, small ones: a claim starts at 100. Documents are JSON with `id` and, unless they say otherwise,
+//! partition key `pk` = `"p"`.
+
+use std::sync::Arc;
+
+use bolide_core::{
+    Account, AccountOptions, Answer, Container, CreateItem, DeleteItem, FeedStart, ItemRead, ItemTarget, ItemWritten,
+    PatchItem, PurgeMode, ReadChanges, ReadFeed, ReadItem, ReplaceItem, RequestContext, Scope, StoredItem, Throughput,
+    UpsertItem,
+};
+use bolide_model::container::ContainerProperties;
+use bolide_model::document::{Document, Patch};
+use bolide_model::partition_key::{Component, PartitionKey};
+use bolide_model::time::Clock;
+use bolide_model::{ErrorKind, UnixMillis};
+use bolide_storage::Engine;
+use bolide_storage::memory::MemoryEngine;
+use serde_json::{Value, json};
+
+use crate::probe::Probe;
+
+/// What a claim sees of an answer: the value, or the kind of its refusal.
+pub type Seen<T> = Result<T, ErrorKind>;
+
+/// When claims start, in seconds.
+pub const START: i64 = 100;
+
+/// See the module.
+pub struct Stage {
+    pub clock: Arc<Clock>,
+    pub engine: Arc<Probe>,
+    pub account: Arc<Account>,
+    pub container: Arc<Container>,
+}
+
+/// Options of an account whose clock is moved by hand.
+pub fn options() -> AccountOptions {
+    AccountOptions {
+        virtual_clock: true,
+        ..AccountOptions::default()
+    }
+}
+
+/// A definition with partition key `/pk`, and what `more` adds to it.
+pub fn definition(more: &Value) -> Value {
+    let mut definition = json!({"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}});
+    for (name, value) in more.as_object().into_iter().flatten() {
+        definition[name] = value.clone();
+    }
+    definition
+}
+
+/// A partition key of one string.
+pub fn key(pk: &str) -> PartitionKey {
+    PartitionKey(vec![Component::String(pk.into())])
+}
+
+/// Everything of one partition key.
+pub fn scope_of(pk: &str) -> Scope {
+    Scope {
+        partition_key: Some(key(pk)),
+        ..Scope::default()
+    }
+}
+
+/// The item as a client sees it.
+pub fn shown(item: &StoredItem) -> Value {
+    serde_json::from_slice(&item.to_json()).expect("items are shown as JSON")
+}
+
+pub fn ids(items: &[StoredItem]) -> Vec<&str> {
+    items.iter().map(StoredItem::id).collect()
+}
+
+fn document(body: &Value) -> Document {
+    let mut body = body.clone();
+    if body.get("pk").is_none() {
+        body["pk"] = "p".into();
+    }
+    Document::parse(body.to_string().as_bytes()).expect("claims send JSON objects")
+}
+
+impl Stage {
+    /// A container whose definition has `more`.
+    pub async fn with(more: Value) -> Stage {
+        Stage::with_throughput(more, None).await
+    }
+
+    /// A container with a default ttl.
+    pub async fn with_ttl(default_ttl: i64) -> Stage {
+        Stage::with(json!({"defaultTtl": default_ttl})).await
+    }
+
+    pub async fn with_throughput(more: Value, throughput: Option<Throughput>) -> Stage {
+        Stage::with_options(more, throughput, options()).await
+    }
+
+    pub async fn with_options(more: Value, throughput: Option<Throughput>, options: AccountOptions) -> Stage {
+        let clock = Arc::new(Clock::virtual_at(UnixMillis(START * 1000)));
+        let engine = Arc::new(Probe::new(Arc::new(MemoryEngine::new(clock.clone()))));
+        let account = Account::open(engine.clone(), options).await.expect("a new account");
+        let ctx = account.begin().await.expect("a clock");
+        let database = account.create_database(&ctx, "d", None).await.expect("a new database");
+        let properties = ContainerProperties::from_json(&definition(&more)).expect("a definition");
+        let container = account
+            .create_container(&ctx, database.rid, properties, throughput)
+            .await
+            .expect("a new container");
+        Stage {
+            clock,
+            engine,
+            account,
+            container,
+        }
+    }
+
+    /// The same data under a new server process.
+    pub async fn reopen(self) -> Stage {
+        let Stage { clock, engine, .. } = self;
+        let account = Account::open(engine.clone() as Arc<dyn Engine>, options()).await.expect("an account");
+        let container = account.all_containers().pop().expect("its container");
+        Stage {
+            clock,
+            engine,
+            account,
+            container,
+        }
+    }
+
+    /// Sets the clock to a second.
+    pub fn at(&self, second: i64) {
+        self.clock.set(UnixMillis(second * 1000));
+    }
+
+    pub async fn begin(&self) -> RequestContext {
+        self.account.begin().await.expect("a clock")
+    }
+
+    pub async fn create(&self, body: Value) -> Seen<StoredItem> {
+        let create = CreateItem {
+            document: document(&body),
+            partition_key: None,
+        };
+        let written = self.account.create_item(&self.begin().await, &self.container, create).await;
+        seen(written).map(|written: ItemWritten| written.item)
+    }
+
+    /// The item, and whether it was created.
+    pub async fn upsert(&self, body: Value, if_match: Option<&str>) -> Seen<(StoredItem, bool)> {
+        let upsert = UpsertItem {
+            document: document(&body),
+            partition_key: None,
+            if_match: if_match.map(str::to_owned),
+        };
+        let written = self.account.upsert_item(&self.begin().await, &self.container, upsert).await;
+        seen(written).map(|written: ItemWritten| (written.item, written.created))
+    }
+
+    pub async fn replace(&self, id: &str, body: Value, if_match: Option<&str>) -> Seen<StoredItem> {
+        let document = document(&body);
+        let replace = ReplaceItem {
+            target: ItemTarget::Id(id.into()),
+            partition_key: document.partition_key(&self.container.properties().partition_key),
+            document,
+            if_match: if_match.map(str::to_owned),
+        };
+        let written = self.account.replace_item(&self.begin().await, &self.container, replace).await;
+        seen(written).map(|written: ItemWritten| written.item)
+    }
+
+    pub async fn patch(&self, id: &str, operations: Value, if_match: Option<&str>) -> Seen<StoredItem> {
+        let patch = PatchItem {
+            target: ItemTarget::Id(id.into()),
+            partition_key: key("p"),
+            patch: Patch::from_value(&operations).expect("claims send patches"),
+            if_match: if_match.map(str::to_owned),
+        };
+        let written = self.account.patch_item(&self.begin().await, &self.container, patch).await;
+        seen(written).map(|written: ItemWritten| written.item)
+    }
+
+    pub async fn delete(&self, id: &str, if_match: Option<&str>) -> Seen<()> {
+        let delete = DeleteItem {
+            target: ItemTarget::Id(id.into()),
+            partition_key: key("p"),
+            if_match: if_match.map(str::to_owned),
+        };
+        seen(self.account.delete_item(&self.begin().await, &self.container, delete).await)
+    }
+
+    /// The item, if it is there.
+    pub async fn read(&self, id: &str) -> Seen<StoredItem> {
+        match self.read_unless(id, None).await? {
+            ItemRead::Found(item) => Ok(item),
+            ItemRead::NotModified { .. } => panic!("a read without a condition is never spared"),
+        }
+    }
+
+    pub async fn read_unless(&self, id: &str, if_none_match: Option<&str>) -> Seen<ItemRead> {
+        let read = ReadItem {
+            target: ItemTarget::Id(id.into()),
+            partition_key: key("p"),
+            if_none_match: if_none_match.map(str::to_owned),
+        };
+        seen(self.account.read_item(&self.begin().await, &self.container, &read).await)
+    }
+
+    /// Whether the item is there.
+    pub async fn has(&self, id: &str) -> bool {
+        self.read(id).await.is_ok()
+    }
+
+    /// One page of the read feed, and where the next one goes on.
+    pub async fn list(&self, size: usize, continuation: Option<String>) -> (Vec<StoredItem>, Option<String>) {
+        let read = ReadFeed {
+            max_items: Some(size),
+            continuation,
+            ..ReadFeed::default()
+        };
+        let answer = self.account.read_feed(&self.begin().await, &self.container, &read).await;
+        let page = seen(answer).expect("a page");
+        (page.items, page.continuation)
+    }
+
+    /// The ids in the read feed.
+    pub async fn listed(&self) -> Vec<String> {
+        let (items, _) = self.list(1000, None).await;
+        ids(&items).into_iter().map(str::to_owned).collect()
+    }
+
+    /// One page of the change feed, and where the next one goes on.
+    pub async fn changes(&self, start: FeedStart, size: usize) -> (Vec<StoredItem>, String) {
+        let read = ReadChanges {
+            scope: Scope::default(),
+            start,
+            max_items: Some(size),
+        };
+        let answer = self.account.change_feed(&self.begin().await, &self.container, &read).await;
+        let page = seen(answer).expect("a page");
+        (page.items, page.continuation)
+    }
+
+    /// Replaces the container's definition by one with `more`.
+    pub async fn define(&self, more: Value) -> Seen<()> {
+        let ctx = self.begin().await;
+        let sent = definition(&more);
+        let replaced = self.account.replace_container(&ctx, &self.container, &sent, None).await;
+        replaced.map(|_| ()).map_err(|error| error.kind)
+    }
+
+    /// Purges all ghosts. Returns how many there were.
+    pub async fn purge(&self) -> u64 {
+        let purged = self.account.purge(&self.container, PurgeMode::Force, None).await;
+        purged.expect("a purge")
+    }
+
+    /// How many live items the quota figures count.
+    pub async fn count(&self) -> u64 {
+        self.account.usage(&self.container).await.expect("figures").items
+    }
+
+    /// Full check of the storage.
+    pub async fn assert_sound(&self) {
+        let report = self.account.verify(&self.container).await.expect("a check");
+        assert_eq!(report.problems, Vec::<String>::new());
+    }
+}
+
+fn seen<T>(answer: Result<Answer<T>, bolide_core::Refusal>) -> Seen<T> {
+    answer.map(|answer| answer.value).map_err(|refusal| refusal.error.kind)
+}

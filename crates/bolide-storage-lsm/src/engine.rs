@@ -33,7 +33,7 @@ impl LsmEngine {
     /// Server time comes from `clock`, but is never below the highest stamp on the disk (TTL-203).
     ///
     /// # Errors
-    /// See [`OpenError`]; whatever is in the directory is left as it was.
+    /// See [`OpenError`].
     pub fn open(dir: &Path, clock: Arc<Clock>, options: LsmOptions) -> Result<LsmEngine, OpenError> {
         let views = Arc::new(Views::default());
         let (committer, time) = Committer::open(dir, clock, options, views.clone())?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use bolide_storage::Down;
 
-/// Why a store could not be opened. Nothing was changed on the disk, apart from a directory that was empty.
+/// Why a store could not be opened. What was in the directory is still there, apart from a last write that a crash tore.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// There is something else at the path.

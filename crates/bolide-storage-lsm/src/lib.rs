@@ -8,7 +8,7 @@
 //!
 //! - [`engine`] is what callers see; [`committer`] the thread behind it; [`view`] what reads stand on.
 //! - [`home`] guards the directory: whose it is, which format, who has it open. [`mark`] remembers beside the store how far it was
-//!   durable, because the store itself drops a damaged end of its journal without a word.
+//!   durable, and [`journal`] looks for damage, because the store itself drops what it cannot read without a word.
 //! - [`space`] watches the disk: the store cannot go on after a failed write, so writes are refused before the disk is full.
 //!
 //! Out of scope: everything about documents and expiry, which the core decides above the `Engine` trait.
@@ -17,6 +17,7 @@ mod committer;
 mod engine;
 mod error;
 mod home;
+mod journal;
 mod layout;
 mod mark;
 mod options;

@@ -12,7 +12,7 @@ use fjall::{Database, Keyspace, KeyspaceCreateOptions, Readable, Snapshot};
 use crate::error::open_error;
 use crate::layout::{HeadRow, Kind, SPACE_NAMES, Sequence, sequence_key};
 use crate::mark::Numbers;
-use crate::{LsmOptions, OpenError};
+use crate::{Durability, LsmOptions, OpenError, journal};
 
 /// Memtables by space. Small where rows are small: a space that is written out rarely keeps old journals alive.
 const MEMTABLE_BYTES: [u64; Space::ALL.len()] = [64 << 20, 16 << 20, 8 << 20, 32 << 20, 4 << 20];
@@ -48,6 +48,10 @@ impl Store {
     /// Opens the store at `path`, or makes one.
     pub(crate) fn open(path: &Path, options: &LsmOptions) -> Result<Store, OpenError> {
         remove_unfinished(path)?;
+        // In the other modes a power loss may leave holes before what it kept, and that is not more than they promise.
+        if options.durability == Durability::Sync && !options.accept_data_loss {
+            journal::check(path)?;
+        }
         // The store asserts and unwraps on some damaged files instead of returning an error.
         let opened = catch_unwind(AssertUnwindSafe(|| open_database(path, options)));
         match opened {

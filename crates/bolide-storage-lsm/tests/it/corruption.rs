@@ -1,10 +1,11 @@
 //! Claims about damaged files: an error or a reported loss, never a panic, never silence.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use bolide_storage::{Down, Engine};
-use bolide_storage_lsm::{LsmOptions, OpenError};
+use bolide_storage_lsm::{Durability, LsmOptions, OpenError};
 
 use crate::support::{HOME, commit_items, create, open, read_all, try_open};
 
@@ -24,14 +25,23 @@ fn journal(dir: &Path) -> PathBuf {
 
 /// Bytes of the journal that are in use: behind them it is filled with zeros.
 fn used_bytes(journal: &Path) -> usize {
-    let bytes = fs::read(journal).unwrap();
-    bytes.len() - bytes.iter().rev().take_while(|byte| **byte == 0).count()
+    // The stores here are far smaller than their journal file.
+    let mut bytes = Vec::new();
+    File::open(journal)
+        .unwrap()
+        .take(1 << 20)
+        .read_to_end(&mut bytes)
+        .unwrap();
+    bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1
 }
 
 fn flip(path: &Path, at: usize) {
-    let mut bytes = fs::read(path).unwrap();
-    bytes[at] ^= 0x55;
-    fs::write(path, bytes).unwrap();
+    let mut file = File::options().read(true).write(true).open(path).unwrap();
+    let mut byte = [0];
+    file.seek(SeekFrom::Start(at as u64)).unwrap();
+    file.read_exact(&mut byte).unwrap();
+    file.seek(SeekFrom::Start(at as u64)).unwrap();
+    file.write_all(&[byte[0] ^ 0x55]).unwrap();
 }
 
 fn accepting() -> LsmOptions {
@@ -47,7 +57,7 @@ async fn truncated_journal_is_refused_with_both_numbers() {
     closed_store(dir.path()).await;
     let journal = journal(dir.path());
     let used = used_bytes(&journal);
-    fs::File::options()
+    File::options()
         .write(true)
         .open(&journal)
         .unwrap()
@@ -72,7 +82,7 @@ async fn accepted_loss_opens_with_what_is_left_and_goes_on() {
     closed_store(dir.path()).await;
     let journal = journal(dir.path());
     let used = used_bytes(&journal);
-    fs::File::options()
+    File::options()
         .write(true)
         .open(&journal)
         .unwrap()
@@ -89,17 +99,43 @@ async fn accepted_loss_opens_with_what_is_left_and_goes_on() {
 }
 
 #[tokio::test]
-async fn flipped_byte_in_the_journal_is_refused_wherever_it_is() {
+async fn flipped_byte_in_the_journal_is_refused_wherever_it_is_and_nothing_is_cut_off() {
+    let dir = tempfile::tempdir().unwrap();
+    closed_store(dir.path()).await;
+    let journal = journal(dir.path());
+    let used = used_bytes(&journal);
     for place in 0..12 {
-        let dir = tempfile::tempdir().unwrap();
-        closed_store(dir.path()).await;
-        let journal = journal(dir.path());
-        let at = used_bytes(&journal) * place / 12;
+        let at = used * place / 12;
         flip(&journal, at);
         let refused = try_open(dir.path(), LsmOptions::default());
         assert!(
             matches!(refused, Err(OpenError::LostCommits { .. } | OpenError::Corrupt(_))),
             "at={at} {refused:?}"
+        );
+        // Whoever can put the byte right has everything back.
+        flip(&journal, at);
+    }
+    assert_eq!(read_all(&open(dir.path()), HOME).await.unwrap().head.lsn.0, ITEMS);
+}
+
+/// In modes that promise less, holes are not damage; the mark still knows what was durable.
+#[tokio::test]
+async fn flipped_byte_is_refused_by_the_mark_in_every_mode() {
+    for durability in [Durability::INTERVAL, Durability::Buffered] {
+        let dir = tempfile::tempdir().unwrap();
+        closed_store(dir.path()).await;
+        let journal = journal(dir.path());
+        flip(&journal, used_bytes(&journal) / 2);
+        let refused = try_open(
+            dir.path(),
+            LsmOptions {
+                durability,
+                ..LsmOptions::default()
+            },
+        );
+        assert!(
+            matches!(refused, Err(OpenError::LostCommits { .. } | OpenError::Corrupt(_))),
+            "{refused:?}"
         );
     }
 }

@@ -150,6 +150,7 @@ fn child_commits_until_it_is_killed() {
     });
 }
 
+#[expect(clippy::print_stdout, reason = "the answers are what the child is for")]
 async fn commit_forever(engine: Arc<LsmEngine>, partition: PartitionId) {
     create(&engine, partition).await;
     let mut head = read_all(&engine, partition).await.unwrap().head.lsn.0;

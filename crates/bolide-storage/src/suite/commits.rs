@@ -90,7 +90,7 @@ pub(super) async fn send_chain(rig: &Rig) {
         ];
         let flag = key(Space::Index, b"flag");
         let mut deletes = vec![];
-        if n % 2 == 0 {
+        if n.is_multiple_of(2) {
             deletes.push(flag);
         } else {
             puts.push(put(Space::Index, b"flag", n.to_string()));

@@ -18,14 +18,21 @@ const STEPS: usize = 60;
 /// Partitions a history works on.
 const SLOTS: usize = 3;
 
+/// A key, its space included, as the model holds it.
+type PlainKey = (Space, Vec<u8>);
+/// Everything in a partition, as the model holds it.
+type Rows = BTreeMap<PlainKey, Vec<u8>>;
+/// Keys to put, and keys to delete.
+type Changes = BTreeMap<PlainKey, Option<Vec<u8>>>;
+
 #[derive(Debug, Clone)]
 enum Step {
     Create(usize),
     /// What goes is never created again: the slot gets a new partition.
     Remove(usize),
     /// Rows to put or delete, and how far the base is behind the head.
-    Commit(usize, BTreeMap<(Space, Vec<u8>), Option<Vec<u8>>>, u64),
-    Read(usize, Vec<(Space, Vec<u8>)>, Scan),
+    Commit(usize, Changes, u64),
+    Read(usize, Vec<PlainKey>, Scan),
     MoveClock(i64),
     Restart,
 }
@@ -112,7 +119,7 @@ struct Model {
 #[derive(Clone)]
 struct Slot {
     partition: PartitionId,
-    content: Option<(Head, BTreeMap<(Space, Vec<u8>), Vec<u8>>)>,
+    content: Option<(Head, Rows)>,
 }
 
 async fn play(stage: &dyn Stage, history: &[Step], run: u64) -> Result<(), String> {
@@ -168,18 +175,12 @@ impl Model {
         }
     }
 
-    async fn commit(
-        &mut self,
-        slot: usize,
-        rows: &BTreeMap<(Space, Vec<u8>), Option<Vec<u8>>>,
-        behind: u64,
-        rig: &Rig,
-    ) -> Result<(), String> {
+    async fn commit(&mut self, slot: usize, rows: &Changes, behind: u64, rig: &Rig) -> Result<(), String> {
         let Slot { partition, content } = &mut self.slots[slot];
         let head = content.as_ref().map_or(Lsn(0), |(head, _)| head.lsn);
         let base = Lsn(head.0.saturating_sub(behind));
-        let of = |(space, bytes): &(Space, Vec<u8>)| Key::new(*space, bytes.clone());
-        let put = |(key, value): (&(Space, Vec<u8>), &Option<Vec<u8>>)| {
+        let of = |(space, bytes): &PlainKey| Key::new(*space, bytes.clone());
+        let put = |(key, value): (&PlainKey, &Option<Vec<u8>>)| {
             value.as_ref().map(|value| Put {
                 key: of(key),
                 value: value.clone().into(),
@@ -211,7 +212,7 @@ impl Model {
         Ok(())
     }
 
-    async fn read(&self, slot: usize, gets: &[(Space, Vec<u8>)], scan: &Scan, rig: &Rig) -> Result<(), String> {
+    async fn read(&self, slot: usize, gets: &[PlainKey], scan: &Scan, rig: &Rig) -> Result<(), String> {
         let Slot { partition, content } = &self.slots[slot];
         let ask = Ask {
             gets: gets
@@ -234,7 +235,7 @@ impl Model {
 }
 
 /// The page of a scan, by the letter of its description.
-fn page_of(map: &BTreeMap<(Space, Vec<u8>), Vec<u8>>, scan: &Scan) -> (Vec<(Bytes, Bytes)>, bool) {
+fn page_of(map: &Rows, scan: &Scan) -> (Vec<(Bytes, Bytes)>, bool) {
     let is_in_range = |key: &[u8]| key >= &scan.from[..] && scan.to.as_ref().is_none_or(|to| key < &to[..]);
     let mut range: Vec<_> = map
         .iter()

@@ -1,5 +1,7 @@
 //! The contract suite on the memory engine, and on the memory engine in trouble.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
+
 use std::sync::Arc;
 
 use bolide_model::time::Clock;

@@ -1,0 +1,277 @@
+//! Looks at the journals before the store does.
+//!
+//! The store replays a journal up to the first thing it cannot read, cuts the rest off, and goes on. That is right for the one write a
+//! crash tore, and wrong for everything else: a flipped bit in the middle would take all later commits along. So what it would cut off is
+//! judged here first, while it is still there.
+//!
+//! A journal is a sequence of batches, filled up with zeros. Integers little-endian:
+//!
+//! ```text
+//! batch   1 | items (4) | number (8)   then its items, then   3 | checksum of the items (8) | "FJL" 3
+//! item    2 | kind | compression | key space (8) | key bytes (2) | value bytes (4) | stored bytes (4) | key | stored value
+//!         4 | key space (8)                                                            a key space was cleared
+//! ```
+//!
+//! Source: fjall 3.1.13, `journal/entry.rs` and `journal/writer.rs`; the version is pinned.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use bytes::Buf;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::OpenError;
+use crate::home::io_error;
+
+const TRAILER: [u8; 4] = *b"FJL\x03";
+const START: u8 = 1;
+const ITEM: u8 = 2;
+const END: u8 = 3;
+const CLEAR: u8 = 4;
+
+/// What follows the last whole batch of a journal.
+#[derive(Debug, PartialEq, Eq)]
+enum Tail {
+    /// Nothing, or zeros.
+    Clean,
+    /// The beginning of a batch, as a crash leaves it.
+    Torn,
+    /// Whole batches lie behind something unreadable.
+    Damaged,
+}
+
+/// Refuses journals of the store at `path` in which something other than a torn last write would be cut off.
+pub(crate) fn check(path: &Path) -> Result<(), OpenError> {
+    let journals = journals(path).map_err(io_error("listing the journals", path))?;
+    let newest = journals.last().cloned();
+    for journal in journals {
+        let (at, tail) = examine(&journal).map_err(io_error("reading a journal", &journal))?;
+        let is_newest = Some(&journal) == newest.as_ref();
+        // A journal is synced before the next one is begun: only the newest can be torn.
+        if tail == Tail::Damaged || (tail == Tail::Torn && !is_newest) {
+            let name = journal.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            return Err(OpenError::Corrupt(format!(
+                "a journal is damaged, and what follows would be lost. file={name} offset={at} \
+                 (restore a backup, or open with accept_data_loss)"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The journals of a store, the oldest first. None if there is no store yet.
+fn journals(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut journals = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        let is_journal = path.extension().is_some_and(|ext| ext == "jnl");
+        let number = path.file_stem().and_then(|stem| stem.to_str()?.parse::<u64>().ok());
+        journals.extend(number.filter(|_| is_journal).map(|number| (number, path)));
+    }
+    journals.sort();
+    Ok(journals.into_iter().map(|(_, path)| path).collect())
+}
+
+/// Where the last whole batch of a journal ends, and what follows.
+fn examine(path: &Path) -> io::Result<(u64, Tail)> {
+    let mut file = File::open(path)?;
+    let len = file.metadata()?.len();
+    let mut reader = BufReader::with_capacity(1 << 16, &file);
+    let mut whole = 0;
+    while let Some(bytes) = read_batch(&mut reader, len - whole)? {
+        whole += bytes;
+    }
+    file.seek(SeekFrom::Start(whole))?;
+    Ok((whole, judge_tail(&mut file)?))
+}
+
+/// Reads a batch of at most `limit` bytes. Returns its length, or `None` if there is no whole batch.
+fn read_batch(reader: &mut impl Read, limit: u64) -> io::Result<Option<u64>> {
+    match try_read_batch(reader, limit) {
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        read => read,
+    }
+}
+
+fn try_read_batch(reader: &mut impl Read, limit: u64) -> io::Result<Option<u64>> {
+    let start: [u8; 13] = read_array(reader)?;
+    if start[0] != START {
+        return Ok(None);
+    }
+    let items = (&start[1..5]).get_u32_le();
+    let mut bytes = start.len() as u64;
+    let mut sum = Xxh3::new();
+    for _ in 0..items {
+        match read_item(reader, &mut sum, limit.saturating_sub(bytes))? {
+            Some(item_bytes) => bytes += item_bytes,
+            None => return Ok(None),
+        }
+    }
+    let end: [u8; 13] = read_array(reader)?;
+    let is_whole = end[0] == END && (&end[1..9]).get_u64_le() == sum.digest() && end[9..] == TRAILER;
+    Ok(is_whole.then_some(bytes + end.len() as u64))
+}
+
+/// Reads an item into the checksum. Returns its length, or `None` if it is none or ends behind `limit`.
+fn read_item(reader: &mut impl Read, sum: &mut Xxh3, limit: u64) -> io::Result<Option<u64>> {
+    let [tag] = read_array(reader)?;
+    sum.update(&[tag]);
+    match tag {
+        ITEM => {
+            let head: [u8; 20] = read_array(reader)?;
+            sum.update(&head);
+            let body = u64::from((&head[10..12]).get_u16_le()) + u64::from((&head[16..20]).get_u32_le());
+            if body > limit {
+                return Ok(None);
+            }
+            feed(reader, sum, body)?;
+            Ok(Some(1 + head.len() as u64 + body))
+        }
+        CLEAR => {
+            let space: [u8; 8] = read_array(reader)?;
+            sum.update(&space);
+            Ok(Some(1 + space.len() as u64))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Reads `bytes` bytes into the checksum.
+fn feed(reader: &mut impl Read, sum: &mut Xxh3, mut bytes: u64) -> io::Result<()> {
+    let mut buffer = [0; 4096];
+    while bytes > 0 {
+        let part = buffer.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
+        reader.read_exact(&mut buffer[..part])?;
+        sum.update(&buffer[..part]);
+        bytes -= part as u64;
+    }
+    Ok(())
+}
+
+fn read_array<const N: usize>(reader: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut array = [0; N];
+    reader.read_exact(&mut array)?;
+    Ok(array)
+}
+
+/// Judges the rest of a journal, which does not begin with a whole batch.
+fn judge_tail(rest: &mut impl Read) -> io::Result<Tail> {
+    let bytes = read_to_last_byte(rest)?;
+    if bytes.is_empty() {
+        return Ok(Tail::Clean);
+    }
+    let begins_batch = |at: &usize| {
+        // Most positions fail at the first byte, and nearly all others at the first item.
+        let rest = &bytes[*at..];
+        rest[0] == START && rest.get(13).is_some_and(|tag| [ITEM, CLEAR].contains(tag))
+    };
+    for at in (1..bytes.len()).filter(begins_batch) {
+        let mut rest = &bytes[at..];
+        let limit = rest.len() as u64;
+        if read_batch(&mut rest, limit)?.is_some() {
+            return Ok(Tail::Damaged);
+        }
+    }
+    Ok(Tail::Torn)
+}
+
+/// Reads everything but the zeros at the end.
+fn read_to_last_byte(rest: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut zeros = 0;
+    let blank = vec![0; 1 << 16];
+    let mut buffer = blank.clone();
+    loop {
+        let read = rest.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(bytes);
+        }
+        // Journals are filled up with tens of megabytes of zeros; those are counted, and not looked at one by one.
+        if buffer[..read] == blank[..read] {
+            zeros += read;
+            continue;
+        }
+        bytes.resize(bytes.len() + zeros, 0);
+        let kept = buffer[..read]
+            .iter()
+            .rposition(|byte| *byte != 0)
+            .map_or(0, |last| last + 1);
+        bytes.extend_from_slice(&buffer[..kept]);
+        zeros = read - kept;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use fjall::{Database, KeyspaceCreateOptions, PersistMode};
+
+    use super::*;
+
+    /// A store with 20 batches of two items, and the bytes of its journal that are in use.
+    fn store() -> (tempfile::TempDir, PathBuf, usize) {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Database::builder(dir.path()).open().unwrap();
+        let space = db.keyspace("space", KeyspaceCreateOptions::default).unwrap();
+        for n in 0..20u8 {
+            let mut batch = db.batch().durability(Some(PersistMode::Buffer));
+            batch.insert(&space, [n], vec![n; 100]);
+            // Long enough to be compressed.
+            batch.insert(&space, [n, n], vec![n; 10_000]);
+            batch.commit().unwrap();
+        }
+        let journal = dir.path().join("0.jnl");
+        let used = read_to_last_byte(&mut File::open(&journal).unwrap()).unwrap().len();
+        (dir, journal, used)
+    }
+
+    fn overwrite(path: &Path, at: usize, bytes: &[u8]) {
+        let mut file = File::options().write(true).open(path).unwrap();
+        file.seek(SeekFrom::Start(at as u64)).unwrap();
+        file.write_all(bytes).unwrap();
+    }
+
+    #[test]
+    fn journal_as_the_store_writes_it_is_whole_to_the_end() {
+        let (dir, journal, used) = store();
+        assert_eq!(examine(&journal).unwrap(), (used as u64, Tail::Clean));
+        check(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn cut_off_batch_is_torn_and_passes_in_the_newest_journal_only() {
+        let (dir, journal, used) = store();
+        for cut in [1, 5, 13, 60] {
+            overwrite(&journal, used - cut, &vec![0; cut]);
+            assert_eq!(examine(&journal).unwrap().1, Tail::Torn, "cut={cut}");
+        }
+        check(dir.path()).unwrap();
+        fs::copy(&journal, dir.path().join("1.jnl")).unwrap();
+        assert!(matches!(check(dir.path()), Err(OpenError::Corrupt(_))));
+    }
+
+    #[test]
+    fn changed_byte_before_the_last_batch_is_damage() {
+        let (dir, journal, used) = store();
+        let bytes = fs::read(&journal).unwrap();
+        for at in (0..used * 9 / 10).step_by(37) {
+            overwrite(&journal, at, &[bytes[at] ^ 0x40]);
+            assert_eq!(examine(&journal).unwrap().1, Tail::Damaged, "at={at}");
+            overwrite(&journal, at, &[bytes[at]]);
+        }
+        overwrite(&journal, used / 2, &[0; 512]);
+        assert!(matches!(check(dir.path()), Err(OpenError::Corrupt(_))));
+    }
+
+    #[test]
+    fn no_store_has_no_journals() {
+        let dir = tempfile::tempdir().unwrap();
+        check(&dir.path().join("absent")).unwrap();
+    }
+}

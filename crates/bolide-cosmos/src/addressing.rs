@@ -1,0 +1,103 @@
+//! Names or resource ids: finding what a path means.
+//!
+//! The first segment decides (cosmos-rest §3.4): a database known by that name makes the whole path one of names; otherwise, if
+//! the segment can be a database's resource id, every further segment is a resource id.
+
+use std::sync::Arc;
+
+use bolide_core::{Account, Container, DatabaseInfo, ItemTarget};
+use bolide_model::rid::{ContainerRid, DatabaseRid, ItemRid};
+use bolide_model::{Error, ErrorKind, Result};
+
+use crate::routes::Route;
+
+/// How a path speaks of resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Names,
+    Rids,
+}
+
+/// Finds the database of a path.
+///
+/// # Errors
+/// `NotFound`.
+pub(crate) fn database(account: &Account, route: &Route<'_>) -> Result<DatabaseInfo> {
+    resolve_database(account, route).map(|(database, _)| database)
+}
+
+/// Finds the database that a resource below it is asked for in.
+///
+/// # Errors
+/// `OwnerNotFound`: 404 with the sub-status by which clients tell a missing parent from a missing resource.
+pub(crate) fn parent_database(account: &Account, route: &Route<'_>) -> Result<DatabaseInfo> {
+    database(account, route).map_err(owner_not_found)
+}
+
+/// Finds the container of a path.
+///
+/// # Errors
+/// - `NotFound`, `OwnerNotFound` when the database is missing.
+/// - `BadRequest`: the database is given by resource id and the container by name.
+pub(crate) fn container(account: &Account, route: &Route<'_>) -> Result<Arc<Container>> {
+    let (database, style) = resolve_database(account, route).map_err(owner_not_found)?;
+    match style {
+        Style::Names => account.container_by_name(database.rid, &route.container),
+        Style::Rids => account.container_by_rid(container_rid(&route.container)?),
+    }
+}
+
+/// Finds the container that a resource below it is asked for in.
+///
+/// # Errors
+/// As [`container`], with `OwnerNotFound` in place of `NotFound`.
+pub(crate) fn parent_container(account: &Account, route: &Route<'_>) -> Result<Arc<Container>> {
+    container(account, route).map_err(owner_not_found)
+}
+
+/// What the last segment of an item's path names: a resource id of this very container, or else an item's id.
+///
+/// # Errors
+/// `NotFound` for an id with a slash: such items exist, but not under a path (cosmos-rest §3.6).
+pub(crate) fn item(container: &Container, leaf: &str) -> Result<ItemTarget> {
+    if leaf.contains('/') {
+        return Err(Error::not_found(format!(
+            "an id with a slash cannot be reached by a path. id=`{leaf}`"
+        )));
+    }
+    match ItemRid::parse(leaf) {
+        Some(rid) if rid.container == container.rid() => Ok(ItemTarget::Rid(rid.number)),
+        _ => Ok(ItemTarget::Id(leaf.to_owned())),
+    }
+}
+
+fn resolve_database(account: &Account, route: &Route<'_>) -> Result<(DatabaseInfo, Style)> {
+    match account.database_by_name(&route.database) {
+        Err(Error {
+            kind: ErrorKind::NotFound,
+            message,
+        }) => match DatabaseRid::parse(&route.database) {
+            Some(rid) => account.database_by_rid(rid).map(|database| (database, Style::Rids)),
+            None => Err(Error::not_found(message)),
+        },
+        found => found.map(|database| (database, Style::Names)),
+    }
+}
+
+fn container_rid(segment: &str) -> Result<ContainerRid> {
+    ContainerRid::parse(segment).ok_or_else(|| {
+        Error::bad_request(format!(
+            "the value could not be parsed as ResourceId. value=`{segment}`"
+        ))
+    })
+}
+
+fn owner_not_found(error: Error) -> Error {
+    match error.kind {
+        ErrorKind::NotFound => Error {
+            kind: ErrorKind::OwnerNotFound,
+            ..error
+        },
+        _ => error,
+    }
+}

@@ -1,0 +1,71 @@
+//! `/_bolide/clock`: shows the clock, and moves a virtual one.
+
+use bolide_model::{Error, ErrorKind, UnixMillis};
+use http::Method;
+use serde_json::{Map, Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::{Admin, ok};
+use crate::status::Failure;
+use crate::wire::Reply;
+
+pub(super) fn answer(admin: &Admin<'_>) -> Result<Reply, Failure> {
+    if admin.head.method == Method::PUT {
+        move_clock(admin)?;
+    } else {
+        admin.expect(&Method::GET)?;
+    }
+    let now = admin.service.account.server_time();
+    let mode = if admin.service.options.clock.is_virtual() {
+        "virtual"
+    } else {
+        "system"
+    };
+    Ok(ok(&json!({"mode": mode, "nowMs": now.0, "now": rfc3339(now)})))
+}
+
+fn move_clock(admin: &Admin<'_>) -> Result<(), Failure> {
+    let clock = &admin.service.options.clock;
+    if !clock.is_virtual() {
+        let message = "the clock can only be moved when the server was started with --virtual-clock";
+        return Err(Error::new(ErrorKind::WrongMode, message).into());
+    }
+    let members = admin.members()?;
+    match (milliseconds(&members, "setMs")?, milliseconds(&members, "advanceMs")?) {
+        (Some(to), None) => clock.set(UnixMillis(to)),
+        (None, Some(by)) => clock.advance(by),
+        _ => return Err(Error::bad_request("the body must have either `setMs` or `advanceMs`").into()),
+    };
+    Ok(())
+}
+
+fn milliseconds(members: &Map<String, Value>, name: &str) -> Result<Option<i64>, Error> {
+    let Some(value) = members.get(name) else {
+        return Ok(None);
+    };
+    value
+        .as_i64()
+        .map(Some)
+        .ok_or_else(|| Error::bad_request(format!("`{name}` must be a whole number of milliseconds")))
+}
+
+/// The instant in RFC 3339; `null` outside the years that it can write.
+fn rfc3339(at: UnixMillis) -> Option<String> {
+    let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(at.0) * 1_000_000).ok()?;
+    at.format(&Rfc3339).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_written_in_utc_with_their_milliseconds() {
+        assert_eq!(
+            rfc3339(UnixMillis(1_700_000_000_250)).as_deref(),
+            Some("2023-11-14T22:13:20.25Z")
+        );
+        assert_eq!(rfc3339(UnixMillis(i64::MAX)), None);
+    }
+}

@@ -1,0 +1,127 @@
+//! Admin routes of one container, expiry apart (see [`super::ttl`]).
+
+use std::sync::Arc;
+
+use bolide_core::{Container, Pacing, PacingSettings, PurgeMode};
+use bolide_model::{Error, RequestUnits, Result};
+use http::Method;
+use serde_json::{Map, Value, json};
+
+use super::{Admin, container_of, count, export, no_such_route, number, ok, ttl};
+use crate::status::Failure;
+use crate::wire::Reply;
+
+/// Answers a request for the container at `path`.
+pub(super) async fn answer(admin: &Admin<'_>, path: &str, action: &[&str]) -> Result<Reply, Failure> {
+    let method = match action {
+        ["purge" | "verify" | "import" | "load" | "split"] => Method::POST,
+        ["throughput"] => Method::PUT,
+        ["ttl"] | ["ttl", "preview" | "why"] | ["export"] => Method::GET,
+        _ => return Err(no_such_route(admin.path)),
+    };
+    admin.expect(&method)?;
+    let container = container_of(admin, path)?;
+    let body = match action {
+        ["purge"] => purge(admin, &container).await?,
+        ["verify"] => verify(admin, &container).await?,
+        ["import"] => json!({"imported": admin.service.account.import(&container, admin.body).await?}),
+        ["load"] => load(admin, &container)?,
+        ["split"] => split(admin, &container).await?,
+        ["throughput"] => set_throughput(admin, &container).await?,
+        ["export"] => return Ok(export::answer(admin.service.account.clone(), container)),
+        ["ttl"] => ttl::report(admin, &container).await?,
+        ["ttl", "preview"] => ttl::preview(admin, &container).await?,
+        _ => ttl::why(admin, &container).await?,
+    };
+    Ok(ok(&body))
+}
+
+async fn purge(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
+    let members = admin.members()?;
+    let mode = match members.get("mode").map(Value::as_str) {
+        None | Some(Some("force")) => PurgeMode::Force,
+        Some(Some("paced")) => PurgeMode::Paced,
+        Some(_) => return Err(Error::bad_request("`mode` must be `force` or `paced`")),
+    };
+    let purged = admin
+        .service
+        .account
+        .purge(container, mode, count(&members, "max")?)
+        .await?;
+    Ok(json!({"purged": purged}))
+}
+
+async fn verify(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
+    let report = admin.service.account.verify(container).await?;
+    Ok(
+        json!({"ok": report.problems.is_empty(), "stored": report.stored, "live": report.live, "problems": report.problems}),
+    )
+}
+
+fn load(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
+    let ru = positive(&admin.members()?, "ru")?;
+    admin.service.account.consume(container, RequestUnits(ru))?;
+    Ok(json!({"ru": ru}))
+}
+
+async fn split(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
+    let members = admin.members()?;
+    let range = match members.get("range") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(id)) => Some(id.parse().map_err(|_| {
+            Error::bad_request(format!("`range` must be the id of a partition key range. value=`{id}`"))
+        })?),
+        Some(_) => return Err(Error::bad_request("`range` must be a string")),
+    };
+    let report = admin.service.account.split(container, range).await?;
+    let ids = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>();
+    Ok(json!({"parents": ids(&report.parents), "children": ids(&report.children)}))
+}
+
+async fn set_throughput(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
+    let members = admin.members()?;
+    let pacing = match members.get("mode").and_then(Value::as_str) {
+        Some("provisioned") => Pacing::Provisioned {
+            ru: positive(&members, "ru")?,
+        },
+        Some("autoscale") => Pacing::Autoscale {
+            max_ru: positive(&members, "maxRu")?,
+        },
+        Some("serverless") => Pacing::Serverless,
+        Some("unlimited") => Pacing::Unlimited,
+        _ => {
+            return Err(Error::bad_request(
+                "`mode` must be `provisioned`, `autoscale`, `serverless` or `unlimited`",
+            ));
+        }
+    };
+    let delete_ru = members
+        .get("deleteRu")
+        .filter(|ru| !ru.is_null())
+        .map(|_| positive(&members, "deleteRu"))
+        .transpose()?;
+    let count_only_load = match members.get("countOnlyLoad") {
+        None | Some(Value::Null) => false,
+        Some(value) => value
+            .as_bool()
+            .ok_or_else(|| Error::bad_request("`countOnlyLoad` must be true or false"))?,
+    };
+    admin
+        .service
+        .account
+        .set_pacing(
+            container,
+            PacingSettings {
+                pacing,
+                delete_ru,
+                count_only_load,
+            },
+        )
+        .await?;
+    Ok(Value::Object(members))
+}
+
+fn positive(members: &Map<String, Value>, name: &str) -> Result<f64> {
+    let value = number(members, name)?.filter(|value| *value >= 0.0);
+    value.ok_or_else(|| Error::bad_request(format!("`{name}` must be a number from 0")))
+}

@@ -1,0 +1,62 @@
+//! `…/export`: the live items of a container as lines of JSON, made page by page while they are sent.
+
+use std::sync::Arc;
+
+use bolide_core::{Account, Container, FeedPage, ReadFeed, Scope};
+use bolide_model::Result;
+use bytes::Bytes;
+use futures_util::stream;
+use http::StatusCode;
+
+use crate::wire::{Payload, Reply};
+
+/// Items of one page; small enough that a page of large items stays in memory easily.
+const PAGE_ITEMS: usize = 500;
+
+/// Where an export stands.
+enum Place {
+    Page(Option<String>),
+    End,
+}
+
+pub(super) fn answer(account: Arc<Account>, container: Arc<Container>) -> Reply {
+    let pages = stream::try_unfold(Place::Page(None), move |place| {
+        let (account, container) = (account.clone(), container.clone());
+        async move {
+            let Place::Page(continuation) = place else {
+                return Ok(None);
+            };
+            let (lines, next) = page(&account, &container, continuation).await?;
+            Ok(Some((lines, next.map_or(Place::End, |next| Place::Page(Some(next))))))
+        }
+    });
+    let mut reply = Reply::empty(StatusCode::OK);
+    reply.fixed(&http::header::CONTENT_TYPE, "application/x-ndjson");
+    reply.payload = Payload::Pages(Box::pin(pages));
+    reply
+}
+
+async fn page(
+    account: &Account,
+    container: &Arc<Container>,
+    continuation: Option<String>,
+) -> Result<(Bytes, Option<String>)> {
+    // Every page is judged when it is made, as any other feed's (TTL-247).
+    let ctx = account.begin().await?;
+    let read = ReadFeed {
+        scope: Scope::default(),
+        max_items: Some(PAGE_ITEMS),
+        continuation,
+    };
+    let answer = account
+        .read_feed(&ctx, container, &read)
+        .await
+        .map_err(|refusal| refusal.error)?;
+    let FeedPage { items, continuation } = answer.value;
+    let mut lines = Vec::new();
+    for item in &items {
+        lines.extend_from_slice(&item.to_json());
+        lines.push(b'\n');
+    }
+    Ok((lines.into(), continuation))
+}

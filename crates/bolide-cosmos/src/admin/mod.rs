@@ -1,0 +1,189 @@
+//! The admin API: what Bolide adds to the wire, under `/_bolide/`.
+//!
+//! Moves the clock, purges, shows the backlog, checks the store, imports and exports. Public, and documented in the admin API
+//! reference; runners, the explorer and the command line are its users.
+
+mod clock;
+mod containers;
+mod export;
+mod faults;
+mod ttl;
+
+use bolide_model::{Error, ErrorKind, Result};
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Method, StatusCode};
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value, json};
+
+use crate::keys::Access;
+use crate::routes::Route;
+use crate::service::CosmosService;
+use crate::status::{self, FORBIDDEN, Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
+use crate::wire::{Reply, body};
+use crate::{addressing, auth};
+
+/// A request to the admin API.
+pub(crate) struct Admin<'r> {
+    service: &'r CosmosService,
+    head: &'r Parts,
+    body: &'r Bytes,
+    path: &'r str,
+}
+
+/// The health answer until the store is recovered.
+pub(crate) fn starting() -> Value {
+    json!({"status": "starting", "version": env!("CARGO_PKG_VERSION")})
+}
+
+impl<'r> Admin<'r> {
+    pub(crate) fn new(service: &'r CosmosService, head: &'r Parts, body: &'r Bytes, route: &Route<'r>) -> Admin<'r> {
+        Admin {
+            service,
+            head,
+            body,
+            path: route.path,
+        }
+    }
+
+    /// Answers the request.
+    pub(crate) async fn answer(&self) -> Result<Reply, Failure> {
+        let segments: Vec<&str> = self.path.split('/').skip(1).collect();
+        if segments == ["health"] {
+            self.expect(&Method::GET)?;
+            return Ok(self.health());
+        }
+        self.authenticate()?;
+        match segments[..] {
+            ["metrics"] => self.metrics().await,
+            ["clock"] => clock::answer(self),
+            ["settings"] => self.settings().await,
+            ["faults"] => self.expect(&Method::PUT).and_then(|()| faults::set_point(self)),
+            ["faults", "rules"] => self.expect(&Method::PUT).and_then(|()| faults::set_rules(self)),
+            ["dbs", db, "colls", container, ref action @ ..] if !action.is_empty() => {
+                containers::answer(self, &format!("dbs/{db}/colls/{container}"), action).await
+            }
+            _ => Err(no_such_route(self.path)),
+        }
+    }
+
+    fn authenticate(&self) -> Result<(), Failure> {
+        let access = auth::authenticate_admin(&self.service.keys, self.head)?;
+        if access == Access::ReadOnly && self.head.method != Method::GET {
+            return Err(Failure::new(FORBIDDEN, "a read-only key opens only GET here"));
+        }
+        if self.body.len() > self.service.body_limit(self.head) {
+            return Err(crate::service::too_large(
+                self.body.len(),
+                self.service.body_limit(self.head),
+            ));
+        }
+        Ok(())
+    }
+
+    fn expect(&self, method: &Method) -> Result<(), Failure> {
+        if self.head.method == method {
+            return Ok(());
+        }
+        let message = format!("this route takes {method} only. method={}", self.head.method);
+        Err(Failure::new(METHOD_NOT_ALLOWED, message))
+    }
+
+    fn health(&self) -> Reply {
+        let engine = self.service.account.engine_name();
+        ok(&json!({"status": "ok", "version": env!("CARGO_PKG_VERSION"), "engine": engine}))
+    }
+
+    async fn metrics(&self) -> Result<Reply, Failure> {
+        self.expect(&Method::GET)?;
+        let text = self
+            .service
+            .metrics
+            .render(&self.service.account.container_figures().await?);
+        let mut reply = Reply::json(StatusCode::OK, text);
+        reply.fixed(&http::header::CONTENT_TYPE, "text/plain; version=0.0.4");
+        Ok(reply)
+    }
+
+    async fn settings(&self) -> Result<Reply, Failure> {
+        self.expect(&Method::PUT)?;
+        let members = self.members()?;
+        let is_on = members.get("mongoDocumentTtl").and_then(Value::as_bool);
+        let is_on = is_on.ok_or_else(|| Error::bad_request("`mongoDocumentTtl` must be true or false"))?;
+        self.service.account.set_mongo_document_ttl(is_on).await?;
+        Ok(ok(&json!({"mongoDocumentTtl": is_on})))
+    }
+
+    /// The body's members; an empty body has none.
+    fn members(&self) -> Result<Map<String, Value>> {
+        if self.body.is_empty() {
+            Ok(Map::new())
+        } else {
+            body::object(self.body)
+        }
+    }
+
+    /// A parameter of the query string, decoded.
+    fn parameter(&self, name: &str) -> Result<Option<String>> {
+        let pairs = self
+            .head
+            .uri
+            .query()
+            .unwrap_or_default()
+            .split('&')
+            .filter_map(|pair| pair.split_once('='));
+        let Some((_, value)) = pairs.into_iter().find(|(key, _)| *key == name) else {
+            return Ok(None);
+        };
+        let value = percent_decode_str(value).decode_utf8();
+        let value = value.map_err(|_| Error::bad_request(format!("parameter `{name}` is not UTF-8")))?;
+        Ok(Some(value.into_owned()))
+    }
+
+    fn required(&self, name: &str) -> Result<String> {
+        self.parameter(name)?
+            .ok_or_else(|| Error::bad_request(format!("parameter `{name}` is missing")))
+    }
+}
+
+/// 200 with a JSON body.
+fn ok(body: &Value) -> Reply {
+    Reply::value(StatusCode::OK, body)
+}
+
+fn no_such_route(path: &str) -> Failure {
+    Failure::new(NOT_FOUND, format!("the admin API has no such route. path=`/{path}`"))
+}
+
+/// Refuses what the server's mode does not allow.
+fn wrong_mode(message: &str) -> Failure {
+    Failure::new(status::of(&ErrorKind::Forbidden), message)
+}
+
+/// Reads a member that is a finite number.
+fn number(members: &Map<String, Value>, name: &str) -> Result<Option<f64>> {
+    match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => value
+            .as_f64()
+            .map(Some)
+            .ok_or_else(|| Error::bad_request(format!("`{name}` must be a number"))),
+    }
+}
+
+/// Reads a member that is a count.
+fn count(members: &Map<String, Value>, name: &str) -> Result<Option<u64>> {
+    match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => value
+            .as_u64()
+            .map(Some)
+            .ok_or_else(|| Error::bad_request(format!("`{name}` must be a whole number from 0"))),
+    }
+}
+
+/// The path of a container, for [`addressing`].
+fn container_of(admin: &Admin<'_>, path: &str) -> Result<std::sync::Arc<bolide_core::Container>, Failure> {
+    let route = Route::parse(path).ok_or_else(|| Error::bad_request("the path is not UTF-8 after percent-decoding"))?;
+    Ok(addressing::container(&admin.service.account, &route)?)
+}

@@ -1,0 +1,107 @@
+//! Admin routes about expiry: the backlog, what a change of the default would do, and why an item is (not) there.
+
+use std::sync::Arc;
+
+use bolide_core::{Container, StoredItem, TtlRule, TtlState};
+use bolide_model::partition_key::PartitionKey;
+use bolide_model::ttl::Policy;
+use bolide_model::{Error, Result};
+use serde_json::{Value, json};
+
+use super::Admin;
+
+/// `…/ttl`: the figures of TTL-272.
+pub(super) async fn report(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
+    let report = admin.service.account.ttl_report(container).await?;
+    let forecast: Vec<Value> = report
+        .forecast
+        .iter()
+        .map(|slice| {
+            json!({"fromSeconds": slice.from_seconds, "toSeconds": open_end(slice.to_seconds), "items": slice.items})
+        })
+        .collect();
+    Ok(json!({
+        "defaultTtl": report.policy.to_number(),
+        "state": state_name(report.state),
+        "backlogItems": report.backlog_items,
+        "backlogBytes": report.backlog_bytes,
+        "oldestPendingSeconds": report.oldest_pending_seconds,
+        "purgedTotal": report.purged_total,
+        "ruSpentTotal": report.ru_spent_total.0,
+        "ruBilledTotal": report.ru_billed_total.0,
+        "credit": report.credit,
+        "nextExpirySeconds": report.next_expiry_seconds,
+        "forecast": forecast,
+    }))
+}
+
+/// The end of a stretch of time; `null` for one without end.
+fn open_end(seconds: i64) -> Option<i64> {
+    (seconds != i64::MAX).then_some(seconds)
+}
+
+fn state_name(state: TtlState) -> &'static str {
+    match state {
+        TtlState::Disabled => "disabled",
+        TtlState::Idle => "idle",
+        TtlState::Active => "active",
+        TtlState::Waiting => "waiting",
+        TtlState::Held => "held",
+    }
+}
+
+/// `…/ttl/preview`: what would expire if the default were set now.
+pub(super) async fn preview(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
+    let default = admin.required("defaultTtl")?;
+    let policy = match default.as_str() {
+        "off" => Policy::from_number(None)?,
+        number => {
+            let number = number.parse::<f64>();
+            let number =
+                number.map_err(|_| Error::bad_request("`defaultTtl` must be `off`, -1 or a number of seconds"))?;
+            Policy::from_number(Some(number))?
+        }
+    };
+    let preview = admin.service.account.ttl_preview(container, policy).await?;
+    Ok(json!({
+        "expireNow": preview.expire_now,
+        "expireWithinHour": preview.expire_within_hour,
+        "expireWithinDay": preview.expire_within_day,
+        "neverExpire": preview.never_expire,
+    }))
+}
+
+/// `…/ttl/why`: the verdict on one item, and the rule behind it.
+pub(super) async fn why(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
+    let id = admin.required("id")?;
+    let key = PartitionKey::from_header(&admin.required("pk")?)?;
+    let why = admin.service.account.ttl_why(container, &id, &key).await?;
+    let state = match (&why.item, why.is_live) {
+        (None, _) => "absent",
+        (Some(_), true) => "live",
+        (Some(_), false) => "expired",
+    };
+    Ok(json!({
+        "state": state,
+        "_ts": why.item.as_ref().map(|item| item.last_modified().0),
+        "ttl": why.item.as_ref().and_then(own_ttl),
+        "defaultTtl": why.policy.to_number(),
+        "expiresAtSeconds": why.expires_at_seconds,
+        "rule": rule_name(why.rule),
+    }))
+}
+
+/// The item's `ttl` as it was written.
+fn own_ttl(item: &StoredItem) -> Option<Value> {
+    let item: Value = serde_json::from_slice(&item.to_json()).ok()?;
+    item.get("ttl").cloned()
+}
+
+fn rule_name(rule: TtlRule) -> &'static str {
+    match rule {
+        TtlRule::Own => "own",
+        TtlRule::Default => "default",
+        TtlRule::Never => "never",
+        TtlRule::Floor => "floor",
+    }
+}

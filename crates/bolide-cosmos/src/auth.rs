@@ -1,0 +1,271 @@
+//! Who is asking: signatures by account keys, the emulator's stand-in for Entra tokens, and bearer keys of the admin API.
+//!
+//! A signature covers verb, resource type, resource link and date (cosmos-rest §2.1). SDKs disagree on how the link of an
+//! unusual name is spelled, so several spellings are tried; each is a name of the same resource, so none widens what a
+//! signature opens.
+
+use std::borrow::Cow;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
+use bolide_model::time::wall_clock;
+use http::request::Parts;
+use percent_encoding::percent_decode_str;
+
+use crate::keys::{Access, Keys};
+use crate::routes::{Route, Signed};
+use crate::status::{FORBIDDEN, Failure, MALFORMED_AUTHORIZATION, MISSING_AUTHORIZATION, UNAUTHORIZED};
+use crate::wire::headers;
+
+/// How far a request's date may be from real time, either way.
+const CLOCK_SKEW: Duration = Duration::from_secs(15 * 60);
+
+/// Tells what the sender of a request may do.
+///
+/// # Errors
+/// 401 when the token is missing, malformed or signed by no key of the account; 403 when its date is too far from real time.
+pub(crate) fn authenticate(keys: &Keys, head: &Parts, route: &Route<'_>) -> Result<Access, Failure> {
+    let token = authorization(head)?;
+    let token = percent_decode_str(token)
+        .decode_utf8()
+        .map_err(|_| malformed("it is not UTF-8"))?;
+    match Token::parse(&token)? {
+        Token::Master { signature } => by_signature(keys, head, route, signature),
+        Token::Entra { jwt } => by_emulator_jwt(keys, jwt),
+        Token::Resource => Err(Failure::new(
+            UNAUTHORIZED,
+            "this server does not support resource tokens yet; sign with an account key",
+        )),
+    }
+}
+
+/// Tells what the sender of an admin request may do, by `Authorization: Bearer <account key>`.
+///
+/// # Errors
+/// 401 when the key is missing or wrong.
+pub(crate) fn authenticate_admin(keys: &Keys, head: &Parts) -> Result<Access, Failure> {
+    let token = authorization(head)?;
+    let bearer = token
+        .split_once(' ')
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    let (_, key) = bearer.ok_or_else(|| malformed("the admin API expects `Bearer <account key>`"))?;
+    keys.holder(key.trim().as_bytes())
+        .ok_or_else(|| Failure::new(UNAUTHORIZED, "the bearer is not a key of this account"))
+}
+
+fn authorization(head: &Parts) -> Result<&str, Failure> {
+    let missing = || {
+        Failure::new(
+            MISSING_AUTHORIZATION,
+            "The required header 'authorization' is missing or empty.",
+        )
+    };
+    let value = head
+        .headers
+        .get(http::header::AUTHORIZATION)
+        .filter(|value| !value.is_empty())
+        .ok_or_else(missing)?;
+    value.to_str().map_err(|_| malformed("it has bytes outside ASCII"))
+}
+
+fn malformed(why: &str) -> Failure {
+    Failure::new(
+        MALFORMED_AUTHORIZATION,
+        format!(
+            "The input authorization header has an invalid format: {why}. Expected `type=master&ver=1.0&sig=<signature>`."
+        ),
+    )
+}
+
+/// An authorization header, decoded and taken apart.
+enum Token<'t> {
+    /// A signature by an account key.
+    Master { signature: &'t str },
+    /// An Entra ID token.
+    Entra { jwt: &'t str },
+    /// A token minted for one permission.
+    Resource,
+}
+
+impl<'t> Token<'t> {
+    fn parse(token: &'t str) -> Result<Token<'t>, Failure> {
+        let field = |name: &str| {
+            let mut fields = token.split('&').filter_map(|field| field.split_once('='));
+            fields
+                .find(|(key, _)| key.eq_ignore_ascii_case(name))
+                .map(|(_, value)| value)
+        };
+        let kind = field("type").ok_or_else(|| malformed("`type` is missing"))?;
+        let signature = field("sig")
+            .filter(|sig| !sig.is_empty())
+            .ok_or_else(|| malformed("`sig` is missing"))?;
+        match kind {
+            "master" => Ok(Token::Master { signature }),
+            "aad" => Ok(Token::Entra { jwt: signature }),
+            "resource" => Ok(Token::Resource),
+            _ => Err(malformed("`type` is neither master, resource nor aad")),
+        }
+    }
+}
+
+fn by_signature(keys: &Keys, head: &Parts, route: &Route<'_>, signature: &str) -> Result<Access, Failure> {
+    let signature = STANDARD
+        .decode(signature)
+        .map_err(|_| malformed("the signature is not base64"))?;
+    let date = SignedDate::of(head)?;
+    let signed = route.signed();
+    let verb = head.method.as_str().to_ascii_lowercase();
+    let signer = spellings(signed.link).find_map(|link| {
+        let payload = payload(&verb, signed.resource_type, &link, &date);
+        keys.signer(&payload, &signature)
+    });
+    let access = signer.ok_or_else(|| mismatch(&verb, &signed, &date))?;
+    date.check()?;
+    Ok(access)
+}
+
+fn payload<'a>(verb: &'a str, resource_type: &'a str, link: &'a str, date: &'a SignedDate) -> [&'a [u8]; 10] {
+    let (ms_date, plain_date) = date.lines();
+    let lines = [verb, resource_type, link, ms_date, plain_date];
+    std::array::from_fn(|i| if i % 2 == 0 { lines[i / 2].as_bytes() } else { b"\n" })
+}
+
+/// The ways clients spell a link in what they sign, most likely first.
+fn spellings(link: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let last = link.rsplit_once('/').map_or(link, |(_, last)| last);
+    let decoded = |text| percent_decode_str(text).decode_utf8_lossy();
+    let by_name = [decoded(link), Cow::Borrowed(link)];
+    // Links of resource ids are signed as the last id alone, in lower case.
+    let by_rid = [Cow::Owned(decoded(last).to_lowercase()), decoded(last)];
+    by_name.into_iter().chain(by_rid)
+}
+
+/// The date a signature covers.
+struct SignedDate {
+    text: String,
+    is_ms_date: bool,
+}
+
+impl SignedDate {
+    fn of(head: &Parts) -> Result<SignedDate, Failure> {
+        let ms_date = head.headers.get(&headers::MS_DATE);
+        let value = ms_date
+            .or_else(|| head.headers.get(http::header::DATE))
+            .ok_or_else(|| {
+                Failure::new(
+                    UNAUTHORIZED,
+                    "A signed request needs its date in the header 'x-ms-date' or 'date'.",
+                )
+            })?;
+        let text = value
+            .to_str()
+            .map_err(|_| malformed("the date has bytes outside ASCII"))?
+            .to_ascii_lowercase();
+        Ok(SignedDate {
+            text,
+            is_ms_date: ms_date.is_some(),
+        })
+    }
+
+    /// The fourth and the fifth line of what is signed.
+    fn lines(&self) -> (&str, &str) {
+        if self.is_ms_date {
+            (&self.text, "")
+        } else {
+            ("", &self.text)
+        }
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        let signed = parse_http_date(&self.text).ok_or_else(|| {
+            Failure::new(
+                UNAUTHORIZED,
+                format!("the signed date is not an RFC 1123 date. date=`{}`", self.text),
+            )
+        })?;
+        let now = UNIX_EPOCH + Duration::from_millis(u64::try_from(wall_clock().0).unwrap_or(0));
+        let skew = now.duration_since(signed).unwrap_or_else(|ahead| ahead.duration());
+        if skew <= CLOCK_SKEW {
+            return Ok(());
+        }
+        Err(Failure::new(
+            FORBIDDEN,
+            format!(
+                "The authorization token is not valid at the current time. Please create another token and retry \
+                 (token start time: {}, current time: {}).",
+                self.text,
+                httpdate::fmt_http_date(now)
+            ),
+        ))
+    }
+}
+
+/// Reads an RFC 1123 date in lower case, as some clients send it and all sign it; the parser of HTTP dates knows one case only.
+fn parse_http_date(lower: &str) -> Option<SystemTime> {
+    // `sun, 06 nov 1994 08:49:37 gmt`
+    let mut text = lower.as_bytes().to_vec();
+    for letter in [0..1, 8..9, 26..29] {
+        text.get_mut(letter)?.make_ascii_uppercase();
+    }
+    httpdate::parse_http_date(std::str::from_utf8(&text).ok()?).ok()
+}
+
+fn mismatch(verb: &str, signed: &Signed<'_>, date: &SignedDate) -> Failure {
+    let (ms_date, plain_date) = date.lines();
+    let link = percent_decode_str(signed.link).decode_utf8_lossy();
+    // Shown as the service does: whoever debugs a client compares it with what the client signed.
+    let payload = format!(
+        "{verb}\\n{}\\n{link}\\n{ms_date}\\n{plain_date}\\n",
+        signed.resource_type
+    );
+    Failure::new(
+        UNAUTHORIZED,
+        format!(
+            "The input authorization token can't serve the request. The wrong key is being used or the expected payload \
+             is not built as per the protocol. Server used the following payload to sign: '{payload}'"
+        ),
+    )
+}
+
+/// Base64 of JWTs: no padding, whatever bits are left over.
+const JWT_BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::URL_SAFE,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// Accepts the token the official emulator accepts: unsigned claims, with the account key in the signature's place.
+///
+/// Source: cosmos-rest §2.4. Who makes one knows the key, so it opens what the key opens.
+fn by_emulator_jwt(keys: &Keys, jwt: &str) -> Result<Access, Failure> {
+    let refused = |why: &str| Failure::new(UNAUTHORIZED, format!("the Entra ID token is not accepted: {why}"));
+    let mut parts = jwt.split('.');
+    let (Some(_), Some(claims), Some(key), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
+        return Err(refused("it is no JWT of three parts"));
+    };
+    let key = JWT_BASE64
+        .decode(key)
+        .map_err(|_| refused("its third part is not base64url"))?;
+    let access = keys.holder(&key).ok_or_else(|| {
+        refused("this server knows no Entra ID tenant; only the emulator's form, which carries the account key, can be used")
+    })?;
+    let claims: serde_json::Value = JWT_BASE64
+        .decode(claims)
+        .ok()
+        .and_then(|claims| serde_json::from_slice(&claims).ok())
+        .ok_or_else(|| refused("its claims are no base64url of JSON"))?;
+    let second = |name: &str| claims.get(name).and_then(serde_json::Value::as_f64);
+    let now = wall_clock().seconds().0 as f64;
+    match (second("nbf"), second("exp")) {
+        (Some(from), _) if now < from => Err(refused("it is not valid yet (nbf)")),
+        (_, Some(until)) if now < until => Ok(access),
+        _ => Err(refused("it has expired (exp)")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

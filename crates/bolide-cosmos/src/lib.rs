@@ -1,0 +1,25 @@
+//! Azure Cosmos DB for NoSQL over REST, in gateway mode.
+//!
+//! [`CosmosService`] turns an HTTP request into an HTTP answer; sockets, TLS and time limits are the server's. [`service`] tells
+//! how a request travels. The rest is a table of [`operation`]s with a file each in [`operations`], what they read from the
+//! wire and write to it in [`wire`], and Bolide's own routes in [`admin`].
+//!
+//! Source: the protocol as official SDKs speak it.
+
+mod addressing;
+mod admin;
+mod auth;
+mod faults;
+mod keys;
+mod metrics;
+mod operation;
+mod operations;
+mod routes;
+pub mod service;
+mod session;
+mod status;
+mod wire;
+
+pub use keys::{Access, AccountKey, KeyError, Keys, WELL_KNOWN_KEY};
+pub use service::{CosmosOptions, CosmosService, Listener, stand_in};
+pub use wire::Payload;

@@ -1,0 +1,240 @@
+//! Figures for Prometheus: requests by operation and status, how long they took, what they were charged.
+//!
+//! Counters are plain atomics in tables by operation, so that counting a request takes a few of them and no lock.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bolide_core::ContainerFigures;
+
+use crate::operation::Operation;
+use crate::wire::{Reply, headers};
+
+/// Upper ends of the latency buckets, in microseconds.
+const BUCKETS: [u64; 16] = [
+    50, 100, 200, 400, 800, 1_500, 3_000, 6_000, 12_000, 25_000, 50_000, 100_000, 250_000, 1_000_000, 5_000_000,
+    30_000_000,
+];
+
+/// Counts requests by operation.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    by_operation: Box<[Counters]>,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    /// By hundreds of the status, from 200.
+    by_class: [AtomicU64; 4],
+    throttled: AtomicU64,
+    charge_hundredths: AtomicU64,
+    micros: AtomicU64,
+    /// By bucket; what took longer than the last is in none.
+    by_latency: [AtomicU64; BUCKETS.len()],
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        Metrics {
+            by_operation: Operation::ALL.iter().map(|_| Counters::default()).collect(),
+        }
+    }
+}
+
+impl Metrics {
+    /// Counts an answered request.
+    pub(crate) fn observe(&self, operation: Operation, reply: &Reply, duration: Duration) {
+        let counters = &self.by_operation[operation as usize];
+        let status = reply.status.as_u16();
+        let class = usize::from(status / 100).saturating_sub(2).min(3);
+        let add = |counter: &AtomicU64, n| counter.fetch_add(n, Ordering::Relaxed);
+        add(&counters.by_class[class], 1);
+        if status == 429 {
+            add(&counters.throttled, 1);
+        }
+        add(&counters.charge_hundredths, charge_hundredths(reply));
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        add(&counters.micros, micros);
+        if let Some(bucket) = counters.by_latency.get(BUCKETS.partition_point(|end| *end < micros)) {
+            add(bucket, 1);
+        }
+    }
+
+    /// All figures as Prometheus text, those of containers included.
+    pub(crate) fn render(&self, containers: &[ContainerFigures]) -> String {
+        let mut page = Page::default();
+        self.render_requests(&mut page);
+        self.render_latencies(&mut page);
+        render_containers(&mut page, containers);
+        page.text
+    }
+
+    fn active(&self) -> impl Iterator<Item = (&'static str, &Counters)> {
+        let named = Operation::ALL.iter().zip(&self.by_operation);
+        named
+            .filter(|(_, counters)| counters.requests() > 0)
+            .map(|(operation, counters)| (operation.name(), counters))
+    }
+
+    fn render_requests(&self, page: &mut Page) {
+        page.family(
+            "bolide_requests_total",
+            "counter",
+            "Requests answered, by operation and class of status.",
+        );
+        for (operation, counters) in self.active() {
+            for (class, count) in ["2xx", "3xx", "4xx", "5xx"].iter().zip(&counters.by_class) {
+                page.sample(
+                    "bolide_requests_total",
+                    &[("operation", operation), ("status", class)],
+                    load(count) as f64,
+                );
+            }
+        }
+        page.family("bolide_throttled_total", "counter", "Requests answered 429.");
+        for (operation, counters) in self.active() {
+            page.sample(
+                "bolide_throttled_total",
+                &[("operation", operation)],
+                load(&counters.throttled) as f64,
+            );
+        }
+        page.family("bolide_request_charge_total", "counter", "Request units charged.");
+        for (operation, counters) in self.active() {
+            let charge = load(&counters.charge_hundredths) as f64 / 100.0;
+            page.sample("bolide_request_charge_total", &[("operation", operation)], charge);
+        }
+    }
+
+    fn render_latencies(&self, page: &mut Page) {
+        const NAME: &str = "bolide_request_duration_seconds";
+        page.family(NAME, "histogram", "Time from a request's head to its answer.");
+        for (operation, counters) in self.active() {
+            let mut cumulated = 0;
+            for (end, bucket) in BUCKETS.iter().zip(&counters.by_latency) {
+                cumulated += load(bucket);
+                let end = (*end as f64 / 1e6).to_string();
+                page.sample(
+                    "bolide_request_duration_seconds_bucket",
+                    &[("operation", operation), ("le", &end)],
+                    cumulated as f64,
+                );
+            }
+            let requests = counters.requests() as f64;
+            page.sample(
+                "bolide_request_duration_seconds_bucket",
+                &[("operation", operation), ("le", "+Inf")],
+                requests,
+            );
+            page.sample(
+                "bolide_request_duration_seconds_sum",
+                &[("operation", operation)],
+                load(&counters.micros) as f64 / 1e6,
+            );
+            page.sample(
+                "bolide_request_duration_seconds_count",
+                &[("operation", operation)],
+                requests,
+            );
+        }
+    }
+}
+
+impl Counters {
+    fn requests(&self) -> u64 {
+        self.by_class.iter().map(load).sum()
+    }
+}
+
+fn load(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+/// The charge the answer names, in hundredths of a unit.
+fn charge_hundredths(reply: &Reply) -> u64 {
+    let charge = reply
+        .headers
+        .get(&headers::REQUEST_CHARGE)
+        .and_then(|value| value.to_str().ok());
+    let charge = charge.and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
+    (charge * 100.0).round() as u64
+}
+
+/// Expiry and size of each container (TTL-272).
+fn render_containers(page: &mut Page, containers: &[ContainerFigures]) {
+    type Figure = fn(&ContainerFigures) -> f64;
+    let families: [(&str, &str, &str, Figure); 7] = [
+        ("bolide_container_items", "gauge", "Live items.", |figures| {
+            figures.usage.items as f64
+        }),
+        ("bolide_container_bytes", "gauge", "Bytes of live items.", |figures| {
+            figures.usage.bytes as f64
+        }),
+        (
+            "bolide_ttl_backlog_items",
+            "gauge",
+            "Expired items not purged yet.",
+            |figures| figures.ghosts.items as f64,
+        ),
+        (
+            "bolide_ttl_backlog_bytes",
+            "gauge",
+            "Bytes of expired items not purged yet.",
+            |figures| figures.ghosts.bytes as f64,
+        ),
+        (
+            "bolide_ttl_purged_total",
+            "counter",
+            "Expired items removed.",
+            |figures| figures.purged_total as f64,
+        ),
+        (
+            "bolide_ttl_ru_spent_total",
+            "counter",
+            "Request units spent on the purge.",
+            |figures| figures.ru_spent_total,
+        ),
+        (
+            "bolide_ttl_ru_billed_total",
+            "counter",
+            "Of these, request units billed.",
+            |figures| figures.ru_billed_total,
+        ),
+    ];
+    for (name, kind, help, figure) in families {
+        page.family(name, kind, help);
+        for figures in containers {
+            page.sample(
+                name,
+                &[("database", &figures.database_id), ("container", &figures.id)],
+                figure(figures),
+            );
+        }
+    }
+}
+
+/// Prometheus text under construction.
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}").expect("writing to a String cannot fail");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        let labels: Vec<String> = labels
+            .iter()
+            .map(|(label, value)| format!("{label}=\"{}\"", escape(value)))
+            .collect();
+        writeln!(self.text, "{name}{{{}}} {value}", labels.join(",")).expect("writing to a String cannot fail");
+    }
+}
+
+/// Names of containers may hold quotes.
+fn escape(label: &str) -> String {
+    label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}

@@ -1,0 +1,342 @@
+//! The table of operations: what a verb means at a place.
+
+use http::{HeaderMap, Method};
+
+use crate::routes::{Place, Route};
+use crate::status::{BAD_REQUEST, Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
+use crate::wire::headers;
+
+/// What a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    ReadAccount,
+    CreateDatabase,
+    ListDatabases,
+    QueryDatabases,
+    ReadDatabase,
+    DeleteDatabase,
+    CreateContainer,
+    ListContainers,
+    QueryContainers,
+    ReadContainer,
+    ReplaceContainer,
+    DeleteContainer,
+    CreateItem,
+    UpsertItem,
+    ReadItem,
+    ReplaceItem,
+    PatchItem,
+    DeleteItem,
+    ReadFeed,
+    QueryItems,
+    QueryPlan,
+    ReadChanges,
+    ListPartitionKeyRanges,
+    ListOffers,
+    QueryOffers,
+    ReadOffer,
+    ReplaceOffer,
+    ListConflicts,
+    QueryConflicts,
+    ReadConflict,
+    DeleteConflict,
+}
+
+impl Operation {
+    /// All of them, in the order of their numbers.
+    pub(crate) const ALL: [Operation; 31] = [
+        Operation::ReadAccount,
+        Operation::CreateDatabase,
+        Operation::ListDatabases,
+        Operation::QueryDatabases,
+        Operation::ReadDatabase,
+        Operation::DeleteDatabase,
+        Operation::CreateContainer,
+        Operation::ListContainers,
+        Operation::QueryContainers,
+        Operation::ReadContainer,
+        Operation::ReplaceContainer,
+        Operation::DeleteContainer,
+        Operation::CreateItem,
+        Operation::UpsertItem,
+        Operation::ReadItem,
+        Operation::ReplaceItem,
+        Operation::PatchItem,
+        Operation::DeleteItem,
+        Operation::ReadFeed,
+        Operation::QueryItems,
+        Operation::QueryPlan,
+        Operation::ReadChanges,
+        Operation::ListPartitionKeyRanges,
+        Operation::ListOffers,
+        Operation::QueryOffers,
+        Operation::ReadOffer,
+        Operation::ReplaceOffer,
+        Operation::ListConflicts,
+        Operation::QueryConflicts,
+        Operation::ReadConflict,
+        Operation::DeleteConflict,
+    ];
+
+    /// Its name in metrics and fault rules.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Operation::ReadAccount => "ReadAccount",
+            Operation::CreateDatabase => "CreateDatabase",
+            Operation::ListDatabases => "ListDatabases",
+            Operation::QueryDatabases => "QueryDatabases",
+            Operation::ReadDatabase => "ReadDatabase",
+            Operation::DeleteDatabase => "DeleteDatabase",
+            Operation::CreateContainer => "CreateContainer",
+            Operation::ListContainers => "ListContainers",
+            Operation::QueryContainers => "QueryContainers",
+            Operation::ReadContainer => "ReadContainer",
+            Operation::ReplaceContainer => "ReplaceContainer",
+            Operation::DeleteContainer => "DeleteContainer",
+            Operation::CreateItem => "CreateItem",
+            Operation::UpsertItem => "UpsertItem",
+            Operation::ReadItem => "ReadItem",
+            Operation::ReplaceItem => "ReplaceItem",
+            Operation::PatchItem => "PatchItem",
+            Operation::DeleteItem => "DeleteItem",
+            Operation::ReadFeed => "ReadFeed",
+            Operation::QueryItems => "QueryItems",
+            Operation::QueryPlan => "QueryPlan",
+            Operation::ReadChanges => "ReadChanges",
+            Operation::ListPartitionKeyRanges => "ListPartitionKeyRanges",
+            Operation::ListOffers => "ListOffers",
+            Operation::QueryOffers => "QueryOffers",
+            Operation::ReadOffer => "ReadOffer",
+            Operation::ReplaceOffer => "ReplaceOffer",
+            Operation::ListConflicts => "ListConflicts",
+            Operation::QueryConflicts => "QueryConflicts",
+            Operation::ReadConflict => "ReadConflict",
+            Operation::DeleteConflict => "DeleteConflict",
+        }
+    }
+
+    /// Whether it changes nothing: what read-only keys may do, and what a session token is checked against.
+    pub(crate) fn is_read(self) -> bool {
+        match self {
+            Operation::ReadAccount
+            | Operation::ListDatabases
+            | Operation::QueryDatabases
+            | Operation::ReadDatabase
+            | Operation::ListContainers
+            | Operation::QueryContainers
+            | Operation::ReadContainer
+            | Operation::ReadItem
+            | Operation::ReadFeed
+            | Operation::QueryItems
+            | Operation::QueryPlan
+            | Operation::ReadChanges
+            | Operation::ListPartitionKeyRanges
+            | Operation::ListOffers
+            | Operation::QueryOffers
+            | Operation::ReadOffer
+            | Operation::ListConflicts
+            | Operation::QueryConflicts
+            | Operation::ReadConflict => true,
+            Operation::CreateDatabase
+            | Operation::DeleteDatabase
+            | Operation::CreateContainer
+            | Operation::ReplaceContainer
+            | Operation::DeleteContainer
+            | Operation::CreateItem
+            | Operation::UpsertItem
+            | Operation::ReplaceItem
+            | Operation::PatchItem
+            | Operation::DeleteItem
+            | Operation::ReplaceOffer
+            | Operation::DeleteConflict => false,
+        }
+    }
+
+    /// Finds the operation that a request asks for.
+    ///
+    /// # Errors
+    /// 404 for paths that lead nowhere, 405 for verbs without meaning there, 400 and 501 for what is not built.
+    pub(crate) fn of(route: &Route<'_>, method: &Method, headers: &HeaderMap) -> Result<Operation, Failure> {
+        let verb = Verb::of(method).ok_or_else(|| not_allowed(method, route))?;
+        let operation = match (route.place, verb) {
+            (Place::Account, Verb::Get) => Operation::ReadAccount,
+            (Place::Databases, Verb::Get) => Operation::ListDatabases,
+            (Place::Databases, Verb::Post) => if_query(headers, Operation::QueryDatabases, Operation::CreateDatabase),
+            (Place::Database, Verb::Get) => Operation::ReadDatabase,
+            (Place::Database, Verb::Delete) => Operation::DeleteDatabase,
+            (Place::Containers, Verb::Get) => Operation::ListContainers,
+            (Place::Containers, Verb::Post) => {
+                if_query(headers, Operation::QueryContainers, Operation::CreateContainer)
+            }
+            (Place::Container, Verb::Get) => Operation::ReadContainer,
+            (Place::Container, Verb::Put) => Operation::ReplaceContainer,
+            (Place::Container, Verb::Delete) => Operation::DeleteContainer,
+            (Place::Items, Verb::Get) => feed(headers)?,
+            (Place::Items, Verb::Post) => posted_item(headers)?,
+            (Place::Item, Verb::Get) => Operation::ReadItem,
+            (Place::Item, Verb::Put) => Operation::ReplaceItem,
+            (Place::Item, Verb::Patch) => Operation::PatchItem,
+            (Place::Item, Verb::Delete) => Operation::DeleteItem,
+            (Place::PartitionKeyRanges, Verb::Get) => Operation::ListPartitionKeyRanges,
+            (Place::Offers, Verb::Get) => Operation::ListOffers,
+            (Place::Offers, Verb::Post) if headers::is_query(headers) => Operation::QueryOffers,
+            (Place::Offer, Verb::Get) => Operation::ReadOffer,
+            (Place::Offer, Verb::Put) => Operation::ReplaceOffer,
+            (Place::Conflicts, Verb::Get) => Operation::ListConflicts,
+            (Place::Conflicts, Verb::Post) if headers::is_query(headers) => Operation::QueryConflicts,
+            (Place::Conflict, Verb::Get) => Operation::ReadConflict,
+            (Place::Conflict, Verb::Delete) => Operation::DeleteConflict,
+            // The service says this where the account has the feature switched off; SDK tests know the words.
+            (Place::PartitionKeyDelete, _) => {
+                let message = "The partition key delete feature is disabled: this server does not support it yet.";
+                return Err(Failure::new(BAD_REQUEST, message));
+            }
+            (Place::Unbuilt(feature), _) => return Err(Failure::not_implemented(feature)),
+            (Place::Addresses, _) => {
+                let message = "this server speaks gateway mode only; switch the client from direct to gateway mode";
+                return Err(Failure::bad_request(message));
+            }
+            (Place::Unknown | Place::Admin | Place::Certificate, _) => {
+                return Err(Failure::new(
+                    NOT_FOUND,
+                    format!("no such resource path. path=`/{}`", route.path),
+                ));
+            }
+            _ => return Err(not_allowed(method, route)),
+        };
+        Ok(operation)
+    }
+}
+
+/// The verbs of the protocol. `http::Method` cannot be matched against constants.
+#[derive(Clone, Copy)]
+enum Verb {
+    Get,
+    Post,
+    Put,
+    Patch,
+    Delete,
+}
+
+impl Verb {
+    fn of(method: &Method) -> Option<Verb> {
+        match method.as_str() {
+            // `HEAD /` is a health probe of some clients; its body is dropped on the way out.
+            "GET" | "HEAD" => Some(Verb::Get),
+            "POST" => Some(Verb::Post),
+            "PUT" => Some(Verb::Put),
+            "PATCH" => Some(Verb::Patch),
+            "DELETE" => Some(Verb::Delete),
+            _ => None,
+        }
+    }
+}
+
+fn not_allowed(method: &Method, route: &Route<'_>) -> Failure {
+    Failure::new(
+        METHOD_NOT_ALLOWED,
+        format!("`{method}` means nothing here. path=`/{}`", route.path),
+    )
+}
+
+fn if_query(headers: &HeaderMap, query: Operation, other: Operation) -> Operation {
+    if headers::is_query(headers) { query } else { other }
+}
+
+/// `POST …/docs`, decided in the order of cosmos-rest §0.2.
+fn posted_item(headers: &HeaderMap) -> Result<Operation, Failure> {
+    if headers::flag(headers, &headers::IS_BATCH) {
+        return Err(Failure::not_implemented("transactional batch and bulk"));
+    }
+    if headers::flag(headers, &headers::IS_QUERY_PLAN) {
+        return Ok(Operation::QueryPlan);
+    }
+    if headers::is_query(headers) {
+        return Ok(Operation::QueryItems);
+    }
+    let is_upsert = headers::flag(headers, &headers::IS_UPSERT);
+    Ok(if is_upsert {
+        Operation::UpsertItem
+    } else {
+        Operation::CreateItem
+    })
+}
+
+/// `GET …/docs`: a plain feed, or the change feed by its `A-IM` mode.
+fn feed(headers: &HeaderMap) -> Result<Operation, Failure> {
+    let Some(mode) = headers::non_empty(headers, &headers::A_IM)? else {
+        return Ok(Operation::ReadFeed);
+    };
+    if mode.eq_ignore_ascii_case("Incremental Feed") {
+        return Ok(Operation::ReadChanges);
+    }
+    if mode.eq_ignore_ascii_case("Full-Fidelity Feed") {
+        // Worded so that clients recognise an account without the feature (cosmos-rest §8.4).
+        let message = "The change feed mode 'All Versions and Deletes' must be enabled for the account; \
+                       this server does not support it yet.";
+        return Err(Failure::bad_request(message));
+    }
+    Err(Failure::bad_request(format!(
+        "unknown change feed mode in header `A-IM`. value=`{mode}`"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn decide(method: &str, path: &str, headers: &[(&'static str, &'static str)]) -> Result<Operation, u16> {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+        let method = Method::from_bytes(method.as_bytes()).expect("the test names a method");
+        let route = Route::parse(path).expect("the path decodes");
+        Operation::of(&route, &method, &headers.collect()).map_err(|failure| failure.status.http.as_u16())
+    }
+
+    #[test]
+    fn numbers_follow_the_order_of_the_list() {
+        for (number, operation) in Operation::ALL.into_iter().enumerate() {
+            assert_eq!(operation as usize, number, "{}", operation.name());
+        }
+    }
+
+    #[test]
+    fn what_is_posted_to_items_is_decided_in_order() {
+        const DOCS: &str = "/dbs/d/colls/c/docs";
+        let plan = ("x-ms-cosmos-is-query-plan-request", "True");
+        let query = ("x-ms-documentdb-isquery", "True");
+        let upsert = ("x-ms-documentdb-is-upsert", "True");
+        assert_eq!(decide("POST", DOCS, &[]), Ok(Operation::CreateItem));
+        assert_eq!(decide("POST", DOCS, &[upsert]), Ok(Operation::UpsertItem));
+        assert_eq!(decide("POST", DOCS, &[upsert, query]), Ok(Operation::QueryItems));
+        assert_eq!(decide("POST", DOCS, &[upsert, query, plan]), Ok(Operation::QueryPlan));
+        assert_eq!(
+            decide("POST", DOCS, &[plan, ("x-ms-cosmos-is-batch-request", "True")]),
+            Err(501)
+        );
+    }
+
+    #[test]
+    fn the_change_feed_is_a_feed_with_a_mode() {
+        const DOCS: &str = "/dbs/d/colls/c/docs";
+        assert_eq!(decide("GET", DOCS, &[]), Ok(Operation::ReadFeed));
+        assert_eq!(
+            decide("GET", DOCS, &[("a-im", "Incremental feed")]),
+            Ok(Operation::ReadChanges)
+        );
+        assert_eq!(decide("GET", DOCS, &[("a-im", "Full-Fidelity Feed")]), Err(400));
+        assert_eq!(decide("GET", DOCS, &[("a-im", "Other")]), Err(400));
+    }
+
+    #[test]
+    fn what_is_not_built_says_so_and_what_is_unknown_is_not_found() {
+        assert_eq!(decide("POST", "/dbs/d/colls/c/sprocs/s", &[]), Err(501));
+        assert_eq!(decide("GET", "/dbs/d/users", &[]), Err(501));
+        assert_eq!(decide("GET", "/nowhere", &[]), Err(404));
+        assert_eq!(decide("PUT", "/dbs/d", &[]), Err(405));
+        assert_eq!(decide("BREW", "/dbs", &[]), Err(405));
+    }
+}

@@ -1,0 +1,147 @@
+//! Containers (cosmos-rest §§4.2, 4.3).
+
+use std::sync::Arc;
+
+use bolide_core::{Container, ContainerInfo, Usage};
+use bolide_model::Result;
+use bolide_model::container::ContainerProperties;
+use bolide_model::rid::ContainerRid;
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+
+use super::metadata::Feed;
+use super::{if_match, offers};
+use crate::addressing;
+use crate::service::Call;
+use crate::status::Failure;
+use crate::wire::{Reply, body, headers};
+
+/// Quota of a container, in the units of the service's headers (kilobytes; -1 is without limit).
+const QUOTA: &str = "documentSize=10240;documentsSize=10485760;documentsCount=-1;collectionSize=10485760;";
+
+pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
+    let database = addressing::parent_database(call.account(), &call.route)?;
+    let sent = Value::Object(body::object(call.body)?);
+    let properties = ContainerProperties::from_json(&sent)?;
+    let throughput = offers::requested(call.headers())?;
+    let container = call
+        .account()
+        .create_container(&call.ctx, database.rid, properties, throughput)
+        .await?;
+    Ok(reply(StatusCode::CREATED, &container.info()))
+}
+
+pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
+    let (parent, containers) = children(call)?;
+    let containers = containers
+        .into_iter()
+        .map(|info| (info.rid, Value::Object(to_json(&info))))
+        .collect();
+    feed(&parent).list(call.headers(), ContainerRid::parse, containers)
+}
+
+pub(super) fn query(call: &Call<'_>) -> Result<Reply, Failure> {
+    let (parent, containers) = children(call)?;
+    let containers: Vec<Value> = containers.iter().map(|info| Value::Object(to_json(info))).collect();
+    feed(&parent).query(call, &containers)
+}
+
+pub(super) async fn read(call: &Call<'_>) -> Result<Reply, Failure> {
+    let container = addressing::container(call.account(), &call.route)?;
+    let info = container.info();
+    let mut members = to_json(&info);
+    if headers::flag(call.headers(), &headers::POPULATE_STATISTICS) {
+        members.insert("statistics".to_owned(), statistics(call, &container).await?);
+    }
+    let mut reply = Reply::value(StatusCode::OK, &Value::Object(members)).etag(info.etag);
+    if headers::flag(call.headers(), &headers::POPULATE_QUOTA) {
+        let usage = call.account().usage(&container).await?;
+        reply.text(&headers::RESOURCE_USAGE, usage_header(&usage));
+        reply.fixed(&headers::RESOURCE_QUOTA, QUOTA);
+        // Changes of the indexing policy take effect with the replace that brings them.
+        reply.fixed(&headers::INDEX_PROGRESS, "100");
+    }
+    Ok(reply)
+}
+
+pub(super) async fn replace(call: &Call<'_>) -> Result<Reply, Failure> {
+    let container = addressing::container(call.account(), &call.route)?;
+    let sent = Value::Object(body::object(call.body)?);
+    let if_match = if_match(call.headers())?;
+    let info = call
+        .account()
+        .replace_container(&call.ctx, &container, &sent, if_match.as_deref())
+        .await?;
+    Ok(reply(StatusCode::OK, &info))
+}
+
+pub(super) async fn delete(call: &Call<'_>) -> Result<Reply, Failure> {
+    let container = addressing::container(call.account(), &call.route)?;
+    let if_match = if_match(call.headers())?;
+    call.account()
+        .delete_container(&call.ctx, container.rid(), if_match.as_deref())
+        .await?;
+    Ok(Reply::empty(StatusCode::NO_CONTENT))
+}
+
+fn feed(parent: &str) -> Feed<'_> {
+    Feed {
+        array: "DocumentCollections",
+        parent,
+    }
+}
+
+/// The resource id of the database, and its containers.
+fn children(call: &Call<'_>) -> Result<(String, Vec<ContainerInfo>), Failure> {
+    let database = addressing::parent_database(call.account(), &call.route)?;
+    let containers = call.account().list_containers(database.rid)?;
+    Ok((
+        database.rid.to_string(),
+        containers.iter().map(|container| container.info()).collect(),
+    ))
+}
+
+fn reply(status: StatusCode, info: &ContainerInfo) -> Reply {
+    Reply::value(status, &Value::Object(to_json(info))).etag(info.etag)
+}
+
+fn to_json(info: &ContainerInfo) -> Map<String, Value> {
+    let mut members = info.properties.to_json();
+    let system = json!({
+        "_rid": info.rid.to_string(),
+        "_ts": info.last_modified.0,
+        "_self": format!("dbs/{}/colls/{}/", info.database_rid, info.rid),
+        "_etag": info.etag.to_string(),
+        "_docs": "docs/",
+        "_sprocs": "sprocs/",
+        "_triggers": "triggers/",
+        "_udfs": "udfs/",
+        "_conflicts": "conflicts/",
+    });
+    if let Value::Object(system) = system {
+        members.extend(system);
+    }
+    members
+}
+
+/// Live items and their size (TTL-253), in the service's words. Sizes are in kilobytes, begun ones counted.
+fn usage_header(usage: &Usage) -> String {
+    let kilobytes = usage.bytes.div_ceil(1024);
+    format!(
+        "documentSize=0;documentsSize={kilobytes};documentsCount={};collectionSize={kilobytes};",
+        usage.items
+    )
+}
+
+async fn statistics(call: &Call<'_>, container: &Arc<Container>) -> Result<Value> {
+    let ranges = call.account().range_usage(container).await?;
+    let statistics = ranges.iter().map(|(range, usage)| {
+        json!({
+            "id": range.to_string(),
+            "sizeInKB": usage.bytes.div_ceil(1024),
+            "documentCount": usage.items,
+            "partitionKeys": [],
+        })
+    });
+    Ok(statistics.collect())
+}

@@ -1,0 +1,190 @@
+//! What all operations on a container's items have in common: checks before, headers after.
+//!
+//! Refusals get the headers too: .NET and Java keep their sessions by those of 404, 409 and 412 (cosmos-rest §9).
+
+use std::sync::Arc;
+
+use bolide_core::{Answer, Answered, Container, Refusal, Work};
+use bolide_model::{Error, ErrorKind, Result};
+use http::HeaderMap;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+use super::{change_feed, feeds, items, query};
+use crate::addressing;
+use crate::operation::Operation;
+use crate::service::Call;
+use crate::session::{self, SessionToken};
+use crate::status::Failure;
+use crate::wire::{Reply, headers};
+
+/// What names need for a header: everything outside ASCII, and what would not survive unescaping.
+const NAME_ESCAPES: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'"').add(b'<').add(b'>').add(b'`');
+
+/// Runs an operation inside a container.
+pub(super) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
+    let container = addressing::parent_container(call.account(), &call.route)?;
+    let answered = checked(call, &container).await;
+    let (mut reply, work) = match answered {
+        Ok(Answer { value, work }) => (value, work),
+        Err(Refusal { error, work }) => (Reply::failure(&error.into(), call.activity_id), work),
+    };
+    add_container_headers(&mut reply, &container);
+    add_work_headers(&mut reply, &work);
+    Ok(reply)
+}
+
+async fn checked(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+    check_consistency(call.headers())?;
+    check_intended_rid(call.headers(), container)?;
+    let session = session(call.headers())?;
+    let answered = dispatch(call, container).await;
+    if call.operation.is_read() {
+        check_session(&session, &answered)?;
+    }
+    answered
+}
+
+async fn dispatch(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+    match call.operation {
+        Operation::CreateItem => items::create(call, container).await,
+        Operation::UpsertItem => items::upsert(call, container).await,
+        Operation::ReadItem => items::read(call, container).await,
+        Operation::ReplaceItem => items::replace(call, container).await,
+        Operation::PatchItem => items::patch(call, container).await,
+        Operation::DeleteItem => items::delete(call, container).await,
+        Operation::ReadFeed => feeds::read(call, container).await,
+        Operation::QueryItems => query::run(call, container).await,
+        Operation::QueryPlan => query::plan(call, container),
+        Operation::ReadChanges => change_feed::read(call, container).await,
+        other => Err(Error::internal(format!("{} is no operation on items", other.name())).into()),
+    }
+}
+
+/// An answer with its value turned into another.
+pub(super) fn map<T, U>(answer: Answer<T>, f: impl FnOnce(T) -> U) -> Answer<U> {
+    Answer {
+        value: f(answer.value),
+        work: answer.work,
+    }
+}
+
+/// Refuses a level above the account's (cosmos-rest §9): `Session`, as the account root says.
+fn check_consistency(headers: &HeaderMap) -> Result<()> {
+    let Some(level) = headers::non_empty(headers, &headers::CONSISTENCY_LEVEL)? else {
+        return Ok(());
+    };
+    let is = |levels: &[&str]| levels.iter().any(|known| known.eq_ignore_ascii_case(level));
+    if is(&["Session", "ConsistentPrefix", "Eventual"]) {
+        return Ok(());
+    }
+    if is(&["Strong", "BoundedStaleness"]) {
+        return Err(Error::bad_request(format!(
+            "ConsistencyLevel {level} specified in the request is invalid when service is configured with consistency level \
+             Session. Ensure the request consistency level is not stronger than the service consistency level."
+        )));
+    }
+    Err(Error::bad_request(format!(
+        "unknown consistency level. value=`{level}`"
+    )))
+}
+
+/// Tells clients that know a container of this name that it is another one now (cosmos-rest §3.5).
+fn check_intended_rid(headers: &HeaderMap, container: &Container) -> Result<()> {
+    let Some(intended) = headers::non_empty(headers, &headers::INTENDED_RID)? else {
+        return Ok(());
+    };
+    let rid = container.rid().to_string();
+    if intended == rid {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::ContainerRecreated,
+        format!(
+            "the container was deleted and created again since the client read it. intended=`{intended}` rid=`{rid}`"
+        ),
+    ))
+}
+
+fn session(headers: &HeaderMap) -> Result<SessionToken> {
+    headers::non_empty(headers, &headers::SESSION_TOKEN)?
+        .map_or_else(|| Ok(SessionToken::default()), SessionToken::parse)
+}
+
+fn check_session(session: &SessionToken, answered: &Answered<Reply>) -> Result<(), Refusal> {
+    let work = match answered {
+        Ok(answer) => &answer.work,
+        Err(refusal) => &refusal.work,
+    };
+    session.check(&work.touched).map_err(|error| Refusal {
+        error,
+        work: work.clone(),
+    })
+}
+
+/// Names the container, by which clients file session tokens (cosmos-rest §9).
+fn add_container_headers(reply: &mut Reply, container: &Container) {
+    let info = container.info();
+    let name = |name| utf8_percent_encode(name, NAME_ESCAPES);
+    reply.text(
+        &headers::ALT_CONTENT_PATH,
+        format!("dbs/{}/colls/{}", name(&info.database_id), name(&info.properties.id)),
+    );
+    reply.text(&headers::CONTENT_PATH, info.rid.to_string());
+}
+
+fn add_work_headers(reply: &mut Reply, work: &Work) {
+    if work.charge.0 > 0.0 {
+        reply.text(&headers::REQUEST_CHARGE, work.charge.rounded().0.to_string());
+    }
+    if let Some(token) = session::token(&work.touched) {
+        reply.text(&headers::SESSION_TOKEN, token);
+    }
+    if let Some(newest) = work.touched.iter().map(|position| position.lsn.0).max() {
+        for name in [
+            &headers::LSN,
+            &headers::LLSN,
+            &headers::GLOBAL_COMMITTED_LSN,
+            &headers::QUORUM_ACKED_LSN,
+            &headers::QUORUM_ACKED_LLSN,
+        ] {
+            reply.number(name, newest);
+        }
+        reply.fixed(&headers::READ_REGIONS, "0");
+    }
+    if let [position] = work.touched[..] {
+        // Right or absent: Java and .NET refresh their caches on any other value (cosmos-rest §10).
+        reply.number(&headers::PARTITION_KEY_RANGE_ID, u64::from(position.range));
+        reply.number(&headers::PHYSICAL_PARTITION_ID, u64::from(position.range));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn levels_above_session_are_refused_and_so_are_unknown_ones() {
+        let check = |level| {
+            check_consistency(&HeaderMap::from_iter([(
+                headers::CONSISTENCY_LEVEL.clone(),
+                HeaderValue::from_static(level),
+            )]))
+        };
+        for level in ["Session", "session", "Eventual", "ConsistentPrefix", ""] {
+            assert!(check(level).is_ok(), "{level}");
+        }
+        for level in ["Strong", "BoundedStaleness", "Sometimes"] {
+            assert!(check(level).is_err(), "{level}");
+        }
+    }
+
+    #[test]
+    fn names_survive_a_header_and_unescaping() {
+        assert_eq!(
+            utf8_percent_encode("a b%ü-Ω", NAME_ESCAPES).to_string(),
+            "a%20b%25%C3%BC-%CE%A9"
+        );
+    }
+}

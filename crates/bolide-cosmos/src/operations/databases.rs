@@ -1,0 +1,76 @@
+//! Databases (cosmos-rest §4.1).
+
+use bolide_core::DatabaseInfo;
+use bolide_model::rid::DatabaseRid;
+use bolide_model::{Error, Result};
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::metadata::Feed;
+use super::{if_match, offers};
+use crate::addressing;
+use crate::service::Call;
+use crate::status::Failure;
+use crate::wire::{Reply, body};
+
+const FEED: Feed<'static> = Feed {
+    array: "Databases",
+    parent: "",
+};
+
+pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
+    let members = body::object(call.body)?;
+    let Some(Value::String(id)) = members.get("id") else {
+        return Err(Error::bad_request(
+            "The input content is invalid because the required properties - 'id; ' - are missing or no strings.",
+        )
+        .into());
+    };
+    let throughput = offers::requested(call.headers())?;
+    let database = call.account().create_database(&call.ctx, id, throughput).await?;
+    Ok(reply(StatusCode::CREATED, &database))
+}
+
+pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
+    let databases = call.account().list_databases();
+    let databases = databases
+        .iter()
+        .map(|database| (database.rid, to_json(database)))
+        .collect();
+    FEED.list(call.headers(), DatabaseRid::parse, databases)
+}
+
+pub(super) fn query(call: &Call<'_>) -> Result<Reply, Failure> {
+    let databases: Vec<Value> = call.account().list_databases().iter().map(to_json).collect();
+    FEED.query(call, &databases)
+}
+
+pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
+    let database = addressing::database(call.account(), &call.route)?;
+    Ok(reply(StatusCode::OK, &database))
+}
+
+pub(super) async fn delete(call: &Call<'_>) -> Result<Reply, Failure> {
+    let database = addressing::database(call.account(), &call.route)?;
+    let if_match = if_match(call.headers())?;
+    call.account()
+        .delete_database(&call.ctx, database.rid, if_match.as_deref())
+        .await?;
+    Ok(Reply::empty(StatusCode::NO_CONTENT))
+}
+
+fn reply(status: StatusCode, database: &DatabaseInfo) -> Reply {
+    Reply::value(status, &to_json(database)).etag(database.etag)
+}
+
+fn to_json(database: &DatabaseInfo) -> Value {
+    json!({
+        "id": database.id,
+        "_rid": database.rid.to_string(),
+        "_self": format!("dbs/{}/", database.rid),
+        "_etag": database.etag.to_string(),
+        "_colls": "colls/",
+        "_users": "users/",
+        "_ts": database.last_modified.0,
+    })
+}

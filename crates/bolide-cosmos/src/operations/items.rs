@@ -1,0 +1,129 @@
+//! Items: create, upsert, read, replace, patch, delete (cosmos-rest §5).
+
+use std::sync::Arc;
+
+use bolide_core::{Answer, Answered, Container, CreateItem, DeleteItem, ItemRead, ItemWritten, PatchItem, ReadItem};
+use bolide_core::{ReplaceItem, StoredItem, UpsertItem};
+use bolide_model::document::{Document, Patch};
+use bolide_model::partition_key::PartitionKey;
+use bolide_model::{Error, Result};
+use http::{HeaderMap, StatusCode};
+
+use super::data_plane::map;
+use super::{if_match, if_none_match};
+use crate::addressing;
+use crate::service::Call;
+use crate::wire::{Reply, binary_json, headers, scope};
+
+pub(super) async fn create(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+    refuse_triggers(call.headers())?;
+    let create = CreateItem {
+        document: document(call)?,
+        partition_key: scope::partition_key(call.headers())?,
+    };
+    let answer = call.account().create_item(&call.ctx, container, create).await?;
+    Ok(written(call, answer))
+}
+
+pub(super) async fn upsert(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+    refuse_triggers(call.headers())?;
+    let upsert = UpsertItem {
+        document: document(call)?,
+        partition_key: scope::partition_key(call.headers())?,
+        if_match: if_match(call.headers())?,
+    };
+    let answer = call.account().upsert_item(&call.ctx, container, upsert).await?;
+    Ok(written(call, answer))
+}
+
+pub(super) async fn replace(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+    refuse_triggers(call.headers())?;
+    let replace = ReplaceItem {
+        target: addressing::item(container, &call.route.leaf)?,
+        partition_key: point_key(call.headers())?,
+        document: document(call)?,
+        if_match: if_match(call.headers())?,
+    };
+    let answer = call.account().replace_item(&call.ctx, container, replace).await?;
+    Ok(written(call, answer))
+}
+
+pub(super) async fn patch(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+    refuse_triggers(call.headers())?;
+    let patch = PatchItem {
+        target: addressing::item(container, &call.route.leaf)?,
+        partition_key: point_key(call.headers())?,
+        patch: Patch::parse(&binary_json::to_text(call.body)?)?,
+        if_match: if_match(call.headers())?,
+    };
+    let answer = call.account().patch_item(&call.ctx, container, patch).await?;
+    Ok(written(call, answer))
+}
+
+pub(super) async fn delete(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+    refuse_triggers(call.headers())?;
+    let delete = DeleteItem {
+        target: addressing::item(container, &call.route.leaf)?,
+        partition_key: point_key(call.headers())?,
+        if_match: if_match(call.headers())?,
+    };
+    let answer = call.account().delete_item(&call.ctx, container, delete).await?;
+    Ok(map(answer, |()| Reply::empty(StatusCode::NO_CONTENT)))
+}
+
+pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+    let read = ReadItem {
+        target: addressing::item(container, &call.route.leaf)?,
+        partition_key: point_key(call.headers())?,
+        if_none_match: if_none_match(call.headers())?,
+    };
+    let answer = call.account().read_item(&call.ctx, container, &read).await?;
+    Ok(map(answer, |read| match read {
+        ItemRead::Found(item) => item_reply(StatusCode::OK, &item),
+        ItemRead::NotModified { etag } => Reply::empty(StatusCode::NOT_MODIFIED).etag(etag),
+    }))
+}
+
+fn document(call: &Call<'_>) -> Result<Document> {
+    Document::parse(&binary_json::to_text(call.body)?)
+}
+
+/// The partition key that operations on one item need (cosmos-rest §5.2).
+fn point_key(headers: &HeaderMap) -> Result<PartitionKey> {
+    scope::partition_key(headers)?.ok_or_else(|| {
+        Error::bad_request(format!(
+            "PartitionKey value must be supplied for this operation in header `{}`.",
+            headers::PARTITION_KEY
+        ))
+    })
+}
+
+/// A write that should have run a trigger must not succeed without it.
+fn refuse_triggers(headers: &HeaderMap) -> Result<()> {
+    for name in [&headers::PRE_TRIGGERS, &headers::POST_TRIGGERS] {
+        if headers::non_empty(headers, name)?.is_some() {
+            return Err(Error::not_supported("this server does not support triggers yet"));
+        }
+    }
+    Ok(())
+}
+
+fn written(call: &Call<'_>, answer: Answer<ItemWritten>) -> Answer<Reply> {
+    let is_minimal = headers::prefers_minimal(call.headers());
+    map(answer, |written| {
+        let status = if written.created {
+            StatusCode::CREATED
+        } else {
+            StatusCode::OK
+        };
+        let reply = item_reply(status, &written.item);
+        if is_minimal { reply.without_body() } else { reply }
+    })
+}
+
+fn item_reply(status: StatusCode, item: &StoredItem) -> Reply {
+    let mut reply = Reply::json(status, item.to_json()).etag(item.etag());
+    reply.number(&headers::ITEM_LSN, item.lsn().0);
+    reply.number(&headers::ITEM_LLSN, item.lsn().0);
+    reply
+}

@@ -1,0 +1,147 @@
+//! Feeds and queries over databases, containers and offers.
+//!
+//! They are few and in memory, so a page is cut from all of them. A continuation names what the last page ended with: a feed's
+//! the resource, so that deleting what was listed skips nothing; a query's the number of rows.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use bolide_core::query_documents;
+use bolide_model::{Error, Result};
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use serde_json::Value;
+
+use crate::service::Call;
+use crate::status::Failure;
+use crate::wire::{Reply, body, envelope, headers, scope};
+
+/// A kind of resource that has feeds.
+pub(super) struct Feed<'f> {
+    /// Name of the array in the envelope.
+    pub array: &'static str,
+    /// Resource id of the parent; empty at the account.
+    pub parent: &'f str,
+}
+
+impl Feed<'_> {
+    /// A page of the resources, in the order of their ids.
+    pub(super) fn list<R: Ord + Display>(
+        &self,
+        headers: &HeaderMap,
+        parse: fn(&str) -> Option<R>,
+        mut resources: Vec<(R, Value)>,
+    ) -> Result<Reply, Failure> {
+        resources.sort_by(|a, b| a.0.cmp(&b.0));
+        if let Some(last) = continuation::<RidText>(headers, 'M')? {
+            let last = parse(&last.0).ok_or_else(|| malformed(&last.0))?;
+            resources.retain(|(rid, _)| *rid > last);
+        }
+        let size = page_size(headers)?;
+        let next = (resources.len() > size).then(|| format!("M1:{}", resources[size - 1].0));
+        let page: Vec<String> = resources
+            .iter()
+            .take(size)
+            .map(|(_, resource)| resource.to_string())
+            .collect();
+        Ok(self.reply(&page, next))
+    }
+
+    /// A page of the rows that a query makes of the resources.
+    pub(super) fn query(&self, call: &Call<'_>, resources: &[Value]) -> Result<Reply, Failure> {
+        let query = body::query(call.body)?;
+        let resources: Vec<Bytes> = resources.iter().map(|resource| resource.to_string().into()).collect();
+        let rows = query_documents(&query.text, &query.parameters, &resources, call.ctx.now)?;
+        let start = continuation::<usize>(call.headers(), 'Q')?.unwrap_or(0).min(rows.len());
+        let end = start.saturating_add(page_size(call.headers())?).min(rows.len());
+        let next = (end < rows.len()).then(|| format!("Q1:{end}"));
+        Ok(self.reply(&rows[start..end], next))
+    }
+
+    fn reply<T: AsRef<[u8]>>(&self, rows: &[T], next: Option<String>) -> Reply {
+        let text = rows.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(&b',');
+        let mut reply = Reply::json(StatusCode::OK, envelope(self.parent, self.array, &text, rows.len()));
+        reply.number(&headers::ITEM_COUNT, rows.len() as u64);
+        if let Some(next) = next {
+            reply.text(&headers::CONTINUATION, next);
+        }
+        reply
+    }
+}
+
+struct RidText(String);
+
+impl FromStr for RidText {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<RidText, Self::Err> {
+        Ok(RidText(text.to_owned()))
+    }
+}
+
+/// Reads a continuation of ours: a letter for its kind, a version, and where to go on.
+fn continuation<T: FromStr>(headers: &HeaderMap, kind: char) -> Result<Option<T>> {
+    let Some(text) = headers::non_empty(headers, &headers::CONTINUATION)? else {
+        return Ok(None);
+    };
+    let place = text.strip_prefix(kind).and_then(|rest| rest.strip_prefix("1:"));
+    let place = place.and_then(|place| place.parse().ok());
+    place.map(Some).ok_or_else(|| malformed(text))
+}
+
+fn malformed(text: &str) -> Error {
+    Error::bad_request(format!("the continuation is not one of this feed. value=`{text}`"))
+}
+
+fn page_size(headers: &HeaderMap) -> Result<usize> {
+    Ok(scope::max_items(headers)?.unwrap_or(bolide_model::limits::PAGE_ITEMS))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+    use serde_json::json;
+
+    use super::*;
+
+    fn page(resources: &[u32], continuation: Option<&str>) -> Result<(String, Option<String>), Failure> {
+        let mut headers = HeaderMap::new();
+        headers.insert(headers::MAX_ITEM_COUNT.clone(), HeaderValue::from_static("2"));
+        if let Some(continuation) = continuation {
+            headers.insert(
+                headers::CONTINUATION.clone(),
+                HeaderValue::from_str(continuation).expect("ASCII"),
+            );
+        }
+        let resources = resources.iter().map(|rid| (*rid, json!(rid))).collect();
+        let reply = Feed {
+            array: "Things",
+            parent: "",
+        }
+        .list(&headers, |text| text.parse::<u32>().ok(), resources)?;
+        let next = reply
+            .headers
+            .get(&headers::CONTINUATION)
+            .map(|next| next.to_str().expect("ASCII").to_owned());
+        let crate::wire::Payload::Whole(body) = reply.payload else {
+            panic!("a page is whole")
+        };
+        Ok((String::from_utf8(body.to_vec()).expect("JSON"), next))
+    }
+
+    #[test]
+    fn deleting_what_was_listed_skips_nothing() {
+        let (first, next) = page(&[3, 1, 2, 4], None).expect("a page");
+        assert_eq!(first, r#"{"_rid":"","Things":[1,2],"_count":2}"#);
+        let (second, next) = page(&[3, 4], next.as_deref()).expect("a page");
+        assert_eq!(second, r#"{"_rid":"","Things":[3,4],"_count":2}"#);
+        assert_eq!(next, None);
+    }
+
+    #[test]
+    fn foreign_continuations_are_refused() {
+        for continuation in ["x", "M1:x", "M2:1", "Q1:1", "M1:"] {
+            assert!(page(&[1, 2, 3], Some(continuation)).is_err(), "{continuation}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What each operation reads from the wire, asks the core, and writes to the wire.
+
+mod account_root;
+mod change_feed;
+mod conflicts;
+mod containers;
+mod data_plane;
+mod databases;
+mod feeds;
+mod items;
+mod metadata;
+mod offers;
+mod pkranges;
+mod query;
+
+use bolide_model::Result;
+use http::HeaderMap;
+use http::header::{IF_MATCH, IF_NONE_MATCH};
+
+use crate::operation::Operation;
+use crate::service::Call;
+use crate::status::Failure;
+use crate::wire::{Reply, headers};
+
+/// Runs a request that was let in.
+pub(crate) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
+    match call.operation {
+        Operation::ReadAccount => Ok(account_root::read(call)),
+        Operation::CreateDatabase => databases::create(call).await,
+        Operation::ListDatabases => databases::list(call),
+        Operation::QueryDatabases => databases::query(call),
+        Operation::ReadDatabase => databases::read(call),
+        Operation::DeleteDatabase => databases::delete(call).await,
+        Operation::CreateContainer => containers::create(call).await,
+        Operation::ListContainers => containers::list(call),
+        Operation::QueryContainers => containers::query(call),
+        Operation::ReadContainer => containers::read(call).await,
+        Operation::ReplaceContainer => containers::replace(call).await,
+        Operation::DeleteContainer => containers::delete(call).await,
+        Operation::ListPartitionKeyRanges => pkranges::list(call),
+        Operation::ListOffers => offers::list(call),
+        Operation::QueryOffers => offers::query(call),
+        Operation::ReadOffer => offers::read(call),
+        Operation::ReplaceOffer => offers::replace(call).await,
+        Operation::ListConflicts => conflicts::list(call),
+        Operation::QueryConflicts => conflicts::query(call),
+        Operation::ReadConflict | Operation::DeleteConflict => conflicts::point(call),
+        Operation::CreateItem
+        | Operation::UpsertItem
+        | Operation::ReadItem
+        | Operation::ReplaceItem
+        | Operation::PatchItem
+        | Operation::DeleteItem
+        | Operation::ReadFeed
+        | Operation::QueryItems
+        | Operation::QueryPlan
+        | Operation::ReadChanges => data_plane::run(call).await,
+    }
+}
+
+/// The entity tag that the caller expects.
+fn if_match(headers: &HeaderMap) -> Result<Option<String>> {
+    Ok(headers::non_empty(headers, &IF_MATCH)?.map(str::to_owned))
+}
+
+/// The entity tag that the caller has seen.
+fn if_none_match(headers: &HeaderMap) -> Result<Option<String>> {
+    Ok(headers::non_empty(headers, &IF_NONE_MATCH)?.map(str::to_owned))
+}

@@ -1,0 +1,294 @@
+//! Offers: throughput as clients see and set it (cosmos-rest §4.4).
+
+use bolide_core::{Offer, OfferResource, Throughput};
+use bolide_model::rid::OfferRid;
+use bolide_model::{Error, Result};
+use http::{HeaderMap, StatusCode};
+use serde_json::{Map, Value, json};
+
+use super::if_match;
+use super::metadata::Feed;
+use crate::service::Call;
+use crate::status::Failure;
+use crate::wire::{Reply, body, headers};
+
+const FEED: Feed<'static> = Feed {
+    array: "Offers",
+    parent: "",
+};
+
+/// Reads the throughput that a database or container is to be created with.
+///
+/// # Errors
+/// `BadRequest` when both kinds are asked for, or one is malformed. Amounts are the core's to judge.
+pub(super) fn requested(headers: &HeaderMap) -> Result<Option<Throughput>> {
+    let manual = headers::integer(headers, &headers::OFFER_THROUGHPUT)?;
+    let autoscale = headers::non_empty(headers, &headers::AUTOPILOT_SETTINGS)?;
+    match (manual, autoscale) {
+        (None, None) => Ok(None),
+        (Some(ru), None) => manual_of(ru).map(Some),
+        (None, Some(settings)) => {
+            let settings = serde_json::from_str(settings).map_err(|error| {
+                Error::bad_request(format!("header `{}` is not JSON: {error}", headers::AUTOPILOT_SETTINGS))
+            })?;
+            autoscale_of(&settings).map(Some)
+        }
+        (Some(_), Some(_)) => Err(Error::bad_request(
+            "a resource cannot be created with both manual and autoscale throughput",
+        )),
+    }
+}
+
+pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
+    let offers = call.account().list_offers();
+    let offers = offers.iter().map(|offer| (offer.rid, to_json(offer))).collect();
+    FEED.list(call.headers(), OfferRid::parse, offers)
+}
+
+pub(super) fn query(call: &Call<'_>) -> Result<Reply, Failure> {
+    let offers: Vec<Value> = call.account().list_offers().iter().map(to_json).collect();
+    FEED.query(call, &offers)
+}
+
+pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
+    let offer = call.account().offer(addressed(call)?)?;
+    Ok(reply(&offer))
+}
+
+pub(super) async fn replace(call: &Call<'_>) -> Result<Reply, Failure> {
+    let rid = addressed(call)?;
+    let offer = call.account().offer(rid)?;
+    let sent = body::object(call.body)?;
+    let throughput = replacement(call.headers(), &sent, offer.throughput)?;
+    let if_match = if_match(call.headers())?;
+    let offer = call
+        .account()
+        .replace_offer(&call.ctx, rid, throughput, if_match.as_deref())
+        .await?;
+    Ok(reply(&offer))
+}
+
+fn addressed(call: &Call<'_>) -> Result<OfferRid> {
+    let leaf = &call.route.leaf;
+    OfferRid::parse(leaf).ok_or_else(|| Error::not_found(format!("no offer has this resource id. rid=`{leaf}`")))
+}
+
+/// What an offer document asks for: the migrations by header, or else its content.
+fn replacement(headers: &HeaderMap, sent: &Map<String, Value>, current: Throughput) -> Result<Throughput> {
+    let content = sent.get("content").and_then(Value::as_object);
+    let content = content.ok_or_else(|| Error::bad_request("an offer must have an object `content`"))?;
+    let autoscale = content
+        .get("offerAutopilotSettings")
+        .filter(|settings| !settings.is_null());
+    if headers::flag(headers, &headers::MIGRATE_TO_AUTOPILOT) {
+        return match autoscale {
+            Some(settings) => autoscale_of(settings),
+            None => Ok(as_autoscale(current)),
+        };
+    }
+    if headers::flag(headers, &headers::MIGRATE_TO_MANUAL) {
+        return Ok(as_manual(current));
+    }
+    match autoscale {
+        Some(settings) => autoscale_of(settings),
+        None => {
+            let ru = content.get("offerThroughput").and_then(whole);
+            manual_of(ru.ok_or_else(|| Error::bad_request("`content.offerThroughput` must be a whole number"))?)
+        }
+    }
+}
+
+/// The smallest autoscale maximum that still grants what manual throughput did.
+fn as_autoscale(current: Throughput) -> Throughput {
+    match current {
+        Throughput::Manual { ru } => Throughput::Autoscale {
+            max_ru: ru.next_multiple_of(1000).max(1000),
+            increment_percent: 0,
+        },
+        autoscale @ Throughput::Autoscale { .. } => autoscale,
+    }
+}
+
+/// What the service migrates to: the maximum, which is a legal manual amount.
+fn as_manual(current: Throughput) -> Throughput {
+    Throughput::Manual { ru: current.max_ru() }
+}
+
+fn manual_of(ru: i64) -> Result<Throughput> {
+    let ru = u32::try_from(ru).map_err(|_| {
+        Error::bad_request(format!(
+            "The offer should have valid throughput values between 400 and 10000 inclusive in increments of 100, or more in a \
+             partitioned container. throughput={ru}"
+        ))
+    })?;
+    Ok(Throughput::Manual { ru })
+}
+
+fn autoscale_of(settings: &Value) -> Result<Throughput> {
+    let max_ru = settings.get("maxThroughput").and_then(whole);
+    let max_ru =
+        max_ru.ok_or_else(|| Error::bad_request("autoscale settings must have a whole number `maxThroughput`"))?;
+    let max_ru = u32::try_from(max_ru).map_err(|_| {
+        Error::bad_request(format!(
+            "Requested throughput {max_ru} is less than required minimum throughput 1000."
+        ))
+    })?;
+    let increment = settings.pointer("/autoUpgradePolicy/throughputPolicy/incrementPercent");
+    let increment_percent = match increment.filter(|increment| !increment.is_null()) {
+        None => 0,
+        Some(increment) => whole(increment)
+            .and_then(|percent| u32::try_from(percent).ok())
+            .ok_or_else(|| Error::bad_request("`incrementPercent` must be a whole number from 0"))?,
+    };
+    Ok(Throughput::Autoscale {
+        max_ru,
+        increment_percent,
+    })
+}
+
+/// An integer however it is spelled: `400`, `400.0`.
+fn whole(value: &Value) -> Option<i64> {
+    let number = value
+        .as_f64()
+        .filter(|number| number.fract() == 0.0 && number.abs() < 1e15);
+    number.map(|number| number as i64)
+}
+
+fn reply(offer: &Offer) -> Reply {
+    let mut reply = Reply::value(StatusCode::OK, &to_json(offer)).etag(offer.etag);
+    reply.fixed(&headers::OFFER_REPLACE_PENDING, "false");
+    let least = match offer.throughput {
+        Throughput::Manual { .. } => "400",
+        Throughput::Autoscale { .. } => "1000",
+    };
+    reply.fixed(&headers::MIN_THROUGHPUT, least);
+    reply
+}
+
+fn to_json(offer: &Offer) -> Value {
+    let rid = offer.rid.to_string();
+    let (resource, resource_rid) = match offer.resource {
+        OfferResource::Database(database) => (format!("dbs/{database}/"), database.to_string()),
+        OfferResource::Container(container) => (
+            format!("dbs/{}/colls/{container}/", container.database()),
+            container.to_string(),
+        ),
+    };
+    json!({
+        "id": rid,
+        "_rid": rid,
+        "_self": format!("offers/{rid}/"),
+        "_etag": offer.etag.to_string(),
+        "_ts": offer.last_modified.0,
+        "resource": resource,
+        "offerResourceId": resource_rid,
+        "offerType": "Invalid",
+        "offerVersion": "V2",
+        "content": content(offer.throughput),
+    })
+}
+
+/// The `content` of an offer. `offerThroughput` stands there for autoscale too, as Python's SDK sets it without asking.
+fn content(throughput: Throughput) -> Value {
+    match throughput {
+        Throughput::Manual { ru } => json!({
+            "offerThroughput": ru,
+            "offerIsRUPerMinuteThroughputEnabled": false,
+            "offerMinimumThroughputParameters": {"maxThroughputEverProvisioned": ru, "maxConsumedStorageEverInKB": 0},
+        }),
+        Throughput::Autoscale {
+            max_ru,
+            increment_percent,
+        } => json!({
+            "offerThroughput": max_ru / 10,
+            "offerAutopilotSettings": {
+                "maxThroughput": max_ru,
+                "autoUpgradePolicy": {"throughputPolicy": {"incrementPercent": increment_percent}},
+            },
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn map(headers: &[(&http::HeaderName, &'static str)]) -> HeaderMap {
+        headers
+            .iter()
+            .map(|(name, value)| ((*name).clone(), HeaderValue::from_static(value)))
+            .collect()
+    }
+
+    #[test]
+    fn autoscale_settings_are_echoed_as_sent() {
+        let settings = r#"{"maxThroughput":7000,"autoUpgradePolicy":{"throughputPolicy":{"incrementPercent":3}}}"#;
+        let requested = requested(&map(&[(&headers::AUTOPILOT_SETTINGS, settings)])).expect("well formed");
+        let throughput = requested.expect("it was asked for");
+        assert_eq!(
+            throughput,
+            Throughput::Autoscale {
+                max_ru: 7000,
+                increment_percent: 3
+            }
+        );
+        let content = content(throughput);
+        assert_eq!(content["offerThroughput"], 700);
+        assert_eq!(
+            content["offerAutopilotSettings"]["autoUpgradePolicy"]["throughputPolicy"]["incrementPercent"],
+            3
+        );
+    }
+
+    #[test]
+    fn a_negative_maximum_names_the_minimum() {
+        let error =
+            requested(&map(&[(&headers::AUTOPILOT_SETTINGS, r#"{"maxThroughput":-200}"#)])).expect_err("negative");
+        assert!(
+            error
+                .message
+                .contains("Requested throughput -200 is less than required minimum throughput 1000")
+        );
+    }
+
+    #[test]
+    fn both_kinds_at_once_are_refused() {
+        let both = map(&[
+            (&headers::AUTOPILOT_SETTINGS, r#"{"maxThroughput":4000}"#),
+            (&headers::OFFER_THROUGHPUT, "400"),
+        ]);
+        assert!(requested(&both).is_err());
+    }
+
+    #[test]
+    fn a_replacement_follows_its_content_or_the_migration_asked_for() {
+        let manual = Throughput::Manual { ru: 1500 };
+        let replace = |headers: &HeaderMap, content: Value, current| {
+            let sent = json!({ "content": content });
+            replacement(headers, sent.as_object().expect("an object"), current).expect("well formed")
+        };
+        let none = HeaderMap::new();
+        assert_eq!(
+            replace(&none, json!({"offerThroughput": 600}), manual),
+            Throughput::Manual { ru: 600 }
+        );
+        let autoscale = Throughput::Autoscale {
+            max_ru: 5000,
+            increment_percent: 2,
+        };
+        assert_eq!(replace(&none, content(autoscale), manual), autoscale);
+        let migrate = map(&[(&headers::MIGRATE_TO_AUTOPILOT, "true")]);
+        let migrated = Throughput::Autoscale {
+            max_ru: 2000,
+            increment_percent: 0,
+        };
+        assert_eq!(replace(&migrate, json!({"offerThroughput": 1500}), manual), migrated);
+        let back = map(&[(&headers::MIGRATE_TO_MANUAL, "True")]);
+        assert_eq!(
+            replace(&back, content(autoscale), autoscale),
+            Throughput::Manual { ru: 5000 }
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! Queries over items, and their plans (cosmos-rest §6).
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bolide_core::{Answer, Answered, Container, QueryItems, QueryMetrics, QueryPage, Work};
+use bolide_model::{Error, Result};
+use http::{HeaderMap, StatusCode};
+
+use super::data_plane::map;
+use super::feeds;
+use crate::service::Call;
+use crate::wire::{Reply, body, headers, scope};
+
+pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+    let body::Query { text, parameters } = body::query(call.body)?;
+    let query = QueryItems {
+        text,
+        parameters,
+        scope: scope::scope(call.headers())?,
+        cross_partition: headers::flag(call.headers(), &headers::CROSS_PARTITION),
+        max_items: scope::max_items(call.headers())?,
+        continuation: feeds::continuation(call.headers())?,
+        continuation_limit_kb: continuation_limit(call.headers())?,
+    };
+    let answer = call.account().query(&call.ctx, container, &query).await?;
+    Ok(map(answer, |page| reply(call.headers(), container, page)))
+}
+
+pub(super) fn plan(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+    let query = body::query(call.body)?;
+    let features = headers::text(call.headers(), &headers::QUERY_FEATURES)?.unwrap_or_default();
+    let partition_key = scope::partition_key(call.headers())?;
+    let plan = call.account().query_plan(
+        container,
+        &query.text,
+        &query.parameters,
+        features,
+        partition_key.as_ref(),
+    )?;
+    Ok(Answer {
+        value: Reply::json(StatusCode::OK, plan),
+        work: Work::default(),
+    })
+}
+
+fn continuation_limit(headers: &HeaderMap) -> Result<Option<u32>> {
+    let limit = headers::integer(headers, &headers::CONTINUATION_LIMIT_KB)?;
+    let limit = limit
+        .map(|kilobytes| u32::try_from(kilobytes).map_err(|_| kilobytes))
+        .transpose();
+    limit.map_err(|kilobytes| {
+        Error::bad_request(format!(
+            "continuation token limit specified is not large enough. kilobytes={kilobytes}"
+        ))
+    })
+}
+
+fn reply(headers: &HeaderMap, container: &Container, page: QueryPage) -> Reply {
+    let mut reply = feeds::documents(container, &page.rows, page.count, page.continuation);
+    if headers::flag(headers, &headers::POPULATE_QUERY_METRICS) {
+        reply.text(&headers::QUERY_METRICS, metrics_header(&page.metrics));
+    }
+    if headers::flag(headers, &headers::POPULATE_INDEX_METRICS) {
+        reply.text(
+            &headers::INDEX_UTILIZATION,
+            STANDARD.encode(page.index_metrics.to_string()),
+        );
+    }
+    reply
+}
+
+/// Figures of an execution in the service's form: `key=value` joined by `;`, no blanks (cosmos-rest §6.8).
+///
+/// What is not measured apart is zero: planning belongs to compiling, loading to running.
+fn metrics_header(metrics: &QueryMetrics) -> String {
+    let total = metrics.compile_ms + metrics.run_ms;
+    let (compile, run) = (metrics.compile_ms, metrics.run_ms);
+    // The share of what was loaded that came out; nothing loaded is nothing wasted.
+    let utilization = match metrics.retrieved_items {
+        0 => 1.0,
+        retrieved => (metrics.output_rows as f64 / retrieved as f64).min(1.0),
+    };
+    format!(
+        "totalExecutionTimeInMs={total:.2};queryCompileTimeInMs={compile:.2};queryLogicalPlanBuildTimeInMs=0.00;\
+         queryPhysicalPlanBuildTimeInMs=0.00;queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs={run:.2};\
+         indexLookupTimeInMs=0.00;instructionCount=0;documentLoadTimeInMs=0.00;systemFunctionExecuteTimeInMs=0.00;\
+         userFunctionExecuteTimeInMs=0.00;retrievedDocumentCount={};retrievedDocumentSize={};outputDocumentCount={};\
+         outputDocumentSize={};writeOutputTimeInMs=0.00;indexUtilizationRatio={utilization:.2}",
+        metrics.retrieved_items, metrics.retrieved_bytes, metrics.output_rows, metrics.output_bytes,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_are_pairs_without_blanks() {
+        let metrics = QueryMetrics {
+            retrieved_items: 4,
+            output_rows: 1,
+            ..QueryMetrics::default()
+        };
+        let header = metrics_header(&metrics);
+        assert!(!header.contains(' '), "{header}");
+        assert!(header.split(';').all(|pair| pair.split('=').count() == 2), "{header}");
+        assert!(header.ends_with("indexUtilizationRatio=0.25"), "{header}");
+    }
+}

@@ -1,0 +1,253 @@
+//! Paths: which resource a request is about.
+//!
+//! A path is split at `/` and each segment percent-decoded afterwards (cosmos-rest §0.1). Its shape alone names the kind of
+//! resource; whether the names in it are ids or resource ids is settled in [`crate::addressing`].
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+
+/// What kind of resource a path leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// `/`
+    Account,
+    /// `/dbs`
+    Databases,
+    /// `/dbs/{db}`
+    Database,
+    /// `/dbs/{db}/colls`
+    Containers,
+    /// `/dbs/{db}/colls/{c}`
+    Container,
+    /// `…/docs`
+    Items,
+    /// `…/docs/{id}`
+    Item,
+    /// `…/pkranges`
+    PartitionKeyRanges,
+    /// `…/conflicts`
+    Conflicts,
+    /// `…/conflicts/{id}`
+    Conflict,
+    /// `…/operations/partitionkeydelete`
+    PartitionKeyDelete,
+    /// `/offers`
+    Offers,
+    /// `/offers/{rid}`
+    Offer,
+    /// Scripts, users, permissions, keys: known to Cosmos DB, with the name of what is missing here.
+    Unbuilt(&'static str),
+    /// `/addresses`: direct mode, which this is not.
+    Addresses,
+    /// `/_explorer/emulator.pem`
+    Certificate,
+    /// `/_bolide/…`
+    Admin,
+    /// Nothing we know.
+    Unknown,
+}
+
+/// A path, taken apart.
+#[derive(Debug, Clone)]
+pub(crate) struct Route<'p> {
+    /// The kind of resource.
+    pub place: Place,
+    /// The database segment, decoded; empty where there is none.
+    pub database: Cow<'p, str>,
+    /// The container segment, decoded; empty where there is none.
+    pub container: Cow<'p, str>,
+    /// The last id of the path below the container, or the offer's; decoded.
+    pub leaf: Cow<'p, str>,
+    /// The path without slashes at its ends, still encoded.
+    pub path: &'p str,
+}
+
+/// What a signature covers of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Signed<'p> {
+    /// The last resource keyword; empty for the account.
+    pub resource_type: &'p str,
+    /// The instance's link, or the parent's for feeds; still encoded.
+    pub link: &'p str,
+}
+
+const MAX_SEGMENTS: usize = 8;
+
+impl<'p> Route<'p> {
+    /// Takes a path apart. `None` when a segment is not UTF-8 after decoding.
+    pub(crate) fn parse(path: &'p str) -> Option<Route<'p>> {
+        let path = trim(path);
+        let mut segments = [""; MAX_SEGMENTS];
+        let mut count = 0;
+        if !path.is_empty() {
+            // What follows the last slot stays in it: ids with a bare `/` inside, which lead nowhere.
+            for segment in path.splitn(MAX_SEGMENTS, '/') {
+                segments[count] = segment;
+                count += 1;
+            }
+        }
+        let (place, [database, container, leaf]) = place(&segments[..count]);
+        Some(Route {
+            place,
+            database: decode(database)?,
+            container: decode(container)?,
+            leaf: decode(leaf)?,
+            path,
+        })
+    }
+
+    /// What the client signed of this path (cosmos-rest §2.1).
+    pub(crate) fn signed(&self) -> Signed<'p> {
+        match self.place {
+            Place::Account => Signed {
+                resource_type: "",
+                link: "",
+            },
+            Place::PartitionKeyDelete => {
+                let link = self.path.trim_end_matches("/operations/partitionkeydelete");
+                Signed {
+                    resource_type: "colls",
+                    link,
+                }
+            }
+            // An item id may hold a bare slash, so segments cannot be counted.
+            Place::Item => Signed {
+                resource_type: "docs",
+                link: self.path,
+            },
+            _ => signed_by_parity(self.path),
+        }
+    }
+}
+
+/// Pairs of keyword and id make an instance; a keyword left over makes a feed of its parent.
+fn signed_by_parity(path: &str) -> Signed<'_> {
+    let is_instance = path.split('/').count() % 2 == 0;
+    match path.rsplit_once('/') {
+        None => Signed {
+            resource_type: path,
+            link: "",
+        },
+        Some((parent, keyword)) if !is_instance => Signed {
+            resource_type: keyword,
+            link: parent,
+        },
+        Some((head, _)) => {
+            let keyword = head.rsplit_once('/').map_or(head, |(_, keyword)| keyword);
+            Signed {
+                resource_type: keyword,
+                link: path,
+            }
+        }
+    }
+}
+
+/// Clients may double the first slash and end every URL with one (cosmos-rest §0.1).
+fn trim(path: &str) -> &str {
+    let path = path.trim_start_matches('/');
+    path.strip_suffix('/').unwrap_or(path)
+}
+
+fn decode(segment: &str) -> Option<Cow<'_, str>> {
+    percent_decode_str(segment).decode_utf8().ok()
+}
+
+fn place<'s>(segments: &[&'s str]) -> (Place, [&'s str; 3]) {
+    match *segments {
+        [] => (Place::Account, [""; 3]),
+        ["dbs"] => (Place::Databases, [""; 3]),
+        ["dbs", db] => (Place::Database, [db, "", ""]),
+        ["dbs", db, "colls"] => (Place::Containers, [db, "", ""]),
+        ["dbs", db, "colls", c] => (Place::Container, [db, c, ""]),
+        ["dbs", db, "colls", c, "docs"] => (Place::Items, [db, c, ""]),
+        ["dbs", db, "colls", c, "docs", id] => (Place::Item, [db, c, id]),
+        // An id with a bare slash: nothing can be found under it, see `addressing`.
+        ["dbs", db, "colls", c, "docs", _, ..] => (Place::Item, [db, c, "/"]),
+        ["dbs", db, "colls", c, "pkranges"] => (Place::PartitionKeyRanges, [db, c, ""]),
+        ["dbs", db, "colls", c, "conflicts"] => (Place::Conflicts, [db, c, ""]),
+        ["dbs", db, "colls", c, "conflicts", id] => (Place::Conflict, [db, c, id]),
+        ["dbs", db, "colls", c, "operations", "partitionkeydelete"] => (Place::PartitionKeyDelete, [db, c, ""]),
+        ["dbs", db, "colls", c, "sprocs", ..] => (Place::Unbuilt("stored procedures"), [db, c, ""]),
+        ["dbs", db, "colls", c, "triggers", ..] => (Place::Unbuilt("triggers"), [db, c, ""]),
+        ["dbs", db, "colls", c, "udfs", ..] => (Place::Unbuilt("user-defined functions"), [db, c, ""]),
+        ["dbs", db, "users", _, "permissions", ..] => (Place::Unbuilt("permissions"), [db, "", ""]),
+        ["dbs", db, "users", ..] => (Place::Unbuilt("users"), [db, "", ""]),
+        ["dbs", db, "clientencryptionkeys", ..] => (Place::Unbuilt("client encryption keys"), [db, "", ""]),
+        ["offers"] => (Place::Offers, [""; 3]),
+        ["offers", rid] => (Place::Offer, ["", "", rid]),
+        ["addresses"] => (Place::Addresses, [""; 3]),
+        ["_explorer", "emulator.pem"] => (Place::Certificate, [""; 3]),
+        ["_bolide", ..] => (Place::Admin, [""; 3]),
+        _ => (Place::Unknown, [""; 3]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(path: &str) -> Route<'_> {
+        Route::parse(path).expect("the path decodes")
+    }
+
+    #[test]
+    fn slashes_at_the_ends_do_not_matter() {
+        for path in [
+            "/dbs/a/colls/b/docs/c",
+            "/dbs/a/colls/b/docs/c/",
+            "//dbs/a/colls/b/docs/c",
+        ] {
+            let route = parse(path);
+            assert_eq!(route.place, Place::Item, "{path}");
+            assert_eq!(
+                (&*route.database, &*route.container, &*route.leaf),
+                ("a", "b", "c"),
+                "{path}"
+            );
+        }
+        assert_eq!(parse("/").place, Place::Account);
+        assert_eq!(parse("").place, Place::Account);
+    }
+
+    #[test]
+    fn segments_are_decoded_after_splitting() {
+        let route = parse("/dbs/%20a%2Fb/colls/%E6%97%A5/docs/50%25");
+        assert_eq!(
+            (&*route.database, &*route.container, &*route.leaf),
+            (" a/b", "日", "50%")
+        );
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_refused() {
+        assert!(Route::parse("/dbs/%FF").is_none());
+    }
+
+    #[test]
+    fn instances_sign_their_link_and_feeds_their_parents() {
+        let signed = |path| {
+            let signed = parse(path).signed();
+            (signed.resource_type, signed.link)
+        };
+        assert_eq!(signed("/"), ("", ""));
+        assert_eq!(signed("/dbs"), ("dbs", ""));
+        assert_eq!(signed("/dbs/a/"), ("dbs", "dbs/a"));
+        assert_eq!(signed("/dbs/a/colls"), ("colls", "dbs/a"));
+        assert_eq!(signed("/dbs/a/colls/b/docs/c"), ("docs", "dbs/a/colls/b/docs/c"));
+        assert_eq!(signed("/dbs/a/colls/b/docs/c/d"), ("docs", "dbs/a/colls/b/docs/c/d"));
+        assert_eq!(signed("/dbs/a/colls/b/pkranges"), ("pkranges", "dbs/a/colls/b"));
+        assert_eq!(
+            signed("/dbs/a/colls/b/operations/partitionkeydelete"),
+            ("colls", "dbs/a/colls/b")
+        );
+        assert_eq!(signed("/dbs/a/colls/b/sprocs/s"), ("sprocs", "dbs/a/colls/b/sprocs/s"));
+        assert_eq!(signed("/offers/xyz"), ("offers", "offers/xyz"));
+    }
+
+    #[test]
+    fn an_id_with_a_bare_slash_leads_nowhere() {
+        let route = parse("/dbs/a/colls/b/docs/c/d");
+        assert_eq!((route.place, &*route.leaf), (Place::Item, "/"));
+    }
+}

@@ -1,0 +1,310 @@
+//! The life of a request.
+//!
+//!   1. [`CosmosService::handle`] gives it an activity id and starts the clock of its metrics.
+//!   2. Its path is taken apart ([`crate::routes`]); the admin API and the certificate go their own ways.
+//!   3. The sender is authenticated ([`crate::auth`]); only then is anything said about what exists.
+//!   4. Verb, place and headers name an [`Operation`]; rights, sizes and fault rules are checked.
+//!   5. [`crate::operations`] reads the rest from the wire, calls the core and writes the answer.
+//!   6. Headers that every answer has are added, refusals included.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+use bolide_core::{Account, RequestContext};
+use bolide_model::limits;
+use bolide_model::time::{Clock, wall_clock};
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+
+use crate::admin::Admin;
+use crate::faults::FaultRules;
+use crate::keys::{Access, Keys};
+use crate::metrics::Metrics;
+use crate::operation::Operation;
+use crate::routes::{Place, Route};
+use crate::status::{self, FORBIDDEN, Failure};
+use crate::wire::{Payload, Reply, headers};
+use crate::{auth, operations};
+
+/// Most bytes of all headers together. Session and continuation tokens stay far below.
+const HEADER_BYTES: usize = 64 * 1024;
+/// Most bytes of an import, which is held in memory while it is checked.
+const IMPORT_BYTES: usize = 256 * 1024 * 1024;
+/// Longest activity id that is echoed.
+const ACTIVITY_ID_BYTES: usize = 64;
+
+/// What a server decides about its front end.
+#[derive(Debug, Clone)]
+pub struct CosmosOptions {
+    /// The clock behind server time, for the admin API to show and move.
+    pub clock: Arc<Clock>,
+    /// Whether the admin API may inject faults.
+    pub faults_enabled: bool,
+    /// The certificate of the HTTPS listener, for clients to trust.
+    pub certificate_pem: Option<Bytes>,
+}
+
+/// The listener that a request came through.
+#[derive(Debug, Clone, Copy)]
+pub struct Listener {
+    /// Whether the connection is encrypted.
+    pub is_tls: bool,
+    /// The address the client reached.
+    pub local: std::net::SocketAddr,
+}
+
+/// An account, spoken to in the protocol of Cosmos DB for NoSQL.
+pub struct CosmosService {
+    pub(crate) account: Arc<Account>,
+    pub(crate) keys: Keys,
+    pub(crate) options: CosmosOptions,
+    pub(crate) metrics: Metrics,
+    pub(crate) faults: FaultRules,
+    started: HeaderValue,
+    requests: AtomicU64,
+}
+
+/// A request that was let in, on its way through an operation.
+pub(crate) struct Call<'r> {
+    pub service: &'r CosmosService,
+    pub ctx: RequestContext,
+    pub operation: Operation,
+    pub route: Route<'r>,
+    pub head: &'r Parts,
+    pub body: &'r Bytes,
+    pub listener: Listener,
+    pub activity_id: &'r str,
+}
+
+impl Call<'_> {
+    pub(crate) fn account(&self) -> &Account {
+        &self.service.account
+    }
+
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        &self.head.headers
+    }
+}
+
+impl CosmosService {
+    /// A front end for `account`, guarded by `keys`.
+    pub fn new(account: Arc<Account>, keys: Keys, options: CosmosOptions) -> CosmosService {
+        let now = UNIX_EPOCH + Duration::from_millis(u64::try_from(wall_clock().0).unwrap_or(0));
+        let started = HeaderValue::try_from(httpdate::fmt_http_date(now)).expect("an HTTP date is ASCII");
+        CosmosService {
+            account,
+            keys,
+            options,
+            metrics: Metrics::default(),
+            faults: FaultRules::default(),
+            started,
+            requests: AtomicU64::new(0),
+        }
+    }
+
+    /// How many bytes of body to read before [`CosmosService::handle`]: one more tells it that the request is too large.
+    ///
+    /// Only an import by somebody who holds a key may be larger than an item.
+    pub fn body_limit(&self, head: &Parts) -> usize {
+        let is_import = head.uri.path().starts_with("/_bolide/") && head.uri.path().ends_with("/import");
+        let may_import = || matches!(auth::authenticate_admin(&self.keys, head), Ok(Access::Full));
+        if is_import && may_import() {
+            IMPORT_BYTES
+        } else {
+            limits::ITEM_BYTES
+        }
+    }
+
+    /// Answers a request. Never fails: every error becomes an answer in the shape clients parse.
+    pub async fn handle(&self, request: Request<Bytes>, listener: Listener) -> Response<Payload> {
+        let started = Instant::now();
+        let (head, body) = request.into_parts();
+        let activity_id = activity_id(&head.headers);
+        let id = activity_id.to_str().unwrap_or_default();
+        let (operation, answer) = self.answer(&head, &body, listener, id).await;
+        let mut reply = answer.unwrap_or_else(|failure| Reply::failure(&failure, id));
+        let duration = started.elapsed();
+        self.add_common_headers(&mut reply, &head, activity_id, duration);
+        if let Some(operation) = operation {
+            self.metrics.observe(operation, &reply, duration);
+        }
+        if head.method == Method::HEAD {
+            reply.payload = Payload::Whole(Bytes::new());
+        }
+        reply.into_response()
+    }
+
+    /// The answer, and the operation if it came so far.
+    async fn answer(
+        &self,
+        head: &Parts,
+        body: &Bytes,
+        listener: Listener,
+        activity_id: &str,
+    ) -> (Option<Operation>, Result<Reply, Failure>) {
+        let Some(route) = Route::parse(head.uri.path()) else {
+            return (
+                None,
+                Err(Failure::bad_request("the path is not UTF-8 after percent-decoding")),
+            );
+        };
+        match route.place {
+            Place::Admin => return (None, Admin::new(self, head, body, &route).answer().await),
+            Place::Certificate => return (None, self.certificate()),
+            _ => {}
+        }
+        let operation = match self.admit(head, body, &route) {
+            Ok(operation) => operation,
+            Err(failure) => return (None, Err(failure)),
+        };
+        if let Some(fault) = self.faults.take(operation, &head.method, &route)
+            && let Err(failure) = fault.apply().await
+        {
+            return (Some(operation), Err(failure));
+        }
+        let ctx = match self.account.begin().await {
+            Ok(ctx) => ctx,
+            Err(error) => return (Some(operation), Err(error.into())),
+        };
+        let call = Call {
+            service: self,
+            ctx,
+            operation,
+            route,
+            head,
+            body,
+            listener,
+            activity_id,
+        };
+        (Some(operation), operations::run(&call).await)
+    }
+
+    /// Checks everything that can be checked before the core is asked.
+    fn admit(&self, head: &Parts, body: &Bytes, route: &Route<'_>) -> Result<Operation, Failure> {
+        check_header_size(&head.headers)?;
+        let access = auth::authenticate(&self.keys, head, route)?;
+        if body.len() > limits::ITEM_BYTES {
+            return Err(too_large(body.len(), limits::ITEM_BYTES));
+        }
+        let operation = Operation::of(route, &head.method, &head.headers)?;
+        if access == Access::ReadOnly && !operation.is_read() {
+            return Err(Failure::new(
+                FORBIDDEN,
+                format!("a read-only key cannot authorize {}", operation.name()),
+            ));
+        }
+        Ok(operation)
+    }
+
+    fn certificate(&self) -> Result<Reply, Failure> {
+        let pem = self.options.certificate_pem.clone();
+        let pem = pem.ok_or_else(|| Failure::new(status::NOT_FOUND, "this server has no certificate"))?;
+        let mut reply = Reply::json(StatusCode::OK, pem);
+        reply.fixed(&http::header::CONTENT_TYPE, "application/x-pem-file");
+        Ok(reply)
+    }
+
+    /// Adds what every answer has (cosmos-rest §10).
+    fn add_common_headers(&self, reply: &mut Reply, head: &Parts, activity_id: HeaderValue, duration: Duration) {
+        let version = head.headers.get(&headers::VERSION).cloned();
+        let version = version.unwrap_or_else(|| HeaderValue::from_static("2020-07-15"));
+        let request_number = self.requests.fetch_add(1, Ordering::Relaxed);
+        reply.headers.insert(headers::ACTIVITY_ID.clone(), activity_id);
+        reply.headers.insert(headers::VERSION.clone(), version);
+        reply.fixed(&headers::GATEWAY_VERSION, "version=2.14.0");
+        reply.fixed(&headers::SERVICE_VERSION, "version=2.14.0.0");
+        reply.fixed(&headers::SCHEMA_VERSION, "1.19");
+        reply
+            .headers
+            .insert(headers::LAST_STATE_CHANGE.clone(), self.started.clone());
+        reply.number(&headers::TRANSPORT_REQUEST_ID, request_number);
+        reply.text(
+            &headers::REQUEST_DURATION,
+            format!("{:.3}", duration.as_secs_f64() * 1000.0),
+        );
+        if !reply.headers.contains_key(&headers::REQUEST_CHARGE) {
+            // Metadata and refusals before the core cost one unit: SDKs expect a charge above zero everywhere.
+            reply.fixed(&headers::REQUEST_CHARGE, "1");
+        }
+    }
+}
+
+/// The request's activity id, or a new one.
+fn activity_id(headers: &HeaderMap) -> HeaderValue {
+    let sent = headers.get(&headers::ACTIVITY_ID);
+    let usable = sent.filter(|id| (1..=ACTIVITY_ID_BYTES).contains(&id.len()) && id.to_str().is_ok());
+    usable.cloned().unwrap_or_else(new_activity_id)
+}
+
+fn new_activity_id() -> HeaderValue {
+    let mut buffer = uuid::Uuid::encode_buffer();
+    let id = uuid::Uuid::new_v4().hyphenated().encode_lower(&mut buffer);
+    HeaderValue::from_str(id).expect("a GUID is ASCII")
+}
+
+fn check_header_size(headers: &HeaderMap) -> Result<(), Failure> {
+    let size: usize = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len())
+        .sum();
+    if size <= HEADER_BYTES {
+        return Ok(());
+    }
+    let message = format!("the request's headers are too large. bytes={size} limit={HEADER_BYTES}");
+    Err(Failure::new(status::HEADERS_TOO_LARGE, message))
+}
+
+pub(crate) fn too_large(size: usize, limit: usize) -> Failure {
+    // The body was read to one byte over its limit only.
+    Failure::new(
+        status::TOO_LARGE,
+        format!("Request size is too large. bytes={size} or more, limit={limit}"),
+    )
+}
+
+/// Answers that a server gives when it cannot ask its [`CosmosService`].
+pub mod stand_in {
+    use super::{Failure, Payload, Reply, Request, Response, headers, new_activity_id, status};
+
+    /// While the store is being recovered: the health check says so, everything else is unavailable.
+    pub fn starting<B>(request: &Request<B>) -> Response<Payload> {
+        if request.uri().path() == "/_bolide/health" {
+            return Reply::value(status::UNAVAILABLE.http, &crate::admin::starting()).into_response();
+        }
+        failure(&Failure::new(
+            status::UNAVAILABLE,
+            "the server is starting; the store is being recovered",
+        ))
+    }
+
+    /// After a panic.
+    pub fn panicked() -> Response<Payload> {
+        failure(&Failure::new(
+            status::INTERNAL,
+            "the request ran into a bug of the server; its log has the details",
+        ))
+    }
+
+    /// When the body did not arrive in time.
+    pub fn too_slow() -> Response<Payload> {
+        failure(&Failure::new(
+            status::REQUEST_TIMEOUT,
+            "the request's body did not arrive in time",
+        ))
+    }
+
+    /// When the body could not be read to its end.
+    pub fn broken_body() -> Response<Payload> {
+        failure(&Failure::bad_request("the request's body could not be read"))
+    }
+
+    fn failure(failure: &Failure) -> Response<Payload> {
+        let activity_id = new_activity_id();
+        let mut reply = Reply::failure(failure, activity_id.to_str().unwrap_or_default());
+        reply.headers.insert(headers::ACTIVITY_ID.clone(), activity_id);
+        reply.fixed(&headers::REQUEST_CHARGE, "1");
+        reply.into_response()
+    }
+}

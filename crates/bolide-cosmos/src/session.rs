@@ -1,0 +1,143 @@
+//! Session tokens: how far a client has read each range.
+//!
+//! Written as `<range>:-1#<lsn>`, several joined by `,` (cosmos-rest §9). Read more generously, as clients pass on tokens that
+//! other SDKs made: `version#lsn#region=lsn…` and the old plain `lsn`.
+
+use std::fmt::Write as _;
+
+use bolide_core::RangePosition;
+use bolide_model::{Error, ErrorKind, Lsn, Result};
+
+/// What a client has seen, by range.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct SessionToken {
+    seen: Vec<(u32, Lsn)>,
+}
+
+impl SessionToken {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// `BadRequest` when a part is not a range, a colon and a token.
+    pub(crate) fn parse(text: &str) -> Result<SessionToken> {
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        let seen = parts
+            .map(|part| parse_part(part).ok_or_else(|| malformed(part)))
+            .collect::<Result<_>>()?;
+        Ok(SessionToken { seen })
+    }
+
+    /// Refuses an answer that is older than what the client has seen. Ranges the answer did not touch are not looked at, so
+    /// tokens of ranges that were split since do no harm.
+    ///
+    /// # Errors
+    /// `SessionNotAvailable`.
+    pub(crate) fn check(&self, touched: &[RangePosition]) -> Result<()> {
+        for (range, lsn) in &self.seen {
+            let behind = touched
+                .iter()
+                .find(|position| position.range == *range && position.lsn < *lsn);
+            if let Some(position) = behind {
+                return Err(Error::new(
+                    ErrorKind::SessionNotAvailable,
+                    format!(
+                        "the session has seen more than this range holds. range={range} seen={lsn} lsn={}",
+                        position.lsn
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The token for an answer that touched these ranges; `None` if it touched none.
+pub(crate) fn token(touched: &[RangePosition]) -> Option<String> {
+    let mut text = String::with_capacity(touched.len() * 16);
+    for position in touched {
+        let comma = if text.is_empty() { "" } else { "," };
+        write!(text, "{comma}{}:-1#{}", position.range, position.lsn).expect("writing to a String cannot fail");
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+fn parse_part(part: &str) -> Option<(u32, Lsn)> {
+    let (range, token) = part.split_once(':')?;
+    let range = range.parse().ok()?;
+    // Some tokens carry a session version before the vector clock: `0:0:-1#57`.
+    let token = token.rsplit_once(':').map_or(token, |(_, last)| last);
+    let mut segments = token.split('#');
+    let first = segments.next()?.parse::<i64>().ok()?;
+    let lsn = match segments.next() {
+        Some(global) => global.parse::<i64>().ok()?,
+        None => first,
+    };
+    let regions_are_well_formed = segments.all(|region| {
+        region
+            .split_once('=')
+            .is_some_and(|(id, lsn)| id.parse::<i64>().is_ok() && lsn.parse::<i64>().is_ok())
+    });
+    regions_are_well_formed.then_some((range, Lsn(u64::try_from(lsn).unwrap_or(0))))
+}
+
+fn malformed(part: &str) -> Error {
+    Error::bad_request(format!(
+        "malformed session token; expected `<range>:<version>#<lsn>`. part=`{part}`"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(range: u32, lsn: u64) -> RangePosition {
+        RangePosition { range, lsn: Lsn(lsn) }
+    }
+
+    #[test]
+    fn tokens_of_all_sdks_are_read() {
+        for (text, seen) in [
+            ("0:-1#57", vec![(0, 57)]),
+            ("0:57", vec![(0, 57)]),
+            ("0:0#57#1=-1", vec![(0, 57)]),
+            ("0:-1#5,3:-1#9", vec![(0, 5), (3, 9)]),
+            ("", vec![]),
+        ] {
+            let parsed = SessionToken::parse(text).expect(text);
+            let expected: Vec<_> = seen.into_iter().map(|(range, lsn)| (range, Lsn(lsn))).collect();
+            assert_eq!(parsed.seen, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn garbage_is_refused() {
+        for text in ["garbage", "0", "x:-1#5", "0:-1#", "0:-1#5#region", "0:a#5"] {
+            assert_eq!(
+                SessionToken::parse(text).expect_err(text).kind,
+                ErrorKind::BadRequest,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let text = token(&[at(0, 5), at(3, 9)]).expect("two ranges were touched");
+        assert_eq!(text, "0:-1#5,3:-1#9");
+        assert_eq!(
+            SessionToken::parse(&text).expect("our own token").seen,
+            vec![(0, Lsn(5)), (3, Lsn(9))]
+        );
+        assert_eq!(token(&[]), None);
+    }
+
+    #[test]
+    fn only_touched_ranges_can_be_behind() {
+        let seen = SessionToken::parse("0:-1#5,7:-1#100").expect("well formed");
+        assert!(seen.check(&[at(0, 5)]).is_ok());
+        assert_eq!(
+            seen.check(&[at(0, 4)]).expect_err("4 is before 5").kind,
+            ErrorKind::SessionNotAvailable
+        );
+    }
+}

@@ -1,0 +1,188 @@
+//! What goes wrong, as Cosmos clients expect to hear it: status, sub-status and code.
+//!
+//! Sub-statuses steer the retries of SDKs (cosmos-rest §12.4), so they are part of the contract as much as the status.
+
+use std::time::Duration;
+
+use bolide_model::{Error, ErrorKind};
+use http::StatusCode;
+
+/// A status with its sub-status and the code text of the error body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Status {
+    /// HTTP status.
+    pub http: StatusCode,
+    /// `x-ms-substatus`; 0 is not sent.
+    pub sub: u32,
+    /// `code` of the error body: the reason phrase without spaces.
+    pub code: &'static str,
+}
+
+impl Status {
+    const fn new(http: StatusCode, sub: u32, code: &'static str) -> Status {
+        Status { http, sub, code }
+    }
+}
+
+/// A refusal on its way to the wire.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Failure {
+    /// How it is told.
+    pub status: Status,
+    /// What happened, for people.
+    pub message: String,
+    /// `additionalErrorInfo`: the query plan with 400/1004.
+    pub additional: Option<String>,
+    /// `x-ms-retry-after-ms`.
+    pub retry_after: Option<Duration>,
+}
+
+impl Failure {
+    /// A refusal from its status and message.
+    pub(crate) fn new(status: Status, message: impl Into<String>) -> Failure {
+        Failure {
+            status,
+            message: message.into(),
+            additional: None,
+            retry_after: None,
+        }
+    }
+
+    /// 400 without sub-status.
+    pub(crate) fn bad_request(message: impl Into<String>) -> Failure {
+        Failure::new(BAD_REQUEST, message)
+    }
+
+    /// 501: part of Cosmos DB, not of this server yet.
+    pub(crate) fn not_implemented(feature: &str) -> Failure {
+        Failure::new(NOT_IMPLEMENTED, format!("this server does not support {feature} yet"))
+    }
+}
+
+pub(crate) const BAD_REQUEST: Status = Status::new(StatusCode::BAD_REQUEST, 0, "BadRequest");
+pub(crate) const NOT_IMPLEMENTED: Status = Status::new(StatusCode::NOT_IMPLEMENTED, 0, "NotImplemented");
+pub(crate) const UNAUTHORIZED: Status = Status::new(StatusCode::UNAUTHORIZED, 0, "Unauthorized");
+pub(crate) const MISSING_AUTHORIZATION: Status = Status::new(StatusCode::UNAUTHORIZED, 5000, "Unauthorized");
+pub(crate) const MALFORMED_AUTHORIZATION: Status = Status::new(StatusCode::UNAUTHORIZED, 5001, "Unauthorized");
+pub(crate) const FORBIDDEN: Status = Status::new(StatusCode::FORBIDDEN, 0, "Forbidden");
+pub(crate) const NOT_FOUND: Status = Status::new(StatusCode::NOT_FOUND, 0, "NotFound");
+pub(crate) const METHOD_NOT_ALLOWED: Status = Status::new(StatusCode::METHOD_NOT_ALLOWED, 0, "MethodNotAllowed");
+pub(crate) const HEADERS_TOO_LARGE: Status = Status::new(
+    StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+    0,
+    "RequestHeaderFieldsTooLarge",
+);
+pub(crate) const REQUEST_TIMEOUT: Status = Status::new(StatusCode::REQUEST_TIMEOUT, 0, "RequestTimeout");
+pub(crate) const UNAVAILABLE: Status = Status::new(StatusCode::SERVICE_UNAVAILABLE, 0, "ServiceUnavailable");
+pub(crate) const INTERNAL: Status = Status::new(StatusCode::INTERNAL_SERVER_ERROR, 0, "InternalServerError");
+pub(crate) const TOO_LARGE: Status = Status::new(StatusCode::PAYLOAD_TOO_LARGE, 0, "RequestEntityTooLarge");
+
+/// The statuses of every kind of error. Source: cosmos-rest §12.5 and §12.6.
+pub(crate) fn of(kind: &ErrorKind) -> Status {
+    match kind {
+        ErrorKind::NotFound => NOT_FOUND,
+        ErrorKind::OwnerNotFound => Status::new(StatusCode::NOT_FOUND, 1003, "NotFound"),
+        ErrorKind::SessionNotAvailable => Status::new(StatusCode::NOT_FOUND, 1002, "NotFound"),
+        ErrorKind::Conflict | ErrorKind::UniqueKeyConflict => Status::new(StatusCode::CONFLICT, 0, "Conflict"),
+        ErrorKind::PreconditionFailed => Status::new(StatusCode::PRECONDITION_FAILED, 0, "PreconditionFailed"),
+        ErrorKind::PatchConditionFailed => Status::new(StatusCode::PRECONDITION_FAILED, 1110, "PreconditionFailed"),
+        ErrorKind::BadRequest | ErrorKind::QuerySyntax { .. } => BAD_REQUEST,
+        ErrorKind::PartitionKeyMismatch => Status::new(StatusCode::BAD_REQUEST, 1001, "BadRequest"),
+        ErrorKind::CrossPartitionQuery { .. } => Status::new(StatusCode::BAD_REQUEST, 1004, "BadRequest"),
+        ErrorKind::PartitionKeyMissing => Status::new(StatusCode::BAD_REQUEST, 1013, "BadRequest"),
+        ErrorKind::ContainerRecreated => Status::new(StatusCode::BAD_REQUEST, 1024, "BadRequest"),
+        ErrorKind::Forbidden => FORBIDDEN,
+        ErrorKind::TooLarge => TOO_LARGE,
+        ErrorKind::Throttled { .. } => Status::new(StatusCode::TOO_MANY_REQUESTS, 3200, "TooManyRequests"),
+        ErrorKind::RangeGone => Status::new(StatusCode::GONE, 1002, "Gone"),
+        ErrorKind::WrongMode => Status::new(StatusCode::CONFLICT, 0, "Conflict"),
+        ErrorKind::NotSupported => NOT_IMPLEMENTED,
+        ErrorKind::Timeout => REQUEST_TIMEOUT,
+        ErrorKind::StorageFull | ErrorKind::Unavailable => UNAVAILABLE,
+        ErrorKind::Corrupt | ErrorKind::Internal => INTERNAL,
+    }
+}
+
+/// The phrase clients search for, to stand before our own words. Source: cosmos-rest §12.5.
+fn phrase(kind: &ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NotFound | ErrorKind::OwnerNotFound => {
+            "Resource Not Found. Learn more: https://aka.ms/cosmosdb-tsg-not-found. "
+        }
+        ErrorKind::SessionNotAvailable => "The read session is not available for the input session token. ",
+        ErrorKind::Conflict | ErrorKind::UniqueKeyConflict => {
+            "Resource with specified id, name, or unique index already exists. "
+        }
+        ErrorKind::PreconditionFailed | ErrorKind::PatchConditionFailed => {
+            "One of the specified pre-condition is not met. "
+        }
+        ErrorKind::PartitionKeyMismatch => {
+            "Partition key provided either doesn't correspond to definition in the collection or doesn't match \
+             partition key field values specified in the document. "
+        }
+        ErrorKind::CrossPartitionQuery { .. } => {
+            "The provided cross partition query can not be directly served by the gateway. "
+        }
+        ErrorKind::TooLarge => "Request size is too large. ",
+        ErrorKind::Throttled { .. } => "Request rate is large. ",
+        _ => "",
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let status = of(&error.kind);
+        if matches!(error.kind, ErrorKind::Internal | ErrorKind::Corrupt) {
+            tracing::error!(kind = ?error.kind, "{}", error.message);
+        }
+        let mut failure = Failure::new(status, message(&error));
+        match error.kind {
+            ErrorKind::CrossPartitionQuery { plan } => failure.additional = Some(plan),
+            ErrorKind::Throttled { retry_after } => failure.retry_after = Some(retry_after),
+            _ => {}
+        }
+        failure
+    }
+}
+
+fn message(error: &Error) -> String {
+    if let ErrorKind::QuerySyntax { body } = &error.kind {
+        return format!("Message: {body}");
+    }
+    let phrase = phrase(&error.kind);
+    let sentence = phrase.split('.').next().unwrap_or_default();
+    // The core may say it itself.
+    if error.message.contains(sentence) {
+        error.message.clone()
+    } else {
+        format!("{phrase}{}", error.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phrases_clients_search_for_come_first() {
+        let failure = Failure::from(Error::not_found("no item has this id. id=`a`"));
+        assert!(failure.message.starts_with("Resource Not Found"), "{}", failure.message);
+        assert!(failure.message.ends_with("id=`a`"), "{}", failure.message);
+    }
+
+    #[test]
+    fn a_phrase_the_core_said_is_not_said_twice() {
+        let failure = Failure::from(Error::conflict(
+            "Resource with specified id, name, or unique index already exists. id=`a`",
+        ));
+        assert_eq!(failure.message.matches("already exists").count(), 1);
+    }
+
+    #[test]
+    fn a_cross_partition_query_carries_its_plan() {
+        let kind = ErrorKind::CrossPartitionQuery { plan: "{}".to_owned() };
+        let failure = Failure::from(Error::new(kind, "ORDER BY needs a merge"));
+        assert_eq!((failure.status.http.as_u16(), failure.status.sub), (400, 1004));
+        assert_eq!(failure.additional.as_deref(), Some("{}"));
+    }
+}

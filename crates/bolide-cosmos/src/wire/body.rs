@@ -1,0 +1,89 @@
+//! Request bodies that are JSON but not items.
+
+use bolide_model::document::parse_json_body;
+use bolide_model::{Error, Result};
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+/// A query as clients send it.
+#[derive(Debug)]
+pub(crate) struct Query {
+    pub text: String,
+    pub parameters: Vec<(String, Value)>,
+}
+
+/// Reads a body as a JSON object.
+///
+/// # Errors
+/// `BadRequest` for invalid UTF-8, malformed JSON, nesting that is too deep, and any other JSON value.
+pub(crate) fn object(body: &Bytes) -> Result<Map<String, Value>> {
+    match parse_json_body(body)? {
+        Value::Object(members) => Ok(members),
+        _ => Err(Error::bad_request("the body must be a JSON object")),
+    }
+}
+
+/// Reads a query with its parameters (cosmos-rest §6.1). Unknown members are ignored.
+///
+/// # Errors
+/// As [`object`], and where query or parameters have the wrong types.
+pub(crate) fn query(body: &Bytes) -> Result<Query> {
+    let mut members = object(body)?;
+    let Some(Value::String(text)) = members.remove("query") else {
+        return Err(Error::bad_request(
+            "the body of a query must have a string member `query`",
+        ));
+    };
+    let parameters = match members.remove("parameters") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(parameters)) => parameters.into_iter().map(parameter).collect::<Result<_>>()?,
+        Some(_) => return Err(Error::bad_request("`parameters` of a query must be an array")),
+    };
+    Ok(Query { text, parameters })
+}
+
+fn parameter(value: Value) -> Result<(String, Value)> {
+    let malformed = || {
+        Error::bad_request("each of `parameters` must be an object with a string member `name` and a member `value`")
+    };
+    let Value::Object(mut members) = value else {
+        return Err(malformed());
+    };
+    let Some(Value::String(name)) = members.remove("name") else {
+        return Err(malformed());
+    };
+    Ok((name, members.remove("value").unwrap_or(Value::Null)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_may_be_absent_or_null() {
+        for body in [
+            r#"{"query":"q"}"#,
+            r#"{"query":"q","parameters":null}"#,
+            r#"{"query":"q","parameters":[],"resumeFilter":1}"#,
+        ] {
+            let query = query(&Bytes::from_static(body.as_bytes())).expect(body);
+            assert_eq!((query.text.as_str(), query.parameters.len()), ("q", 0), "{body}");
+        }
+    }
+
+    #[test]
+    fn bodies_of_the_wrong_shape_are_refused() {
+        for body in [
+            "",
+            "[]",
+            "{",
+            "{}",
+            r#"{"query":1}"#,
+            r#"{"query":"q","parameters":{}}"#,
+            r#"{"query":"q","parameters":[{}]}"#,
+        ] {
+            assert!(query(&Bytes::from_static(body.as_bytes())).is_err(), "{body}");
+        }
+        assert!(query(&Bytes::from_static(b"{\"query\":\"\xff\"}")).is_err());
+    }
+}

@@ -1,0 +1,183 @@
+//! The headers of the protocol, and typed readings of those that requests carry.
+
+use bolide_model::{Error, Result};
+use http::{HeaderMap, HeaderName};
+
+macro_rules! headers {
+    ($($name:ident = $text:literal,)*) => {
+        $(pub(crate) static $name: HeaderName = HeaderName::from_static($text);)*
+    };
+}
+
+// What requests carry.
+headers! {
+    A_IM = "a-im",
+    AUTOPILOT_SETTINGS = "x-ms-cosmos-offer-autopilot-settings",
+    CONSISTENCY_LEVEL = "x-ms-consistency-level",
+    CONTINUATION_LIMIT_KB = "x-ms-documentdb-responsecontinuationtokenlimitinkb",
+    CROSS_PARTITION = "x-ms-documentdb-query-enablecrosspartition",
+    END_EPK = "x-ms-end-epk",
+    FEED_WIRE_FORMAT = "x-ms-cosmos-changefeed-wire-format-version",
+    INTENDED_RID = "x-ms-cosmos-intended-collection-rid",
+    IS_BATCH = "x-ms-cosmos-is-batch-request",
+    IS_QUERY = "x-ms-documentdb-isquery",
+    IS_QUERY_GO = "x-ms-documentdb-query",
+    IS_QUERY_PLAN = "x-ms-cosmos-is-query-plan-request",
+    IS_UPSERT = "x-ms-documentdb-is-upsert",
+    MAX_ITEM_COUNT = "x-ms-max-item-count",
+    MIGRATE_TO_AUTOPILOT = "x-ms-cosmos-migrate-offer-to-autopilot",
+    MIGRATE_TO_MANUAL = "x-ms-cosmos-migrate-offer-to-manual-throughput",
+    MS_DATE = "x-ms-date",
+    OFFER_THROUGHPUT = "x-ms-offer-throughput",
+    PARTITION_KEY = "x-ms-documentdb-partitionkey",
+    POPULATE_INDEX_METRICS = "x-ms-cosmos-populateindexmetrics",
+    POPULATE_QUERY_METRICS = "x-ms-documentdb-populatequerymetrics",
+    POPULATE_QUOTA = "x-ms-documentdb-populatequotainfo",
+    POPULATE_STATISTICS = "x-ms-documentdb-populatepartitionstatistics",
+    POST_TRIGGERS = "x-ms-documentdb-post-trigger-include",
+    PRE_TRIGGERS = "x-ms-documentdb-pre-trigger-include",
+    PREFER = "prefer",
+    QUERY_FEATURES = "x-ms-cosmos-supported-query-features",
+    READ_KEY_TYPE = "x-ms-read-key-type",
+    START_EPK = "x-ms-start-epk",
+}
+
+// What answers carry, some of which requests carry too.
+headers! {
+    ACTIVITY_ID = "x-ms-activity-id",
+    ALT_CONTENT_PATH = "x-ms-alt-content-path",
+    CONTENT_PATH = "x-ms-content-path",
+    CONTINUATION = "x-ms-continuation",
+    GATEWAY_VERSION = "x-ms-gatewayversion",
+    GLOBAL_COMMITTED_LSN = "x-ms-global-committed-lsn",
+    INDEX_PROGRESS = "x-ms-documentdb-collection-index-transformation-progress",
+    INDEX_UTILIZATION = "x-ms-cosmos-index-utilization",
+    ITEM_COUNT = "x-ms-item-count",
+    ITEM_LLSN = "x-ms-cosmos-item-llsn",
+    ITEM_LSN = "x-ms-item-lsn",
+    LAST_STATE_CHANGE = "x-ms-last-state-change-utc",
+    LLSN = "x-ms-cosmos-llsn",
+    LSN = "lsn",
+    MIN_THROUGHPUT = "x-ms-cosmos-min-throughput",
+    OFFER_REPLACE_PENDING = "x-ms-offer-replace-pending",
+    PARTITION_KEY_RANGE_ID = "x-ms-documentdb-partitionkeyrangeid",
+    PHYSICAL_PARTITION_ID = "x-ms-cosmos-physical-partition-id",
+    QUERY_METRICS = "x-ms-documentdb-query-metrics",
+    QUORUM_ACKED_LLSN = "x-ms-cosmos-quorum-acked-llsn",
+    QUORUM_ACKED_LSN = "x-ms-quorum-acked-lsn",
+    READ_REGIONS = "x-ms-number-of-read-regions",
+    REQUEST_CHARGE = "x-ms-request-charge",
+    REQUEST_DURATION = "x-ms-request-duration-ms",
+    RESOURCE_QUOTA = "x-ms-resource-quota",
+    RESOURCE_USAGE = "x-ms-resource-usage",
+    RETRY_AFTER_MS = "x-ms-retry-after-ms",
+    SCHEMA_VERSION = "x-ms-schemaversion",
+    SERVICE_VERSION = "x-ms-serviceversion",
+    SESSION_TOKEN = "x-ms-session-token",
+    SUB_STATUS = "x-ms-substatus",
+    TRANSPORT_REQUEST_ID = "x-ms-transport-request-id",
+    VERSION = "x-ms-version",
+}
+
+/// Reads a header as text.
+///
+/// # Errors
+/// `BadRequest` when it is not UTF-8. (Headers should be ASCII, but not every client escapes partition keys.)
+pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>> {
+    let Some(value) = headers.get(name) else {
+        return Ok(None);
+    };
+    let text = std::str::from_utf8(value.as_bytes());
+    let text = text.map_err(|_| Error::bad_request(format!("header `{name}` is not UTF-8")))?;
+    Ok(Some(text.trim()))
+}
+
+/// Reads a header as text; an empty one counts as absent.
+///
+/// # Errors
+/// As [`text`].
+pub(crate) fn non_empty<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>> {
+    Ok(text(headers, name)?.filter(|text| !text.is_empty()))
+}
+
+/// Whether a boolean header says true. SDKs write `True`, `true` and `False` (cosmos-rest §0.4); anything else is not true.
+pub(crate) fn flag(headers: &HeaderMap, name: &HeaderName) -> bool {
+    headers
+        .get(name)
+        .is_some_and(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"true"))
+}
+
+/// Reads a whole number.
+///
+/// # Errors
+/// `BadRequest` when it is none.
+pub(crate) fn integer(headers: &HeaderMap, name: &HeaderName) -> Result<Option<i64>> {
+    let Some(text) = non_empty(headers, name)? else {
+        return Ok(None);
+    };
+    let number = text
+        .parse()
+        .map_err(|_| Error::bad_request(format!("header `{name}` must be a whole number. value=`{text}`")))?;
+    Ok(Some(number))
+}
+
+/// Whether the client wants writes answered without a body.
+pub(crate) fn prefers_minimal(headers: &HeaderMap) -> bool {
+    headers
+        .get(&PREFER)
+        .is_some_and(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"return=minimal"))
+}
+
+/// Whether a `POST` to a feed is a query: by either marker header or by its content type (cosmos-rest §0.2).
+pub(crate) fn is_query(headers: &HeaderMap) -> bool {
+    let content_type = headers
+        .get(http::header::CONTENT_TYPE)
+        .map_or(&b""[..], |value| value.as_bytes());
+    flag(headers, &IS_QUERY)
+        || flag(headers, &IS_QUERY_GO)
+        || content_type
+            .get(..22)
+            .is_some_and(|head| head.eq_ignore_ascii_case(b"application/query+json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(name: &'static str, value: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(HeaderName::from_static(name), http::HeaderValue::from_static(value))])
+    }
+
+    #[test]
+    fn booleans_come_in_all_spellings() {
+        for (value, expected) in [
+            ("True", true),
+            ("true", true),
+            (" TRUE ", true),
+            ("False", false),
+            ("false", false),
+            ("1", false),
+        ] {
+            assert_eq!(
+                flag(&map("x-ms-documentdb-is-upsert", value), &IS_UPSERT),
+                expected,
+                "{value}"
+            );
+        }
+    }
+
+    #[test]
+    fn queries_are_known_by_either_header_or_by_content_type() {
+        assert!(is_query(&map("x-ms-documentdb-isquery", "True")));
+        assert!(is_query(&map("x-ms-documentdb-query", "True")));
+        assert!(is_query(&map("content-type", "application/query+json; charset=utf-8")));
+        assert!(!is_query(&map("x-ms-documentdb-isquery", "False")));
+        assert!(!is_query(&map("content-type", "application/json")));
+    }
+
+    #[test]
+    fn a_number_that_is_none_is_refused_by_name() {
+        let error = integer(&map("x-ms-max-item-count", "many"), &MAX_ITEM_COUNT).expect_err("no number");
+        assert!(error.message.contains("x-ms-max-item-count"), "{}", error.message);
+    }
+}

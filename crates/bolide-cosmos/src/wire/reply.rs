@@ -1,0 +1,135 @@
+//! Answers under construction.
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, ETAG};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use serde_json::json;
+
+use super::{Payload, headers};
+use crate::status::Failure;
+
+/// An answer to which headers are still being added.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub payload: Payload,
+}
+
+/// More than an item's answer has, so that the map never grows.
+const HEADERS: usize = 32;
+
+impl Reply {
+    /// An answer without body.
+    pub(crate) fn empty(status: StatusCode) -> Reply {
+        Reply {
+            status,
+            headers: HeaderMap::with_capacity(HEADERS),
+            payload: Payload::Whole(Bytes::new()),
+        }
+    }
+
+    /// An answer with JSON text.
+    pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Reply {
+        let mut reply = Reply::empty(status);
+        // Exactly this: .NET reads error bodies under no other content type (cosmos-rest §0.5).
+        reply
+            .headers
+            .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        reply.payload = Payload::Whole(body.into());
+        reply
+    }
+
+    /// An answer with a JSON value.
+    pub(crate) fn value(status: StatusCode, body: &serde_json::Value) -> Reply {
+        Reply::json(status, body.to_string())
+    }
+
+    /// A refusal, in the shape clients parse (cosmos-rest §0.6).
+    pub(crate) fn failure(failure: &Failure, activity_id: &str) -> Reply {
+        let tag = concat!("bolide/", env!("CARGO_PKG_VERSION"));
+        let message = format!("{}\r\nActivityId: {activity_id}, {tag}", failure.message);
+        let mut body = json!({"code": failure.status.code, "message": message});
+        if let Some(additional) = &failure.additional {
+            body["additionalErrorInfo"] = additional.as_str().into();
+        }
+        let mut reply = Reply::value(failure.status.http, &body);
+        if failure.status.sub != 0 {
+            reply.number(&headers::SUB_STATUS, u64::from(failure.status.sub));
+        }
+        if let Some(after) = failure.retry_after {
+            reply.number(
+                &headers::RETRY_AFTER_MS,
+                u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+            );
+        }
+        reply
+    }
+
+    /// Sets a header to a number.
+    pub(crate) fn number(&mut self, name: &HeaderName, value: u64) {
+        self.headers.insert(name.clone(), HeaderValue::from(value));
+    }
+
+    /// Sets a header to one of a few fixed texts.
+    pub(crate) fn fixed(&mut self, name: &HeaderName, value: &'static str) {
+        self.headers.insert(name.clone(), HeaderValue::from_static(value));
+    }
+
+    /// Sets a header to a text. One that no header can hold is left out; callers percent-encode names first.
+    pub(crate) fn text(&mut self, name: &HeaderName, value: impl Into<String>) {
+        if let Ok(value) = HeaderValue::try_from(value.into()) {
+            self.headers.insert(name.clone(), value);
+        }
+    }
+
+    /// Sets the entity tag; the text has its quotes.
+    #[must_use]
+    pub(crate) fn etag(mut self, etag: impl ToString) -> Reply {
+        self.text(&ETAG, etag.to_string());
+        self
+    }
+
+    /// Drops the body and what describes it, as clients ask for with `prefer: return=minimal`.
+    #[must_use]
+    pub(crate) fn without_body(mut self) -> Reply {
+        self.headers.remove(CONTENT_TYPE);
+        self.payload = Payload::Whole(Bytes::new());
+        self
+    }
+
+    /// The finished answer.
+    pub(crate) fn into_response(self) -> Response<Payload> {
+        let mut response = Response::new(self.payload);
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
+    }
+}
+
+/// The body of a feed: `{"_rid":…,"<array>":[…],"_count":n}` around JSON texts with commas between them.
+pub(crate) fn envelope(rid: &str, array: &str, rows: &[u8], count: usize) -> Bytes {
+    let mut body = Vec::with_capacity(rows.len() + rid.len() + array.len() + 48);
+    // Resource ids and array names need no escapes.
+    body.extend_from_slice(format!("{{\"_rid\":\"{rid}\",\"{array}\":[").as_bytes());
+    body.extend_from_slice(rows);
+    body.extend_from_slice(format!("],\"_count\":{count}}}").as_bytes());
+    body.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_feed_counts_its_rows() {
+        assert_eq!(
+            &envelope("r==", "Documents", b"1,{}", 2)[..],
+            br#"{"_rid":"r==","Documents":[1,{}],"_count":2}"#
+        );
+        assert_eq!(
+            &envelope("", "Offers", b"", 0)[..],
+            br#"{"_rid":"","Offers":[],"_count":0}"#
+        );
+    }
+}

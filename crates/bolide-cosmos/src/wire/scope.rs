@@ -1,0 +1,139 @@
+//! Which part of a container a feed or query is about, and how much of it one page shows.
+
+use bolide_core::Scope;
+use bolide_model::epk::{Epk, EpkRange};
+use bolide_model::partition_key::PartitionKey;
+use bolide_model::{Error, Result};
+use http::HeaderMap;
+
+use super::headers;
+
+/// Page size when the client names none (cosmos-rest §3.7).
+const DEFAULT_PAGE_ITEMS: usize = 100;
+
+/// Reads the partition key header; an empty array means none.
+///
+/// # Errors
+/// `BadRequest` when it is no JSON array of scalars.
+pub(crate) fn partition_key(headers: &HeaderMap) -> Result<Option<PartitionKey>> {
+    let Some(text) = headers::non_empty(headers, &headers::PARTITION_KEY)? else {
+        return Ok(None);
+    };
+    let key = PartitionKey::from_header(text)?;
+    Ok((!key.is_empty()).then_some(key))
+}
+
+/// Reads what restricts a feed or query to a part of the container (cosmos-rest §6.1, §8.1).
+///
+/// # Errors
+/// `BadRequest` for malformed values, and for ends of an interval without the header that gives them a meaning.
+pub(crate) fn scope(headers: &HeaderMap) -> Result<Scope> {
+    Ok(Scope {
+        partition_key: partition_key(headers)?,
+        range: range(headers)?,
+        epk: epk(headers)?,
+    })
+}
+
+/// The page size asked for: `None` leaves it to the server.
+///
+/// # Errors
+/// `BadRequest` for anything but -1 and positive numbers.
+pub(crate) fn max_items(headers: &HeaderMap) -> Result<Option<usize>> {
+    match headers::integer(headers, &headers::MAX_ITEM_COUNT)? {
+        None => Ok(Some(DEFAULT_PAGE_ITEMS)),
+        Some(-1) => Ok(None),
+        Some(count @ 1..) => Ok(Some(usize::try_from(count).unwrap_or(usize::MAX))),
+        Some(count) => Err(Error::bad_request(format!(
+            "header `{}` must be -1 or positive. value={count}",
+            headers::MAX_ITEM_COUNT
+        ))),
+    }
+}
+
+fn range(headers: &HeaderMap) -> Result<Option<u32>> {
+    let Some(text) = headers::non_empty(headers, &headers::PARTITION_KEY_RANGE_ID)? else {
+        return Ok(None);
+    };
+    // Java and .NET may send `<container rid>,<range id>`.
+    let id = text.rsplit_once(',').map_or(text, |(_, id)| id.trim());
+    let id = id
+        .parse()
+        .map_err(|_| Error::bad_request(format!("malformed partition key range id. value=`{text}`")))?;
+    Ok(Some(id))
+}
+
+fn epk(headers: &HeaderMap) -> Result<Option<EpkRange>> {
+    let start = headers::text(headers, &headers::START_EPK)?;
+    let end = headers::text(headers, &headers::END_EPK)?;
+    if start.is_none() && end.is_none() {
+        return Ok(None);
+    }
+    let key_type = headers::text(headers, &headers::READ_KEY_TYPE)?.unwrap_or_default();
+    if !key_type.eq_ignore_ascii_case("EffectivePartitionKeyRange") {
+        return Err(Error::bad_request(format!(
+            "an interval of effective partition keys needs the header `{}: EffectivePartitionKeyRange`. value=`{key_type}`",
+            headers::READ_KEY_TYPE
+        )));
+    }
+    let min = Epk::from_hex(start.unwrap_or_default())?;
+    let max = end.map_or_else(|| Ok(Epk::end()), Epk::from_hex)?;
+    Ok(Some(EpkRange::new(min, max)))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn map(headers: &[(&'static str, &'static str)]) -> HeaderMap {
+        let header = |(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        headers.iter().map(header).collect()
+    }
+
+    #[test]
+    fn an_empty_key_is_no_key() {
+        assert!(
+            partition_key(&map(&[("x-ms-documentdb-partitionkey", "[]")]))
+                .expect("an array")
+                .is_none()
+        );
+        assert!(
+            partition_key(&map(&[("x-ms-documentdb-partitionkey", "[{}]")]))
+                .expect("undefined")
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn a_range_id_may_carry_its_container() {
+        let headers = map(&[("x-ms-documentdb-partitionkeyrangeid", "SnxPAOM2VfM=,3")]);
+        assert_eq!(scope(&headers).expect("well formed").range, Some(3));
+        assert!(scope(&map(&[("x-ms-documentdb-partitionkeyrangeid", "x")])).is_err());
+    }
+
+    #[test]
+    fn an_interval_needs_its_key_type() {
+        assert!(scope(&map(&[("x-ms-start-epk", "00"), ("x-ms-end-epk", "FF")])).is_err());
+        let headers = [
+            ("x-ms-start-epk", "05c1"),
+            ("x-ms-end-epk", "ff"),
+            ("x-ms-read-key-type", "EffectivePartitionKeyRange"),
+        ];
+        assert!(scope(&map(&headers)).expect("well formed").epk.is_some());
+    }
+
+    #[test]
+    fn page_sizes_are_minus_one_or_positive() {
+        let size = |value| max_items(&map(&[("x-ms-max-item-count", value)]));
+        assert_eq!(size("-1").expect("the server's choice"), None);
+        assert_eq!(size("7").expect("seven"), Some(7));
+        assert_eq!(max_items(&map(&[])).expect("the default"), Some(100));
+        for value in ["0", "-2", "x", "1.5"] {
+            assert!(size(value).is_err(), "{value}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Listening sockets.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, lookup_host};
+use tokio::sync::Semaphore;
+
+use crate::connection::{self, Shared};
+use crate::server::Failure;
+use crate::shutdown::Shutdown;
+
+/// How often a free port is looked for that both loopback addresses have.
+const ATTEMPTS: usize = 20;
+/// Rest after an error that more connections would only repeat, such as too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Sockets that listen, all on one port.
+#[derive(Debug)]
+pub struct Listeners {
+    listeners: Vec<TcpListener>,
+    port: u16,
+}
+
+impl Listeners {
+    /// Listens on `host`. The names of loopback mean both IPv4 and IPv6, as clients resolve `localhost` to either.
+    ///
+    /// # Errors
+    /// A name without address, or an address and port that cannot be had.
+    pub async fn bind(host: &str, port: u16) -> Result<Listeners, Failure> {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        if host == "127.0.0.1" || host.eq_ignore_ascii_case("localhost") {
+            return bind_loopback(port).await;
+        }
+        let addresses = lookup_host((host, port)).await;
+        let addresses: Vec<SocketAddr> = addresses
+            .map_err(|error| Failure::new(format!("--host {host}: no such address: {error}")))?
+            .collect();
+        let address = *addresses
+            .first()
+            .ok_or_else(|| Failure::new(format!("--host {host}: no such address")))?;
+        let first = bind(address).await?;
+        Listeners::new(vec![first])
+    }
+
+    fn new(listeners: Vec<TcpListener>) -> Result<Listeners, Failure> {
+        let address = listeners[0].local_addr();
+        let port = address
+            .map_err(|error| Failure::new(format!("cannot listen: {error}")))?
+            .port();
+        Ok(Listeners { listeners, port })
+    }
+
+    /// The port, picked by the system if it was 0.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Serves connections until the server shuts down and every connection has ended.
+    pub async fn serve(self, shared: Arc<Shared>, shutdown: Shutdown) {
+        let connections = shared.limits().connections;
+        let slots = Arc::new(Semaphore::new(connections));
+        for listener in self.listeners {
+            tokio::spawn(accept(listener, shared.clone(), shutdown.clone(), slots.clone()));
+        }
+        shutdown.begun().await;
+        // Every connection holds a slot; when all are back, all have ended.
+        let all = u32::try_from(connections).unwrap_or(u32::MAX);
+        let _ = slots.acquire_many(all).await;
+    }
+}
+
+async fn bind_loopback(port: u16) -> Result<Listeners, Failure> {
+    for attempt in 1..=ATTEMPTS {
+        let v4 = bind(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)).await?;
+        let mut listeners = Listeners::new(vec![v4])?;
+        let v6 = SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), listeners.port);
+        match TcpListener::bind(v6).await {
+            Ok(listener) => {
+                listeners.listeners.push(listener);
+                return Ok(listeners);
+            }
+            // Somebody else has the port there. Half of `localhost` would be another server.
+            Err(error) if error.kind() == ErrorKind::AddrInUse && (port != 0 || attempt == ATTEMPTS) => {
+                return Err(cannot_listen(v6, &error));
+            }
+            Err(error) if error.kind() == ErrorKind::AddrInUse => {}
+            // A machine without IPv6.
+            Err(_) => return Ok(listeners),
+        }
+    }
+    Err(Failure::new("no port is free on both 127.0.0.1 and ::1"))
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|error| cannot_listen(address, &error))
+}
+
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> Failure {
+    let hint = match error.kind() {
+        ErrorKind::AddrInUse => " (another server has it; choose another port with --port)",
+        ErrorKind::PermissionDenied => " (ports below 1024 need privileges; choose another with --port)",
+        _ => "",
+    };
+    Failure::new(format!("cannot listen on {address}: {error}{hint}"))
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>, shutdown: Shutdown, slots: Arc<Semaphore>) {
+    loop {
+        // Before accepting: clients over the limit wait in the system's queue.
+        let Ok(slot) = slots.clone().acquire_owned().await else {
+            return;
+        };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shutdown.begun() => return,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let serving = connection::serve(stream, shared.clone(), shutdown.clone());
+                tokio::spawn(async move {
+                    serving.await;
+                    drop(slot);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}

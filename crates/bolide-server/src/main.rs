@@ -1,0 +1,39 @@
+//! The `bolide` binary: reads options, opens the store, listens, and stops in an orderly way.
+//!
+//!   options ──▶ bind ──▶ serve (answers "starting") ──▶ open the store ──▶ ready file, banner ──▶ … ──signal──▶ stop
+//!
+//! Listening comes first, so that a taken port is told before a store is touched, and so that a health check has somebody to ask
+//! while a large store is recovered.
+
+mod banner;
+mod body;
+mod connection;
+mod listeners;
+mod options;
+mod patience;
+mod ready_file;
+mod server;
+mod shutdown;
+mod store;
+mod tls;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::options::{Cli, Command};
+
+fn main() -> ExitCode {
+    // Without a command there are only the options of `serve`; clap prints help and usage errors itself.
+    let Command::Serve(options) = Cli::parse().into_command();
+    match options.validate().and_then(server::run) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // One line, so that whoever starts many servers can read why one did not.
+            let line = failure.to_string().replace('\n', " ");
+            let _ = writeln!(std::io::stderr(), "bolide: {line}");
+            ExitCode::FAILURE
+        }
+    }
+}

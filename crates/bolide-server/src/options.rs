@@ -1,0 +1,278 @@
+//! The options of `bolide serve`: one definition for the command line, the environment and the help.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bolide_cosmos::{Access, AccountKey, Keys, WELL_KNOWN_KEY};
+use bolide_model::UnixMillis;
+use bolide_model::time::Clock;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::connection::Limits;
+use crate::server::Failure;
+
+/// A document database that speaks Azure Cosmos DB for NoSQL and expires data exactly.
+#[derive(Debug, Parser)]
+#[command(name = "bolide", version, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: ServeOptions,
+}
+
+/// What the binary can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve a database (the default command).
+    Serve(Box<ServeOptions>),
+}
+
+impl Cli {
+    /// The command, `serve` if none was named.
+    pub fn into_command(self) -> Command {
+        self.command.unwrap_or_else(|| Command::Serve(Box::new(self.serve)))
+    }
+}
+
+/// Everything `serve` can be told.
+#[derive(Debug, Clone, Args)]
+pub struct ServeOptions {
+    /// Directory of the store; created if it is not there.
+    #[arg(long, env = "BOLIDE_DATA_DIR", default_value = "./bolide-data", value_name = "DIR")]
+    pub data_dir: PathBuf,
+    /// Keep everything in memory; nothing survives a stop.
+    #[arg(long, env = "BOLIDE_MEMORY")]
+    pub memory: bool,
+    /// Address or name to listen on. The default listens on IPv4 and IPv6 loopback.
+    #[arg(long, env = "BOLIDE_HOST", default_value = "127.0.0.1")]
+    pub host: String,
+    /// Port for HTTP and HTTPS, told apart by the first byte of a connection; 0 picks a free one.
+    #[arg(long, env = "BOLIDE_PORT", default_value_t = 8081)]
+    pub port: u16,
+    /// Port for the MongoDB wire protocol. Not built yet: nothing listens there.
+    #[arg(long, env = "BOLIDE_MONGO_PORT", default_value_t = 10255)]
+    pub mongo_port: u16,
+    /// Primary account key, base64. Without it, the emulator's well-known key, on loopback addresses only.
+    #[arg(long, env = "BOLIDE_KEY", hide_env_values = true, value_name = "BASE64")]
+    pub key: Option<String>,
+    /// Secondary account key, for rotating keys.
+    #[arg(long, env = "BOLIDE_SECONDARY_KEY", hide_env_values = true, value_name = "BASE64")]
+    pub secondary_key: Option<String>,
+    /// Key that opens reads, feeds and queries only.
+    #[arg(long, env = "BOLIDE_READONLY_KEY", hide_env_values = true, value_name = "BASE64")]
+    pub readonly_key: Option<String>,
+    /// A second key that opens reads, feeds and queries only.
+    #[arg(
+        long,
+        env = "BOLIDE_SECONDARY_READONLY_KEY",
+        hide_env_values = true,
+        value_name = "BASE64"
+    )]
+    pub secondary_readonly_key: Option<String>,
+    /// When a write is acknowledged.
+    #[arg(long, env = "BOLIDE_DURABILITY", value_enum, default_value_t = DurabilityOption::Sync)]
+    pub durability: DurabilityOption,
+    /// Memory for cached blocks of the store, in MiB.
+    #[arg(long, env = "BOLIDE_CACHE_MB", default_value_t = 64, value_name = "MIB")]
+    pub cache_mb: u64,
+    /// Open a store although acknowledged writes are missing from it, and keep what is left.
+    #[arg(long, env = "BOLIDE_ACCEPT_DATA_LOSS")]
+    pub accept_data_loss: bool,
+    /// Answer 429 to requests above a container's throughput.
+    #[arg(long, env = "BOLIDE_ENFORCE_THROUGHPUT")]
+    pub enforce_throughput: bool,
+    /// Run on a clock that stands still until the admin API moves it; starts at this instant (RFC 3339), or now.
+    #[arg(long, env = "BOLIDE_VIRTUAL_CLOCK", num_args = 0..=1, require_equals = true, default_missing_value = "now", value_name = "RFC3339")]
+    pub virtual_clock: Option<String>,
+    /// Let the admin API inject faults, for tests.
+    #[arg(long, env = "BOLIDE_ENABLE_FAULTS")]
+    pub enable_faults: bool,
+    /// PEM file with the certificate for HTTPS, with --tls-key; without both, one is generated and kept.
+    #[arg(long, env = "BOLIDE_TLS_CERT", requires = "tls_key", value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// PEM file with the certificate's private key.
+    #[arg(long, env = "BOLIDE_TLS_KEY", requires = "tls_cert", value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// File to write endpoints and process id to, as JSON, once the server is ready.
+    #[arg(long, env = "BOLIDE_READY_FILE", value_name = "FILE")]
+    pub ready_file: Option<PathBuf>,
+    /// What to log to standard error: a level, or directives such as `bolide_core=debug,warn`.
+    #[arg(long, env = "BOLIDE_LOG", default_value = "warn", value_name = "FILTER")]
+    pub log: String,
+    /// Most connections at a time; more wait to be accepted.
+    #[arg(long, env = "BOLIDE_MAX_CONNECTIONS", default_value_t = 4096, value_name = "N")]
+    pub max_connections: usize,
+    /// Seconds a client may take to send a request's head, or the next part of its body.
+    #[arg(long, env = "BOLIDE_REQUEST_TIMEOUT", default_value_t = 20, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub request_timeout: u64,
+    /// Seconds a connection may rest between requests.
+    #[arg(long, env = "BOLIDE_IDLE_TIMEOUT", default_value_t = 600, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub idle_timeout: u64,
+}
+
+/// When a write is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DurabilityOption {
+    /// Once it is on the disk: survives power loss.
+    Sync,
+    /// At once; it is on the disk within 10 ms.
+    Interval,
+    /// At once; the operating system writes it when it likes.
+    Buffered,
+}
+
+/// Options that were checked and read.
+#[derive(Debug)]
+pub struct Settings {
+    /// As given.
+    pub options: ServeOptions,
+    /// The primary key's text, to be shown in the banner.
+    pub primary_key: String,
+    /// Who may do what.
+    pub keys: Keys,
+    /// The clock to run on.
+    pub clock: Arc<Clock>,
+}
+
+impl Settings {
+    /// What one client may take.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            connections: self.options.max_connections.max(1),
+            request: Duration::from_secs(self.options.request_timeout),
+            idle: Duration::from_secs(self.options.idle_timeout),
+        }
+    }
+}
+
+impl ServeOptions {
+    /// Checks what the parser cannot.
+    ///
+    /// # Errors
+    /// Malformed keys or instants, and a host that others can reach without a key of the user's own.
+    pub fn validate(self: Box<Self>) -> Result<Settings, Failure> {
+        let primary_key = self.primary_key()?;
+        let mut keys = Keys::new(parse_key("--key", &primary_key)?);
+        for (option, access, key) in [
+            ("--secondary-key", Access::Full, &self.secondary_key),
+            ("--readonly-key", Access::ReadOnly, &self.readonly_key),
+            (
+                "--secondary-readonly-key",
+                Access::ReadOnly,
+                &self.secondary_readonly_key,
+            ),
+        ] {
+            if let Some(key) = key {
+                keys = keys.with(access, parse_key(option, key)?);
+            }
+        }
+        let clock = self.virtual_clock.as_deref().map_or(Ok(Clock::System), virtual_clock)?;
+        Ok(Settings {
+            primary_key,
+            keys,
+            clock: Arc::new(clock),
+            options: *self,
+        })
+    }
+
+    fn primary_key(&self) -> Result<String, Failure> {
+        match &self.key {
+            Some(key) => Ok(key.clone()),
+            None if is_loopback(&self.host) => Ok(WELL_KNOWN_KEY.to_owned()),
+            None => Err(Failure::new(format!(
+                "host {} can be reached by others, so the emulator's well-known key is not enough: pass a key of your own with \
+                 --key or BOLIDE_KEY, for example the output of `openssl rand -base64 64 | tr -d '\\n'`, or listen on 127.0.0.1",
+                self.host
+            ))),
+        }
+    }
+}
+
+/// Whether only this machine reaches a host.
+pub fn is_loopback(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn parse_key(option: &str, text: &str) -> Result<AccountKey, Failure> {
+    AccountKey::parse(text).map_err(|error| Failure::new(format!("{option}: {error}")))
+}
+
+fn virtual_clock(start: &str) -> Result<Clock, Failure> {
+    if start == "now" {
+        return Ok(Clock::virtual_at(bolide_model::time::wall_clock()));
+    }
+    let start = OffsetDateTime::parse(start, &Rfc3339).map_err(|_| {
+        Failure::new(format!(
+            "--virtual-clock: expected an instant such as 2026-01-31T12:00:00Z. value=`{start}`"
+        ))
+    })?;
+    let millis = start.unix_timestamp_nanos().div_euclid(1_000_000);
+    Ok(Clock::virtual_at(UnixMillis(i64::try_from(millis).unwrap_or(i64::MAX))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(arguments: &[&str]) -> Result<Settings, String> {
+        let cli = Cli::try_parse_from([&["bolide"], arguments].concat()).map_err(|error| error.to_string())?;
+        let Command::Serve(options) = cli.into_command();
+        options.validate().map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn serve_is_the_default_command() {
+        for arguments in [&["--port", "0"][..], &["serve", "--port", "0"]] {
+            assert_eq!(settings(arguments).expect("valid").options.port, 0, "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn the_well_known_key_guards_loopback_only() {
+        for host in ["127.0.0.1", "localhost", "::1", "[::1]", "127.8.8.8"] {
+            assert_eq!(
+                settings(&["--host", host]).expect(host).primary_key,
+                WELL_KNOWN_KEY,
+                "{host}"
+            );
+        }
+        for host in ["0.0.0.0", "::", "10.0.0.1", "example.com"] {
+            assert!(settings(&["--host", host]).expect_err(host).contains("--key"), "{host}");
+            assert!(
+                settings(&["--host", host, "--key", "MDEyMzQ1Njc4OWFiY2RlZg=="]).is_ok(),
+                "{host}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_virtual_clock_starts_where_it_is_told() {
+        let at = |arguments: &[&str]| settings(arguments).expect("valid").clock.now();
+        assert_eq!(
+            at(&["--virtual-clock=2023-11-14T22:13:20.5Z"]),
+            UnixMillis(1_700_000_000_500)
+        );
+        assert!(settings(&["--virtual-clock"]).expect("valid").clock.is_virtual());
+        assert!(!settings(&[]).expect("valid").clock.is_virtual());
+        assert!(settings(&["--virtual-clock=soon"]).is_err());
+    }
+
+    #[test]
+    fn keys_must_be_base64_and_long_enough() {
+        for key in ["secret!", "c2hvcnQ="] {
+            assert!(settings(&["--key", key]).expect_err(key).contains("--key"), "{key}");
+            assert!(
+                settings(&["--readonly-key", key])
+                    .expect_err(key)
+                    .contains("--readonly-key"),
+                "{key}"
+            );
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The file that tells a runner where the server is.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::server::Failure;
+
+/// Writes endpoints and process id. The file appears whole or not at all.
+///
+/// # Errors
+/// From the file system.
+pub fn write(path: &Path, host: &str, port: u16) -> Result<(), Failure> {
+    let endpoint = endpoint(host, port);
+    let ready = json!({
+        "cosmos": format!("http://{endpoint}"),
+        "cosmosTls": format!("https://{endpoint}"),
+        // Nothing speaks MongoDB yet.
+        "mongo": null,
+        "pid": std::process::id(),
+    });
+    let draft = path.with_extension("draft");
+    let written = fs::write(&draft, format!("{ready}\n")).and_then(|()| fs::rename(&draft, path));
+    written.map_err(|error| Failure::new(format!("cannot write the ready file {}: {error}", path.display())))
+}
+
+/// Host and port for clients on this machine.
+pub fn endpoint(host: &str, port: u16) -> String {
+    match host.trim_start_matches('[').trim_end_matches(']') {
+        "0.0.0.0" | "::" => format!("127.0.0.1:{port}"),
+        v6 if v6.contains(':') => format!("[{v6}]:{port}"),
+        host => format!("{host}:{port}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_can_be_connected_to() {
+        for (host, expected) in [
+            ("127.0.0.1", "127.0.0.1:8081"),
+            ("0.0.0.0", "127.0.0.1:8081"),
+            ("::", "127.0.0.1:8081"),
+            ("::1", "[::1]:8081"),
+            ("db.example", "db.example:8081"),
+        ] {
+            assert_eq!(endpoint(host, 8081), expected);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! From options to a running server, and back.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bolide_core::{Account, AccountOptions};
+use bolide_cosmos::{CosmosOptions, CosmosService};
+use tracing_subscriber::EnvFilter;
+
+use crate::connection::Shared;
+use crate::listeners::Listeners;
+use crate::options::Settings;
+use crate::shutdown::{self, Shutdown};
+use crate::tls::Certificate;
+use crate::{banner, ready_file, store};
+
+/// Why the server does not run; one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure(String);
+
+impl Failure {
+    /// A failure with its line.
+    pub fn new(line: impl Into<String>) -> Failure {
+        Failure(line.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Runs until told to stop.
+///
+/// # Errors
+/// Whatever keeps the server from starting.
+pub fn run(settings: Settings) -> Result<(), Failure> {
+    start_logging(&settings.options.log)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
+    let result = runtime.block_on(serve(settings));
+    // A request that hangs must not keep the process.
+    runtime.shutdown_background();
+    result
+}
+
+async fn serve(settings: Settings) -> Result<(), Failure> {
+    let mut signals = shutdown::Signals::install()?;
+    let listeners = Listeners::bind(&settings.options.host, settings.options.port).await?;
+    let port = listeners.port();
+    let certificate = Certificate::find_or_make(&settings.options)?;
+    let shared = Arc::new(Shared::new(certificate.acceptor()?, settings.limits()));
+    let shutdown = Shutdown::default();
+    let serving = tokio::spawn(listeners.serve(shared.clone(), shutdown.clone()));
+
+    let account = tokio::select! {
+        opened = open_account(&settings) => opened?,
+        () = signals.stop() => return Ok(()),
+    };
+    certificate.keep(&settings.options)?;
+    let options = CosmosOptions {
+        clock: settings.clock.clone(),
+        faults_enabled: settings.options.enable_faults,
+        certificate_pem: Some(certificate.pem()),
+    };
+    shared.start(CosmosService::new(account.clone(), settings.keys.clone(), options));
+    if let Some(path) = &settings.options.ready_file {
+        ready_file::write(path, &settings.options.host, port)?;
+    }
+    banner::print(&settings, port, account.engine_name());
+
+    signals.stop().await;
+    tracing::info!("stopping");
+    shutdown.begin();
+    shutdown::finish(serving, &account).await
+}
+
+async fn open_account(settings: &Settings) -> Result<Arc<Account>, Failure> {
+    let engine = store::open(&settings.options, settings.clock.clone()).await?;
+    let options = AccountOptions {
+        virtual_clock: settings.clock.is_virtual(),
+        enforce_throughput: settings.options.enforce_throughput,
+        on_purge_fault: settings.options.enable_faults.then_some(crash as fn()),
+        ..AccountOptions::default()
+    };
+    let account = Account::open(engine, options).await;
+    account.map_err(|error| Failure::new(format!("cannot open the database: {error}")))
+}
+
+/// Dies as a crash does, without any goodbye.
+fn crash() {
+    std::process::abort();
+}
+
+fn start_logging(filter: &str) -> Result<(), Failure> {
+    let filter =
+        EnvFilter::try_new(filter).map_err(|error| Failure::new(format!("--log: {error}. value=`{filter}`")))?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+    Ok(())
+}

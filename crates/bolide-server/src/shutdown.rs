@@ -1,0 +1,108 @@
+//! Stopping: the signals that ask for it, and how it is done within seconds whatever requests do.
+
+use std::future::Future;
+use std::time::Duration;
+
+use bolide_core::Account;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::server::Failure;
+
+/// How long running requests may take to end.
+const REQUESTS: Duration = Duration::from_secs(3);
+/// How long the store may take to make everything durable.
+const STORE: Duration = Duration::from_secs(10);
+
+/// Tells everybody that the server stops.
+#[derive(Debug, Clone)]
+pub struct Shutdown {
+    sender: watch::Sender<bool>,
+}
+
+impl Default for Shutdown {
+    fn default() -> Shutdown {
+        Shutdown {
+            sender: watch::Sender::new(false),
+        }
+    }
+}
+
+impl Shutdown {
+    /// Begins.
+    pub fn begin(&self) {
+        self.sender.send_replace(true);
+    }
+
+    /// Resolves once the server stops.
+    pub fn begun(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut receiver = self.sender.subscribe();
+        async move {
+            // The sender lives as long as anybody who could ask.
+            let _ = receiver.wait_for(|begun| *begun).await;
+        }
+    }
+}
+
+/// Waits for connections, not too long, then closes the store.
+///
+/// # Errors
+/// When the store cannot make everything durable.
+pub async fn finish(mut serving: JoinHandle<()>, account: &Account) -> Result<(), Failure> {
+    if tokio::time::timeout(REQUESTS, &mut serving).await.is_err() {
+        tracing::warn!("some requests did not end in time and are cut off");
+        serving.abort();
+    }
+    match tokio::time::timeout(STORE, account.close()).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(Failure::new(format!("cannot close the store: {error}"))),
+        Err(_) => Err(Failure::new(
+            "cannot close the store in time; the next start recovers it",
+        )),
+    }
+}
+
+/// What asks the process to stop.
+pub struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    /// Takes over SIGTERM and SIGINT.
+    ///
+    /// # Errors
+    /// When the system does not allow it.
+    #[cfg(unix)]
+    pub fn install() -> Result<Signals, Failure> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let install = |kind| signal(kind).map_err(|error| Failure::new(format!("cannot watch for signals: {error}")));
+        Ok(Signals {
+            terminate: install(SignalKind::terminate())?,
+            interrupt: install(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Takes over Ctrl-C.
+    #[cfg(not(unix))]
+    pub fn install() -> Result<Signals, Failure> {
+        Ok(Signals {})
+    }
+
+    /// Resolves when the process is asked to stop.
+    #[cfg(unix)]
+    pub async fn stop(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+
+    /// Resolves when the process is asked to stop.
+    #[cfg(not(unix))]
+    pub async fn stop(&mut self) {
+        let _ = tokio::signal::ctrl_c().await;
+    }
+}

@@ -1,0 +1,80 @@
+//! The claims of all fuzz targets on the stable toolchain: on their seeds, and on small random changes of them.
+//!
+//! Fuzzing finds more, but not everybody runs it; see `fuzz/README.md`.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use random::Random;
+
+#[path = "../durability/random.rs"]
+mod random;
+#[path = "../../../../fuzz/src/lib.rs"]
+mod targets;
+
+/// Changes of the seeds of one target, unless time is up before. Targets differ by far in what one run costs.
+const CHANGES: usize = 3_000;
+const PATIENCE: Duration = Duration::from_secs(4);
+const SEED: u64 = 7;
+
+#[test]
+fn every_seed_and_changes_of_it_keep_the_claims() {
+    for (name, target) in targets::TARGETS {
+        let seeds = seeds_of(name);
+        for seed in &seeds {
+            check(name, target, seed);
+        }
+        let mut random = Random::new(SEED, 0);
+        let deadline = Instant::now() + PATIENCE;
+        for n in 0..CHANGES {
+            if Instant::now() > deadline {
+                break;
+            }
+            check(name, target, &changed(&seeds[n % seeds.len()], &seeds, &mut random));
+        }
+    }
+}
+
+fn seeds_of(name: &str) -> Vec<Vec<u8>> {
+    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fuzz/seeds")
+        .join(name);
+    let mut paths: Vec<PathBuf> = fs::read_dir(&dir)
+        .unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
+        .map(|entry| entry.expect("readable").path())
+        .collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "{name} has seeds");
+    paths.iter().map(|path| fs::read(path).expect("readable")).collect()
+}
+
+fn check(name: &str, target: targets::Target, data: &[u8]) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| target(data))) {
+        println!("target {name}, input {:?}", data.escape_ascii().to_string());
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// A seed with a few bytes flipped, removed, repeated, or taken from another seed.
+fn changed(seed: &[u8], seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+    let mut data = seed.to_vec();
+    let mut below = |n: usize| random.within(0..n.max(1) as u64) as usize;
+    for _ in 0..1 + below(4) {
+        let (from, other) = (below(data.len() + 1), &seeds[below(seeds.len())]);
+        let to = (from + 1 + below(8)).min(data.len()).max(from);
+        match below(5) {
+            0 if from < data.len() => data[from] ^= 1 << below(8),
+            1 => drop(data.drain(from..to)),
+            2 => drop(data.splice(from..from, data[from..to].to_vec())),
+            3 => drop(data.splice(from..to, *b"\"")),
+            _ => {
+                let start = below(other.len());
+                let end = (start + below(24)).min(other.len());
+                drop(data.splice(from..to, other[start..end].to_vec()));
+            }
+        }
+    }
+    data
+}

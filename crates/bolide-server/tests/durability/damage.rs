@@ -1,0 +1,340 @@
+//! Damages the files of a closed store, each in its own copy, and looks at what the next start makes of it.
+//!
+//! Whatever is damaged: the server either does not start, and says why in one line, or it starts and every acknowledged item is there
+//! or its read is an error that says so. It never panics, and nothing is missing in silence.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, Request};
+use crate::random::Random;
+use crate::server::{Place, Server, Start};
+
+const CONTAINER: &str = "dbs/d/colls/c";
+const SEED: u64 = 7;
+/// Copies that are looked at at the same time.
+const AT_ONCE: usize = 2;
+
+/// A store that was closed in an orderly way, and everything that was acknowledged.
+struct Closed {
+    root: tempfile::TempDir,
+    items: Vec<Value>,
+}
+
+/// What became of a damage.
+#[derive(Debug, PartialEq, Eq)]
+enum Told {
+    /// The server did not start.
+    Refused(String),
+    /// It started, and these many reads were errors.
+    Errors(usize),
+    /// It started, and nothing was missing: the damaged bytes carried nothing.
+    Harmless,
+}
+
+impl Closed {
+    /// A store whose items are in the journal only.
+    fn small() -> Closed {
+        Closed::of(40, 300)
+    }
+
+    /// A store whose items are in tables: closing writes them from 4 MiB on.
+    fn large() -> Closed {
+        Closed::of(60, 150_000)
+    }
+
+    fn of(items: usize, bytes: u64) -> Closed {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let server = Place::new(root.path()).start();
+        let mut client = server.client();
+        client.expect(&Request::feed("POST", "", "dbs").json(&json!({"id": "d"})), &[201]);
+        let container = json!({"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}});
+        client.expect(&Request::feed("POST", "dbs/d", "colls").json(&container), &[201]);
+        let mut random = Random::new(SEED, bytes);
+        let items = (0..items)
+            .map(|n| create(&mut client, n, &noise(&mut random, bytes)))
+            .collect();
+        server.stop();
+        Closed { root, items }
+    }
+
+    /// Files that hold data, relative to the data directory.
+    fn files(&self) -> Vec<PathBuf> {
+        let data = Place::new(self.root.path()).data_dir();
+        let mut files = files_below(&data);
+        files.retain(|path| fs::metadata(path).is_ok_and(|found| found.len() > 0));
+        // The certificate can be made again and is no data.
+        files.retain(|path| {
+            path.file_name()
+                .is_some_and(|name| !name.to_string_lossy().starts_with("tls-"))
+        });
+        files.sort();
+        files
+            .iter()
+            .map(|path| path.strip_prefix(&data).expect("below it").to_owned())
+            .collect()
+    }
+
+    fn journal(&self) -> PathBuf {
+        let journal = self
+            .files()
+            .into_iter()
+            .find(|path| path.extension().is_some_and(|ending| ending == "jnl"));
+        journal.expect("a store has a journal")
+    }
+
+    /// Bytes of a file that are in use: behind them, a journal is filled with zeros.
+    fn used_bytes(&self, file: &Path) -> u64 {
+        let bytes = fs::read(Place::new(self.root.path()).data_dir().join(file)).expect("readable");
+        (bytes.len() - bytes.iter().rev().take_while(|byte| **byte == 0).count()) as u64
+    }
+
+    /// Damages a copy and starts a server on it, with these options.
+    fn told(&self, what: &str, options: &[&str], damage: impl FnOnce(&Path)) -> Told {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let place = Place::new(root.path());
+        copy(&Place::new(self.root.path()).data_dir(), &place.data_dir());
+        damage(&place.data_dir());
+        match place.try_start(options) {
+            Start::Ended { status, stderr } => {
+                assert!(!status.success(), "{what}: ended with {status}: {stderr}");
+                assert_eq!(stderr.lines().count(), 1, "{what}: not one line: {stderr}");
+                assert!(
+                    stderr.starts_with("bolide: ") && !stderr.contains("panicked"),
+                    "{what}: {stderr}"
+                );
+                Told::Refused(stderr)
+            }
+            Start::Ready(server) => {
+                let told = self.read_all(what, &server);
+                server.assert_no_panic();
+                told
+            }
+        }
+    }
+
+    /// Reads what was acknowledged. An item that is neither there nor an error is lost in silence.
+    fn read_all(&self, what: &str, server: &Server) -> Told {
+        let mut client = server.client();
+        let mut errors = 0;
+        for item in &self.items {
+            let id = text(item, "id");
+            let read = Request::resource("GET", &format!("{CONTAINER}/docs/{id}")).partition_key(text(item, "pk"));
+            let response = client.expect(&read, &[200, 404, 500, 503]);
+            match response.status {
+                200 => assert_eq!(
+                    &user_members(&response.json()),
+                    item,
+                    "{what}: other bytes than were written"
+                ),
+                404 => panic!("{what}: {id} is lost in silence: {}", response.text()),
+                _ => {
+                    assert!(!response.cosmos_error().is_empty());
+                    errors += 1;
+                }
+            }
+        }
+        let verify = client.expect(
+            &Request::admin("POST", &format!("{CONTAINER}/verify")),
+            &[200, 500, 503],
+        );
+        if errors > 0 {
+            return Told::Errors(errors);
+        }
+        match verify.status {
+            200 if verify.json()["ok"] == true => Told::Harmless,
+            200 => panic!("{what}: items are there, and their entries are not: {}", verify.text()),
+            // The damage is in a queue or an index that reads do not need.
+            _ => Told::Errors(1),
+        }
+    }
+
+    /// Damages copies in many ways, a few at a time.
+    fn told_of_all<D: Sync>(&self, damages: &[D], tell: impl Fn(&Closed, &D) -> Told + Sync) -> Vec<Told> {
+        let share = damages.len().div_ceil(AT_ONCE).max(1);
+        std::thread::scope(|scope| {
+            let threads = damages
+                .chunks(share)
+                .map(|some| scope.spawn(|| some.iter().map(|damage| tell(self, damage)).collect()));
+            let threads: Vec<std::thread::ScopedJoinHandle<'_, Vec<Told>>> = threads.collect();
+            threads
+                .into_iter()
+                .flat_map(|thread| thread.join().expect("the message is above"))
+                .collect()
+        })
+    }
+}
+
+#[test]
+fn journal_that_was_cut_off_is_refused() {
+    let closed = Closed::small();
+    let journal = closed.journal();
+    let used = closed.used_bytes(&journal);
+    let lengths = [0, 1, 40, used / 3, used / 2, used - 100, used - 1];
+    let told = closed.told_of_all(&lengths, |closed, length| {
+        closed.told(&format!("the journal cut to {length} of {used} bytes"), &[], |data| {
+            cut(&data.join(&journal), *length)
+        })
+    });
+    for (told, length) in told.iter().zip(lengths) {
+        assert!(matches!(told, Told::Refused(_)), "{length} of {used} bytes: {told:?}");
+    }
+}
+
+#[test]
+fn accepted_loss_is_reported_and_what_is_left_is_served() {
+    let closed = Closed::small();
+    let journal = closed.journal();
+    let half = closed.used_bytes(&journal) / 2;
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let place = Place::new(root.path());
+    copy(&Place::new(closed.root.path()).data_dir(), &place.data_dir());
+    cut(&place.data_dir().join(&journal), half);
+    let Start::Ready(server) = place.try_start(&["--accept-data-loss"]) else {
+        panic!("the loss was accepted: {}", place.stderr())
+    };
+    assert!(
+        place.stderr().contains("WARN"),
+        "the loss is not reported: {}",
+        place.stderr()
+    );
+    let mut client = server.client();
+    let left = closed.items.iter().filter(|item| {
+        let read = Request::resource("GET", &format!("{CONTAINER}/docs/{}", text(item, "id")));
+        let response = client.expect(&read.partition_key(text(item, "pk")), &[200, 404]);
+        response.status == 200 && user_members(&response.json()) == **item
+    });
+    assert!(
+        (1..closed.items.len()).contains(&left.count()),
+        "about half of the items are left"
+    );
+    let report = client
+        .expect(&Request::admin("POST", &format!("{CONTAINER}/verify")), &[200])
+        .json();
+    assert_eq!(report["ok"], true, "{report}");
+    create(&mut client, 1_000, "more");
+    server.stop();
+    // The loss was accepted once and for all.
+    place.start().stop();
+}
+
+#[test]
+fn flipped_byte_in_the_journal_is_refused_or_carried_nothing() {
+    let closed = Closed::small();
+    let journal = closed.journal();
+    let used = closed.used_bytes(&journal);
+    let places: Vec<u64> = (0..16).map(|n| (used - 1) * n / 15).collect();
+    let told = closed.told_of_all(&places, |closed, at| {
+        closed.told(&format!("byte {at} of {used} of the journal flipped"), &[], |data| {
+            flip(&data.join(&journal), *at)
+        })
+    });
+    let refused = told.iter().filter(|told| matches!(told, Told::Refused(_))).count();
+    assert!(refused * 2 > told.len(), "most bytes of a journal matter: {told:?}");
+}
+
+#[test]
+fn flipped_byte_in_any_file_is_never_silent() {
+    let closed = Closed::large();
+    let files = closed.files();
+    assert!(
+        files.iter().any(|file| file.to_string_lossy().contains("tables")),
+        "closing wrote tables: {files:?}"
+    );
+    let mut damages: Vec<(PathBuf, u64)> = Vec::new();
+    for file in files {
+        let used = closed.used_bytes(&file).max(1);
+        let places: &[u64] = if used > 10_000 {
+            &[0, used / 3, used / 2, used * 2 / 3, used - 1]
+        } else {
+            &[used / 2, used - 1]
+        };
+        damages.extend(places.iter().map(|at| (file.clone(), *at)));
+    }
+    let told = closed.told_of_all(&damages, |closed, (file, at)| {
+        closed.told(&format!("byte {at} of {} flipped", file.display()), &[], |data| {
+            flip(&data.join(file), *at)
+        })
+    });
+    assert!(
+        told.iter().any(|told| *told != Told::Harmless),
+        "some byte matters: {told:?}"
+    );
+}
+
+#[test]
+fn missing_file_is_never_silent() {
+    let closed = Closed::large();
+    let files = closed.files();
+    closed.told_of_all(&files, |closed, file| {
+        closed.told(&format!("{} deleted", file.display()), &[], |data| {
+            fs::remove_file(data.join(file)).expect("it is there");
+        })
+    });
+}
+
+fn create(client: &mut Client, n: usize, padding: &str) -> Value {
+    let item = json!({"id": format!("i{n}"), "pk": format!("p{}", n % 5), "padding": padding});
+    let request = Request::feed("POST", &format!("{CONTAINER}"), "docs")
+        .partition_key(text(&item, "pk"))
+        .json(&item);
+    client.expect(&request, &[201]);
+    item
+}
+
+/// Text that does not compress.
+fn noise(random: &mut Random, bytes: u64) -> String {
+    const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-";
+    (0..bytes).map(|_| char::from(random.choice(LETTERS))).collect()
+}
+
+fn text<'a>(item: &'a Value, name: &str) -> &'a str {
+    item[name].as_str().expect("text")
+}
+
+fn user_members(item: &Value) -> Value {
+    let members = item
+        .as_object()
+        .expect("an item")
+        .iter()
+        .filter(|(name, _)| !name.starts_with('_'));
+    Value::Object(members.map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
+fn cut(file: &Path, length: u64) {
+    fs::File::options()
+        .write(true)
+        .open(file)
+        .and_then(|file| file.set_len(length))
+        .expect("writable");
+}
+
+fn flip(file: &Path, at: u64) {
+    let mut bytes = fs::read(file).expect("readable");
+    bytes[usize::try_from(at).expect("small")] ^= 0x55;
+    fs::write(file, bytes).expect("writable");
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("writable");
+    for entry in fs::read_dir(from).expect("readable") {
+        let entry = entry.expect("readable");
+        let target = to.join(entry.file_name());
+        if entry.file_type().expect("readable").is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("writable");
+        }
+    }
+}
+
+fn files_below(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir)
+        .expect("readable")
+        .map(|entry| entry.expect("readable").path());
+    entries
+        .flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] })
+        .collect()
+}

@@ -1,0 +1,205 @@
+//! Fills the disk under a server: writes are refused, reads go on, and writes come back with the space, without a restart.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::client::{Client, Request};
+use crate::server::{Place, Server};
+
+const CONTAINER: &str = "dbs/d/colls/c";
+/// Room for the store and for the space it keeps free.
+const DISK: &str = "192m";
+/// The server looks for space every second.
+const RECOVERY_LIMIT: Duration = Duration::from_secs(15);
+
+/// A small disk of its own.
+struct Disk {
+    root: tempfile::TempDir,
+}
+
+/// A file that takes up space.
+struct Ballast(PathBuf);
+
+#[test]
+fn writes_come_back_with_the_space_and_nothing_acknowledged_is_lost() {
+    let Some(disk) = Disk::mount() else { return };
+    let place = Place::new(disk.path());
+    let server = start_with_container(&place);
+    let mut client = server.client();
+    let mut acknowledged = Vec::new();
+    for n in 0..50 {
+        assert_eq!(create(&mut client, &format!("before-{n}"), 1_000), 201);
+        acknowledged.push(format!("before-{n}"));
+    }
+
+    let ballast = Ballast::fill(disk.path());
+    let refused = client.expect(&creation("while-full", 1_000), &[503, 507]);
+    assert!(
+        refused.cosmos_error().contains("full"),
+        "the reason is told: {}",
+        refused.text()
+    );
+    assert_all_there(&mut client, &acknowledged);
+    client.expect(&Request::resource("GET", CONTAINER), &[200]);
+    client.expect(&Request::feed("GET", CONTAINER, "docs"), &[200]);
+
+    drop(ballast);
+    acknowledged.push(create_when_there_is_space(&mut client, "after"));
+    assert_eq!(client.expect(&read("while-full"), &[404]).status, 404);
+    assert_all_there(&mut client, &acknowledged);
+    server.kill();
+    assert_all_there(&mut place.start().client(), &acknowledged);
+}
+
+#[test]
+fn disk_that_fills_up_in_the_middle_of_writes_loses_nothing_acknowledged() {
+    let Some(disk) = Disk::mount() else { return };
+    let place = Place::new(disk.path());
+    let server = start_with_container(&place);
+    let mut acknowledged = Vec::new();
+    for round in 0..4 {
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let writers: Vec<_> = (0..4)
+                .map(|writer| {
+                    let (server, is_over) = (&server, &is_over);
+                    scope.spawn(move || write_until(server, &format!("r{round}-w{writer}"), is_over))
+                })
+                .collect();
+            std::thread::sleep(Duration::from_millis(100));
+            let ballast = Ballast::fill(disk.path());
+            std::thread::sleep(Duration::from_millis(300));
+            assert_all_there(&mut server.client(), &acknowledged);
+            drop(ballast);
+            acknowledged.push(create_when_there_is_space(
+                &mut server.client(),
+                &format!("r{round}-after"),
+            ));
+            is_over.store(true, Ordering::Relaxed);
+            for writer in writers {
+                acknowledged.extend(writer.join().expect("the message is above"));
+            }
+        });
+    }
+    assert_all_there(&mut server.client(), &acknowledged);
+    let report = server
+        .client()
+        .expect(&Request::admin("POST", &format!("{CONTAINER}/verify")), &[200])
+        .json();
+    assert_eq!(report["ok"], true, "{report}");
+    server.kill();
+    assert_all_there(&mut place.start().client(), &acknowledged);
+}
+
+fn start_with_container(place: &Place) -> Server {
+    let server = place.start();
+    let mut client = server.client();
+    client.expect(&Request::feed("POST", "", "dbs").json(&json!({"id": "d"})), &[201]);
+    let container = json!({"id": "c", "partitionKey": {"paths": ["/id"], "kind": "Hash", "version": 2}});
+    client.expect(&Request::feed("POST", "dbs/d", "colls").json(&container), &[201]);
+    server
+}
+
+/// Creates items and returns those that were acknowledged. The others were refused with a Cosmos error.
+fn write_until(server: &Server, prefix: &str, is_over: &AtomicBool) -> Vec<String> {
+    let mut client = server.client();
+    let mut acknowledged = Vec::new();
+    for n in 0.. {
+        if is_over.load(Ordering::Relaxed) {
+            break;
+        }
+        let id = format!("{prefix}-{n}");
+        if create(&mut client, &id, 8_000) == 201 {
+            acknowledged.push(id);
+        }
+    }
+    acknowledged
+}
+
+fn creation(id: &str, bytes: usize) -> Request {
+    let body = json!({"id": id, "padding": "x".repeat(bytes)});
+    Request::feed("POST", CONTAINER, "docs").partition_key(id).json(&body)
+}
+
+fn create(client: &mut Client, id: &str, bytes: usize) -> u16 {
+    let response = client.expect(&creation(id, bytes), &[201, 503, 507]);
+    if response.status != 201 {
+        assert!(!response.cosmos_error().is_empty());
+    }
+    response.status
+}
+
+/// Creates an item as soon as the server takes writes again.
+fn create_when_there_is_space(client: &mut Client, id: &str) -> String {
+    let deadline = Instant::now() + RECOVERY_LIMIT;
+    while create(client, id, 1_000) != 201 {
+        assert!(Instant::now() < deadline, "writes do not come back with the space");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    id.to_owned()
+}
+
+fn read(id: &str) -> Request {
+    Request::resource("GET", &format!("{CONTAINER}/docs/{id}")).partition_key(id)
+}
+
+fn assert_all_there(client: &mut Client, ids: &[String]) {
+    for id in ids {
+        client.expect(&read(id), &[200]);
+    }
+}
+
+impl Disk {
+    /// A disk, or a message that it takes root to make one.
+    fn mount() -> Option<Disk> {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let options = format!("size={DISK}");
+        let mut mount = Command::new("mount");
+        mount
+            .args(["-t", "tmpfs", "-o", &options, "bolide-test"])
+            .arg(root.path())
+            .stderr(Stdio::null());
+        if mount.status().is_ok_and(|status| status.success()) {
+            return Some(Disk { root });
+        }
+        // Past the capture of the test harness, so that it is seen although the test passes.
+        let _ =
+            io::stderr().write_all(b"skipped: a test of a full disk needs the right to mount a tmpfs (Linux, root)\n");
+        None
+    }
+
+    fn path(&self) -> &Path {
+        self.root.path()
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // Lazily: a server that a failed test left behind may still hold it.
+        let _ = Command::new("umount").arg("-l").arg(self.root.path()).status();
+    }
+}
+
+impl Ballast {
+    /// Takes all the space there is.
+    fn fill(disk: &Path) -> Ballast {
+        let path = disk.join("ballast");
+        let mut file = File::create(&path).expect("a name takes no space");
+        for bytes in [1 << 20, 1 << 12] {
+            while file.write_all(&vec![1; bytes]).is_ok() {}
+        }
+        Ballast(path)
+    }
+}
+
+impl Drop for Ballast {
+    fn drop(&mut self) {
+        fs::remove_file(&self.0).expect("it was there");
+    }
+}

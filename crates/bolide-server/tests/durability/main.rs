@@ -1,0 +1,18 @@
+//! What a user may rely on when processes are killed, files are damaged and disks fill up: tests of the built binary on the system clock.
+//!
+//! ```text
+//!   kill        SIGKILL at random moments under concurrent writers: nothing acknowledged is lost
+//!   damage      truncated, flipped and deleted files: a refusal in one line or a reported loss, never a panic, never silence
+//!   full_disk   writes are refused, reads go on, and writes come back with the space
+//! ```
+//!
+//! `BOLIDE_ROUNDS` and `BOLIDE_SEED` choose how often and by which random numbers the server is killed.
+
+mod client;
+mod damage;
+mod full_disk;
+mod kill;
+mod model;
+mod random;
+mod server;
+mod writer;

@@ -1,0 +1,359 @@
+//! A client that writes its own items at random until the server is gone, and knows what each may be like.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Mutex;
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, Request, Response};
+use crate::model::{Item, Seen, State, Version, Written};
+use crate::random::Random;
+
+/// The database of all containers.
+pub const DATABASE: &str = "dbs/d";
+/// Items of one writer in one container. Few, so that each is written often.
+const ITEMS: usize = 6;
+
+/// A container that writers write to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    Plain,
+    /// `/u` is unique in a logical partition.
+    Unique,
+    /// Items end after [`Place::DEFAULT_TTL`] seconds unless they say otherwise.
+    Ending,
+    /// Several ranges.
+    Ranges,
+}
+
+impl Place {
+    pub const ALL: [Place; 4] = [Place::Plain, Place::Unique, Place::Ending, Place::Ranges];
+    const DEFAULT_TTL: i64 = 1;
+
+    fn id(self) -> &'static str {
+        match self {
+            Place::Plain => "plain",
+            Place::Unique => "unique",
+            Place::Ending => "ending",
+            Place::Ranges => "ranges",
+        }
+    }
+
+    /// The container's link.
+    pub fn link(self) -> String {
+        format!("{DATABASE}/colls/{}", self.id())
+    }
+
+    /// The request that creates the container.
+    pub fn create(self) -> Request {
+        let mut body = json!({"id": self.id(), "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}});
+        let request = Request::feed("POST", DATABASE, "colls");
+        match self {
+            Place::Plain => {}
+            Place::Unique => body["uniqueKeyPolicy"] = json!({"uniqueKeys": [{"paths": ["/u"]}]}),
+            Place::Ending => body["defaultTtl"] = Place::DEFAULT_TTL.into(),
+            Place::Ranges => return request.header("x-ms-offer-throughput", "20000").json(&body),
+        }
+        request.json(&body)
+    }
+
+    /// Whether items may end.
+    pub fn has_ends(self) -> bool {
+        self == Place::Ending
+    }
+
+    /// Seconds that a body lives here.
+    fn lifetime(self, body: &Value) -> Option<i64> {
+        match (self.has_ends(), body["ttl"].as_i64()) {
+            (false, _) | (true, Some(-1)) => None,
+            (true, own) => Some(own.unwrap_or(Place::DEFAULT_TTL)),
+        }
+    }
+}
+
+/// Every acknowledged write by where it stands in its range's log, with its `_ts` where the answer has one.
+#[derive(Debug, Default)]
+pub struct Ledger(Mutex<BTreeMap<(Place, u32, u64), Option<i64>>>);
+
+impl Ledger {
+    fn note(&self, place: Place, response: &Response, last_modified: Option<i64>) {
+        let (range, lsn) = response.position();
+        let before = self
+            .0
+            .lock()
+            .expect("no writer has panicked")
+            .insert((place, range, lsn), last_modified);
+        assert_eq!(
+            before, None,
+            "two acknowledged writes have LSN {lsn} of range {range} of {place:?}"
+        );
+    }
+
+    /// Asserts that `_ts` goes up with the LSN, and returns how many writes were acknowledged.
+    pub fn check(&self) -> usize {
+        let writes = self.0.lock().expect("no writer has panicked");
+        let mut last = None;
+        for (&(place, range, lsn), last_modified) in writes.iter() {
+            let Some(seconds) = *last_modified else { continue };
+            if let Some((before_place, before_range, before)) = last
+                && (before_place, before_range) == (place, range)
+            {
+                assert!(
+                    seconds >= before,
+                    "_ts went back at LSN {lsn} of range {range} of {place:?}"
+                );
+            }
+            last = Some((place, range, seconds));
+        }
+        writes.len()
+    }
+
+    /// The newest acknowledged write of a range.
+    fn newest(&self, place: Place, range: u32) -> u64 {
+        let writes = self.0.lock().expect("no writer has panicked");
+        let newest = writes.range((place, range, 0)..=(place, range, u64::MAX)).next_back();
+        newest.map_or(0, |((_, _, lsn), _)| *lsn)
+    }
+}
+
+/// See the module.
+pub struct Writer {
+    random: Random,
+    items: Vec<(Place, Item)>,
+    /// Server time was at least this, in seconds.
+    second: i64,
+    writes: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Verb {
+    Create,
+    Upsert,
+    Replace,
+    Patch,
+    Delete,
+}
+
+impl Writer {
+    /// The writer with this number.
+    pub fn new(number: u64, seed: u64) -> Writer {
+        let mut items = Vec::new();
+        for place in Place::ALL {
+            for n in 0..ITEMS {
+                // Writers meet in logical partitions, where unique keys can be in conflict.
+                let partition_key = if place == Place::Ranges {
+                    format!("p{number}-{n}")
+                } else {
+                    format!("p{}", n % 2)
+                };
+                items.push((place, Item::new(format!("w{number}-{n}"), partition_key)));
+            }
+        }
+        Writer {
+            random: Random::new(seed, number),
+            items,
+            second: 0,
+            writes: 0,
+        }
+    }
+
+    /// Reads every item and compares it with what it may be like. Returns the ids that are there, by container.
+    pub fn check(&mut self, client: &mut Client, ledger: &Ledger) -> Vec<(Place, String)> {
+        let mut there = Vec::new();
+        for at in 0..self.items.len() {
+            let (place, item) = &mut self.items[at];
+            let from = client.clock().expect("the server answers") / 1000;
+            let response = client.expect(&Self::request_for("GET", *place, item), &[200, 404]);
+            let to = client.clock().expect("the server answers") / 1000;
+            let (range, lsn) = response.position();
+            assert!(
+                lsn >= ledger.newest(*place, range),
+                "range {range} of {place:?} went back to LSN {lsn}"
+            );
+            assert!(
+                lsn >= item.lsn,
+                "range {range} of {place:?} went back behind {}",
+                item.id
+            );
+            item.settle(&seen(&response), from, to);
+            item.lsn = lsn;
+            self.second = self.second.max(from);
+            if response.status == 200 {
+                there.push((*place, item.id.clone()));
+            }
+        }
+        there
+    }
+
+    /// Writes at random until the server does not answer.
+    pub fn run(&mut self, port: u16, ledger: &Ledger) {
+        let Ok(mut client) = Client::connect(port) else { return };
+        while self.write(&mut client, ledger).is_ok() {}
+    }
+
+    /// Writes once.
+    ///
+    /// # Errors
+    /// No answer came.
+    fn write(&mut self, client: &mut Client, ledger: &Ledger) -> io::Result<()> {
+        let at = usize::try_from(self.random.within(0..self.items.len() as u64)).expect("small");
+        let verb = self.random.choice(&[
+            Verb::Create,
+            Verb::Upsert,
+            Verb::Upsert,
+            Verb::Replace,
+            Verb::Patch,
+            Verb::Delete,
+        ]);
+        let body = self.body(at);
+        let (place, item) = &self.items[at];
+        let place = *place;
+        let request = match verb {
+            Verb::Create => create(place, item).json(&body),
+            Verb::Upsert => create(place, item)
+                .header("x-ms-documentdb-is-upsert", "true")
+                .json(&body),
+            Verb::Replace => Self::request_for("PUT", place, item).json(&body),
+            Verb::Patch => {
+                let operations = json!({"operations": [{"op": "set", "path": "/v", "value": self.writes}, {"op": "incr", "path": "/n", "value": 1}]});
+                Self::request_for("PATCH", place, item).json(&operations)
+            }
+            Verb::Delete => Self::request_for("DELETE", place, item),
+        };
+        let after = effect(verb, place, item.state(), &body, self.second);
+        let response = match client.send(&request) {
+            Ok(response) => response,
+            Err(error) => {
+                if let Some(state) = after {
+                    self.items[at].1.may_become(state);
+                }
+                return Err(error);
+            }
+        };
+        self.take_answer(at, verb, after, &response, client, ledger)
+    }
+
+    fn take_answer(
+        &mut self,
+        at: usize,
+        verb: Verb,
+        after: Option<State>,
+        response: &Response,
+        client: &mut Client,
+        ledger: &Ledger,
+    ) -> io::Result<()> {
+        let (place, item) = &mut self.items[at];
+        let what = || {
+            format!(
+                "{verb:?} of {} in {place:?}: {} {}",
+                item.id,
+                response.status,
+                response.text()
+            )
+        };
+        match (verb, response.status) {
+            (_, 200 | 201 | 204) => {
+                let found = matches!((verb, response.status), (_, 200) | (Verb::Delete, 204));
+                let mut state = after.unwrap_or_else(|| panic!("there was nothing to write to: {}", what()));
+                if found {
+                    assert!(item.state().may_live(self.second), "found what had ended: {}", what());
+                }
+                let last_modified = (response.status != 204).then(|| seconds_of(&response.json()));
+                if let (State::Stored(version), Some(seconds)) = (&mut state, last_modified) {
+                    version.written = Written::At(seconds);
+                    self.second = self.second.max(seconds);
+                }
+                ledger.note(*place, response, last_modified);
+                if !found && !item.state().may_be_absent(last_modified.unwrap_or(i64::MAX)) {
+                    panic!("an acknowledged item was lost: {}, known {:?}", what(), item.state());
+                }
+                item.lsn = response.position().1;
+                item.becomes(state);
+            }
+            (Verb::Replace | Verb::Patch | Verb::Delete, 404) => {
+                let now = client.clock()? / 1000;
+                assert!(
+                    item.state().may_be_absent(now),
+                    "lost: {}, known {:?} at {now}",
+                    what(),
+                    item.state()
+                );
+                item.becomes(State::Absent);
+            }
+            (Verb::Create, 409) if item.state().may_live(self.second) => {}
+            (Verb::Create | Verb::Upsert | Verb::Replace, 409) if *place == Place::Unique => {}
+            _ => panic!("{}, known {:?}", what(), item.state()),
+        }
+        Ok(())
+    }
+
+    /// A body that no other write has.
+    fn body(&mut self, at: usize) -> Value {
+        self.writes += 1;
+        let (place, item) = &self.items[at];
+        let padding = if self.random.one_in(16) {
+            20_000
+        } else {
+            self.random.within(0..400)
+        };
+        let mut body = json!({"id": item.id, "pk": item.partition_key, "v": self.writes, "n": 0, "padding": "x".repeat(usize::try_from(padding).expect("small"))});
+        match place {
+            Place::Unique => body["u"] = self.random.within(0..60).into(),
+            Place::Ending => {
+                if let Some(ttl) = self.random.choice(&[None, None, Some(1), Some(2), Some(-1)]) {
+                    body["ttl"] = json!(ttl);
+                }
+            }
+            Place::Plain | Place::Ranges => {}
+        }
+        body
+    }
+
+    fn request_for(method: &'static str, place: Place, item: &Item) -> Request {
+        Request::resource(method, &format!("{}/docs/{}", place.link(), item.id)).partition_key(&item.partition_key)
+    }
+}
+
+fn create(place: Place, item: &Item) -> Request {
+    Request::feed("POST", &place.link(), "docs").partition_key(&item.partition_key)
+}
+
+/// What an item is like after a write that succeeds at `second` or later; `None` if it cannot succeed.
+fn effect(verb: Verb, place: Place, before: &State, body: &Value, second: i64) -> Option<State> {
+    let stored = |body: Value| {
+        State::Stored(Version {
+            lifetime: place.lifetime(&body),
+            body,
+            written: Written::Since(second),
+        })
+    };
+    match (verb, before) {
+        (Verb::Create, State::Stored(version)) if version.lifetime.is_none() => None,
+        (Verb::Create | Verb::Upsert, _) => Some(stored(body.clone())),
+        (_, State::Absent) => None,
+        (Verb::Replace, State::Stored(_)) => Some(stored(body.clone())),
+        (Verb::Delete, State::Stored(_)) => Some(State::Absent),
+        (Verb::Patch, State::Stored(version)) => {
+            let mut patched = version.body.clone();
+            patched["v"] = body["v"].clone();
+            patched["n"] = (version.body["n"].as_i64().expect("a number") + 1).into();
+            Some(stored(patched))
+        }
+    }
+}
+
+fn seen(response: &Response) -> Seen {
+    if response.status == 404 {
+        return Seen::Nothing;
+    }
+    let mut body = response.json();
+    let last_modified = seconds_of(&body);
+    let members = body.as_object_mut().expect("an item");
+    members.retain(|name, _| !name.starts_with('_'));
+    Seen::Item { body, last_modified }
+}
+
+fn seconds_of(item: &Value) -> i64 {
+    item["_ts"].as_i64().unwrap_or_else(|| panic!("no _ts: {item}"))
+}

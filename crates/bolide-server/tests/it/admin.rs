@@ -1,0 +1,349 @@
+//! The admin API, route by route.
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, Request, create_container, create_item};
+use crate::server::Server;
+
+const CONTAINER: &str = "/_bolide/dbs/d/colls/c";
+
+/// A server whose clock shows 2023-11-14T22:13:20Z, and an empty container whose items live for ten seconds.
+fn started(arguments: &[&str]) -> (Server, Client) {
+    let server = Server::in_memory(&[&["--virtual-clock=2023-11-14T22:13:20Z"], arguments].concat());
+    let mut client = server.client();
+    client.send(&Request::post("/dbs", r#"{"id":"d"}"#)).expect(201);
+    let definition = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},"defaultTtl":10}"#;
+    client.send(&Request::post("/dbs/d/colls", definition)).expect(201);
+    (server, client)
+}
+
+fn get(client: &mut Client, path: &str) -> Value {
+    client
+        .send(&Request::get(&format!("{CONTAINER}/{path}")))
+        .expect(200)
+        .json()
+}
+
+fn post(client: &mut Client, path: &str, body: &Value) -> Value {
+    client
+        .send(&Request::post(&format!("{CONTAINER}/{path}"), body.to_string()))
+        .expect(200)
+        .json()
+}
+
+fn advance(client: &mut Client, ms: i64) {
+    client
+        .send(&Request::put("/_bolide/clock", json!({ "advanceMs": ms }).to_string()))
+        .expect(200);
+}
+
+#[test]
+fn health_needs_no_key_and_everything_else_does() {
+    let (_server, mut client) = started(&[]);
+    let health = client
+        .send(&Request::get("/_bolide/health").header("authorization", ""))
+        .expect(200)
+        .json();
+    assert_eq!((&health["status"], &health["engine"]), (&json!("ok"), &json!("memory")));
+    for path in ["/_bolide/clock", "/_bolide/metrics", "/_bolide/nothing"] {
+        client
+            .send(&Request::get(path).header("authorization", ""))
+            .expect_error(401);
+    }
+    client.send(&Request::get("/_bolide/nothing")).expect_error(404);
+    client.send(&Request::new("DELETE", "/_bolide/clock")).expect_error(405);
+    client
+        .send(&Request::get("/_bolide/dbs/d/colls/nothing/ttl"))
+        .expect_error(404);
+}
+
+#[test]
+fn a_virtual_clock_is_set_and_advanced_and_server_time_never_goes_back() {
+    let (_server, mut client) = started(&[]);
+    let clock = client.send(&Request::get("/_bolide/clock")).expect(200).json();
+    assert_eq!(
+        clock,
+        json!({"mode": "virtual", "nowMs": 1_700_000_000_000_i64, "now": "2023-11-14T22:13:20Z"})
+    );
+    let put = |client: &mut Client, body: Value| {
+        client
+            .send(&Request::put("/_bolide/clock", body.to_string()))
+            .expect(200)
+            .json()["nowMs"]
+            .clone()
+    };
+    assert_eq!(put(&mut client, json!({"advanceMs": 1500})), 1_700_000_001_500_i64);
+    // TTL-202
+    assert_eq!(put(&mut client, json!({"setMs": 5})), 1_700_000_001_500_i64);
+    for malformed in [
+        "{}",
+        r#"{"setMs":1,"advanceMs":1}"#,
+        r#"{"setMs":"1"}"#,
+        r#"{"setMs":1.5}"#,
+        "[]",
+        "{",
+    ] {
+        client
+            .send(&Request::put("/_bolide/clock", malformed))
+            .expect_error(400);
+    }
+}
+
+#[test]
+fn the_system_clock_cannot_be_moved() {
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    assert_eq!(
+        client.send(&Request::get("/_bolide/clock")).expect(200).json()["mode"],
+        "system"
+    );
+    client
+        .send(&Request::put("/_bolide/clock", r#"{"advanceMs":1}"#))
+        .expect_error(409);
+}
+
+#[test]
+fn expired_items_wait_in_the_backlog_until_they_are_purged() {
+    let (_server, mut client) = started(&[]);
+    for id in ["a", "b", "c"] {
+        create_item(&mut client, id);
+    }
+    assert_eq!(get(&mut client, "ttl")["backlogItems"], 0);
+    advance(&mut client, 10_000);
+    client
+        .send(&Request::get("/dbs/d/colls/c/docs/a").pk())
+        .expect_error(404);
+    let report = get(&mut client, "ttl");
+    assert_eq!(
+        (&report["backlogItems"], &report["defaultTtl"], &report["credit"]),
+        (&json!(3), &json!(10), &Value::Null)
+    );
+    assert_eq!(
+        post(&mut client, "verify", &json!({})),
+        json!({"ok": true, "stored": 3, "live": 0, "problems": []})
+    );
+    assert_eq!(
+        post(&mut client, "purge", &json!({"mode": "force", "max": 2})),
+        json!({"purged": 2})
+    );
+    assert_eq!(post(&mut client, "purge", &json!({})), json!({"purged": 1}));
+    let report = get(&mut client, "ttl");
+    assert_eq!(
+        (&report["backlogItems"], &report["purgedTotal"]),
+        (&json!(0), &json!(3))
+    );
+    client
+        .send(&Request::post(&format!("{CONTAINER}/purge"), r#"{"mode":"soon"}"#))
+        .expect_error(400);
+}
+
+#[test]
+fn a_preview_changes_nothing() {
+    let (_server, mut client) = started(&[]);
+    create_item(&mut client, "a");
+    advance(&mut client, 5_000);
+    assert_eq!(get(&mut client, "ttl/preview?defaultTtl=5")["expireNow"], 1);
+    assert_eq!(get(&mut client, "ttl/preview?defaultTtl=100")["expireWithinHour"], 1);
+    for never in ["off", "-1"] {
+        assert_eq!(
+            get(&mut client, &format!("ttl/preview?defaultTtl={never}"))["neverExpire"],
+            1,
+            "{never}"
+        );
+    }
+    client.send(&Request::get("/dbs/d/colls/c/docs/a").pk()).expect(200);
+    for malformed in ["", "?defaultTtl=0", "?defaultTtl=soon"] {
+        client
+            .send(&Request::get(&format!("{CONTAINER}/ttl/preview{malformed}")))
+            .expect_error(400);
+    }
+}
+
+#[test]
+fn why_an_item_is_there_or_not_is_told() {
+    let (_server, mut client) = started(&[]);
+    create_item(&mut client, "a");
+    let own = Request::post("/dbs/d/colls/c/docs", r#"{"id":"b","pk":"p","ttl":-1}"#).pk();
+    client.send(&own).expect(201);
+    let why = |client: &mut Client, id: &str| get(client, &format!("ttl/why?id={id}&pk=%5B%22p%22%5D"));
+    let live = why(&mut client, "a");
+    assert_eq!(
+        (&live["state"], &live["rule"], &live["expiresAtSeconds"]),
+        (&json!("live"), &json!("default"), &json!(1_700_000_010))
+    );
+    assert_eq!(why(&mut client, "b")["rule"], "never");
+    assert_eq!(why(&mut client, "x")["state"], "absent");
+    advance(&mut client, 10_000);
+    assert_eq!(why(&mut client, "a")["state"], "expired");
+    client
+        .send(&Request::get(&format!("{CONTAINER}/ttl/why?id=a")))
+        .expect_error(400);
+}
+
+#[test]
+fn imported_items_keep_their_age_and_an_export_has_the_live_ones() {
+    let (_server, mut client) = started(&[]);
+    let lines =
+        "{\"id\":\"old\",\"pk\":\"p\",\"_ts\":1699999980}\n{\"id\":\"young\",\"pk\":\"p\",\"_ts\":1699999995}\n";
+    let imported = client
+        .send(&Request::post(&format!("{CONTAINER}/import"), lines))
+        .expect(200)
+        .json();
+    assert_eq!(imported, json!({"imported": 2}));
+    let export = client
+        .send(&Request::get(&format!("{CONTAINER}/export")))
+        .expect(200)
+        .text();
+    let items: Vec<Value> = export
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .collect();
+    assert_eq!(items.len(), 1, "{export}");
+    assert_eq!(
+        (&items[0]["id"], &items[0]["_ts"]),
+        (&json!("young"), &json!(1_699_999_995))
+    );
+    // TTL-275
+    client
+        .send(&Request::post(&format!("{CONTAINER}/import"), lines))
+        .expect_error(400);
+}
+
+#[test]
+fn an_import_may_be_larger_than_an_item() {
+    let (_server, mut client) = started(&[]);
+    let filler = "x".repeat(1024 * 1024);
+    let lines: String = (0..3)
+        .map(|n| format!("{{\"id\":\"{n}\",\"pk\":\"p\",\"filler\":\"{filler}\"}}\n"))
+        .collect();
+    let imported = client
+        .send(&Request::post(&format!("{CONTAINER}/import"), lines))
+        .expect(200)
+        .json();
+    assert_eq!(imported, json!({"imported": 3}));
+}
+
+#[test]
+fn a_bad_line_is_named_and_nothing_is_imported() {
+    let (_server, mut client) = started(&[]);
+    let lines = "{\"id\":\"a\",\"pk\":\"p\"}\nnonsense\n";
+    let refused = client
+        .send(&Request::post(&format!("{CONTAINER}/import"), lines))
+        .expect_error(400);
+    assert!(refused.text().contains('2'), "{}", refused.text());
+    assert_eq!(post(&mut client, "verify", &json!({}))["stored"], 0);
+}
+
+#[test]
+fn load_is_refused_above_the_throughput() {
+    let (_server, mut client) = started(&[]);
+    let put = Request::put(
+        &format!("{CONTAINER}/throughput"),
+        r#"{"mode":"provisioned","ru":100,"deleteRu":1,"countOnlyLoad":true}"#,
+    );
+    client.send(&put).expect(200);
+    post(&mut client, "load", &json!({"ru": 60}));
+    let refused = client
+        .send(&Request::post(&format!("{CONTAINER}/load"), r#"{"ru":60}"#))
+        .expect_error(429);
+    assert_eq!(refused.header("x-ms-substatus"), Some("3200"));
+    assert!(refused.header("x-ms-retry-after-ms").is_some());
+    post(&mut client, "load", &json!({"ru": 40}));
+    for malformed in [
+        "{}",
+        r#"{"mode":"provisioned"}"#,
+        r#"{"mode":"fast"}"#,
+        r#"{"mode":"unlimited","countOnlyLoad":1}"#,
+    ] {
+        client
+            .send(&Request::put(&format!("{CONTAINER}/throughput"), malformed))
+            .expect_error(400);
+    }
+}
+
+#[test]
+fn faults_are_injected_only_where_allowed() {
+    let rules = r#"[{"match":{"operation":"ReadItem"},"status":503,"subStatus":21,"times":1}]"#;
+    let (_server, mut client) = started(&[]);
+    client
+        .send(&Request::put("/_bolide/faults/rules", rules))
+        .expect_error(403);
+    client
+        .send(&Request::put(
+            "/_bolide/faults",
+            r#"{"point":"purge-commit","after":1}"#,
+        ))
+        .expect_error(403);
+
+    let (_server, mut client) = started(&["--enable-faults"]);
+    create_item(&mut client, "a");
+    client.send(&Request::put("/_bolide/faults/rules", rules)).expect(200);
+    let read = Request::get("/dbs/d/colls/c/docs/a").pk();
+    assert_eq!(
+        client.send(&read).expect_error(503).header("x-ms-substatus"),
+        Some("21")
+    );
+    client.send(&read).expect(200);
+}
+
+#[test]
+fn the_process_dies_after_so_many_purges_when_told_to() {
+    let (mut server, mut client) = started(&["--enable-faults"]);
+    for id in ["a", "b", "c"] {
+        create_item(&mut client, id);
+    }
+    advance(&mut client, 10_000);
+    client
+        .send(&Request::put(
+            "/_bolide/faults",
+            r#"{"point":"purge-commit","after":2}"#,
+        ))
+        .expect(200);
+    let answer = client.try_send(&Request::post(&format!("{CONTAINER}/purge"), "{}"));
+    assert!(answer.is_err(), "{answer:?}");
+    assert!(!server.wait().success());
+}
+
+#[test]
+fn metrics_count_requests_and_items() {
+    let (_server, mut client) = started(&[]);
+    create_item(&mut client, "a");
+    client
+        .send(&Request::get("/dbs/d/colls/c/docs/nothing").pk())
+        .expect_error(404);
+    let metrics = client.send(&Request::get("/_bolide/metrics")).expect(200).text();
+    for line in [
+        "bolide_requests_total{operation=\"CreateItem\",status=\"2xx\"} 1",
+        "bolide_requests_total{operation=\"ReadItem\",status=\"4xx\"} 1",
+        "bolide_request_duration_seconds_count{operation=\"CreateItem\"} 1",
+        "bolide_container_items{database=\"d\",container=\"c\"} 1",
+    ] {
+        assert!(
+            metrics.lines().any(|found| found == line),
+            "{line} is missing in\n{metrics}"
+        );
+    }
+}
+
+#[test]
+fn settings_take_a_boolean() {
+    let (_server, mut client) = started(&[]);
+    client
+        .send(&Request::put("/_bolide/settings", r#"{"mongoDocumentTtl":false}"#))
+        .expect(200);
+    client
+        .send(&Request::put("/_bolide/settings", r#"{"mongoDocumentTtl":1}"#))
+        .expect_error(400);
+}
+
+#[test]
+fn containers_are_checked_by_everybody_alike() {
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    create_container(&mut client);
+    create_item(&mut client, "a");
+    assert_eq!(
+        post(&mut client, "verify", &json!({})),
+        json!({"ok": true, "stored": 1, "live": 1, "problems": []})
+    );
+}

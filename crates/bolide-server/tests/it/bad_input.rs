@@ -1,0 +1,427 @@
+//! Whatever a client sends is answered with a clear refusal, and the server keeps serving.
+
+use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, Request, create_container, create_item};
+use crate::server::Server;
+
+const DOCS: &str = "/dbs/d/colls/c/docs";
+
+struct Fixture {
+    server: Server,
+    client: Client,
+}
+
+fn started(arguments: &[&str]) -> Fixture {
+    let server = Server::in_memory(arguments);
+    let mut client = server.client();
+    create_container(&mut client);
+    create_item(&mut client, "good");
+    Fixture { server, client }
+}
+
+impl Fixture {
+    /// Sends what is bad, expects the status, and then that the same connection still serves.
+    #[track_caller]
+    fn refuses(&mut self, what: &str, bad: &Request, status: u16) {
+        let answer = self.client.send(bad);
+        assert_eq!(answer.status, status, "{what}: {}", answer.text());
+        answer.expect_error(status);
+        self.still_serves(what);
+    }
+
+    #[track_caller]
+    fn still_serves(&mut self, after: &str) {
+        let good = self.client.try_send(&Request::get(&format!("{DOCS}/good")).pk());
+        assert_eq!(
+            good.map(|answer| answer.status).unwrap_or_default(),
+            200,
+            "after {after}"
+        );
+    }
+}
+
+fn create(body: impl AsRef<[u8]>) -> Request {
+    Request::post(DOCS, body).pk()
+}
+
+#[test]
+fn bodies_that_are_no_item() {
+    let mut fixture = started(&[]);
+    let deep = |levels: usize| {
+        format!(
+            r#"{{"id":"x","pk":"p","v":{}1{}}}"#,
+            "[".repeat(levels),
+            "]".repeat(levels)
+        )
+    };
+    let long_id = |bytes: usize| format!(r#"{{"id":"{}","pk":"p"}}"#, "i".repeat(bytes));
+    for (what, body, status) in [
+        ("nothing", Vec::new(), 400),
+        ("malformed JSON", br#"{"id":"x","pk":"p""#.to_vec(), 400),
+        ("bytes after the item", br#"{"id":"x","pk":"p"} x"#.to_vec(), 400),
+        (
+            "invalid UTF-8",
+            b"{\"id\":\"x\",\"pk\":\"p\",\"v\":\"\xFF\"}".to_vec(),
+            400,
+        ),
+        ("an array", b"[]".to_vec(), 400),
+        ("a string", br#""x""#.to_vec(), 400),
+        ("1,000 levels", deep(1000).into_bytes(), 400),
+        ("100,000 levels", deep(100_000).into_bytes(), 400),
+        ("no id", br#"{"pk":"p"}"#.to_vec(), 400),
+        ("a number as id", br#"{"id":1,"pk":"p"}"#.to_vec(), 400),
+        ("an empty id", br#"{"id":"","pk":"p"}"#.to_vec(), 400),
+        ("a backslash in the id", br#"{"id":"a\\b","pk":"p"}"#.to_vec(), 400),
+        ("an id of 1,024 bytes", long_id(1024).into_bytes(), 400),
+        (
+            "a number no double holds",
+            br#"{"id":"x","pk":"p","v":1e999}"#.to_vec(),
+            400,
+        ),
+        ("binary JSON that is cut short", vec![0x80, 0xED, 0x0B], 400),
+        ("2 MiB and a byte", create_of(2 * 1024 * 1024 + 1), 413),
+        ("5 MiB", create_of(5 * 1024 * 1024), 413),
+    ] {
+        fixture.refuses(what, &create(body), status);
+    }
+}
+
+/// An item that takes exactly so many bytes on the wire.
+fn create_of(bytes: usize) -> Vec<u8> {
+    let head = r#"{"id":"big","pk":"p","v":""#;
+    let tail = r#""}"#;
+    format!("{head}{}{tail}", "v".repeat(bytes - head.len() - tail.len())).into_bytes()
+}
+
+#[test]
+fn the_largest_item_is_accepted() {
+    let mut fixture = started(&[]);
+    fixture.client.send(&create(create_of(2 * 1024 * 1024))).expect(201);
+}
+
+#[test]
+fn of_doubled_members_the_last_one_counts() {
+    let mut fixture = started(&[]);
+    let created = fixture
+        .client
+        .send(&create(br#"{"id":"x","pk":"p","v":1,"v":2}"#))
+        .expect(201);
+    assert_eq!(created.json()["v"], 2);
+    assert_eq!(created.text().matches("\"v\"").count(), 1);
+}
+
+#[test]
+fn ids_of_items_may_hold_what_paths_must_escape() {
+    let mut fixture = started(&[]);
+    for (id, path) in [
+        ("a?b", "a%3Fb"),
+        ("a#b", "a%23b"),
+        ("50%", "50%25"),
+        (" a ", "%20a%20"),
+        ("日本", "%E6%97%A5%E6%9C%AC"),
+    ] {
+        fixture
+            .client
+            .send(&create(json!({"id": id, "pk": "p"}).to_string()))
+            .expect(201);
+        let read = fixture
+            .client
+            .send(&Request::get(&format!("{DOCS}/{path}")).pk())
+            .expect(200);
+        assert_eq!(read.json()["id"], id);
+    }
+    // Such an item exists, but no path leads to it (cosmos-rest §3.6).
+    fixture.client.send(&create(br#"{"id":"a/b","pk":"p"}"#)).expect(201);
+    fixture.refuses("a slash in the path", &Request::get(&format!("{DOCS}/a/b")).pk(), 404);
+    fixture.refuses(
+        "an escaped slash in the path",
+        &Request::get(&format!("{DOCS}/a%2Fb")).pk(),
+        404,
+    );
+}
+
+#[test]
+fn ids_of_other_resources_are_stricter() {
+    let mut fixture = started(&[]);
+    let long = "i".repeat(256);
+    for id in ["a/b", "a\\b", "a?b", "a#b", "", "a ", &long] {
+        fixture.refuses(id, &Request::post("/dbs", json!({ "id": id }).to_string()), 400);
+        let container = json!({"id": id, "partitionKey": {"paths": ["/pk"], "kind": "Hash"}});
+        fixture.refuses(id, &Request::post("/dbs/d/colls", container.to_string()), 400);
+    }
+    for body in ["", "{}", "[]", r#"{"id":1}"#, r#"{"id":null}"#] {
+        fixture.refuses(body, &Request::post("/dbs", body), 400);
+        fixture.refuses(body, &Request::post("/dbs/d/colls", body), 400);
+    }
+}
+
+#[test]
+fn partition_keys_that_do_not_fit() {
+    let mut fixture = started(&[]);
+    let read = |key: &str| Request::get(&format!("{DOCS}/good")).header("x-ms-documentdb-partitionkey", key);
+    fixture.refuses("no key", &Request::get(&format!("{DOCS}/good")), 400);
+    let long = format!("[\"{}\"]", "k".repeat(3000));
+    for key in [
+        "p",
+        "\"p\"",
+        "[",
+        "[[]]",
+        r#"[{"a":1}]"#,
+        r#"["p","q"]"#,
+        &long,
+        "[\u{e9}",
+    ] {
+        fixture.refuses(key, &read(key), 400);
+    }
+    fixture.refuses("another key", &Request::post(DOCS, r#"{"id":"x","pk":"q"}"#).pk(), 400);
+}
+
+#[test]
+fn every_property_of_a_container_has_its_type() {
+    let mut fixture = started(&[]);
+    let wrong = [
+        (
+            "partitionKey",
+            vec![
+                json!("/pk"),
+                json!([]),
+                json!({}),
+                json!({"paths": "/pk"}),
+                json!({"paths": [1]}),
+                json!({"paths": ["pk"]}),
+                json!({"paths": ["/a", "/b"], "kind": "Hash"}),
+                json!({"paths": ["/pk"], "kind": 1}),
+                json!({"paths": ["/pk"], "version": "x"}),
+            ],
+        ),
+        (
+            "indexingPolicy",
+            vec![
+                json!("none"),
+                json!([]),
+                json!({"indexingMode": 1}),
+                json!({"indexingMode": "sometimes"}),
+                json!({"automatic": "yes"}),
+                json!({"includedPaths": {}}),
+                json!({"includedPaths": [1]}),
+                json!({"excludedPaths": "x"}),
+            ],
+        ),
+        (
+            "defaultTtl",
+            vec![
+                json!(0),
+                json!(-2),
+                json!(1.5),
+                json!("10"),
+                json!(true),
+                json!([]),
+                json!({}),
+                json!(2_147_483_648_u64),
+            ],
+        ),
+        (
+            "uniqueKeyPolicy",
+            vec![
+                json!([]),
+                json!("x"),
+                json!({"uniqueKeys": {}}),
+                json!({"uniqueKeys": [1]}),
+                json!({"uniqueKeys": [{"paths": "/a"}]}),
+                json!({"uniqueKeys": [{"paths": []}]}),
+            ],
+        ),
+        (
+            "conflictResolutionPolicy",
+            vec![json!([]), json!("x"), json!({"mode": 1})],
+        ),
+        (
+            "geospatialConfig",
+            vec![json!([]), json!("x"), json!({"type": 1}), json!({"type": "Flat"})],
+        ),
+        ("computedProperties", vec![json!({}), json!("x"), json!([1])]),
+        ("analyticalStorageTtl", vec![json!(-2), json!("x"), json!(1.5)]),
+        ("ttlPropertyPath", vec![json!("/x")]),
+    ];
+    for (property, values) in wrong {
+        for value in values {
+            let mut container = json!({"id": "w", "partitionKey": {"paths": ["/pk"], "kind": "Hash"}});
+            container[property] = value.clone();
+            fixture.refuses(
+                &format!("{property}: {value}"),
+                &Request::post("/dbs/d/colls", container.to_string()),
+                400,
+            );
+        }
+    }
+    fixture.refuses("no partition key", &Request::post("/dbs/d/colls", r#"{"id":"w"}"#), 400);
+}
+
+#[test]
+fn headers_that_make_no_sense() {
+    let mut fixture = started(&[]);
+    let feed = |name: &str, value: &str| Request::get(DOCS).header(name, value);
+    for (name, value) in [
+        ("x-ms-max-item-count", "0"),
+        ("x-ms-max-item-count", "-2"),
+        ("x-ms-max-item-count", "many"),
+        ("x-ms-max-item-count", "99999999999999999999"),
+        ("x-ms-continuation", "garbage"),
+        ("x-ms-documentdb-partitionkey", "garbage"),
+        ("x-ms-documentdb-partitionkeyrangeid", "garbage"),
+        ("x-ms-session-token", "garbage"),
+        ("x-ms-consistency-level", "Strong"),
+        ("x-ms-consistency-level", "garbage"),
+        ("x-ms-start-epk", "00"),
+        ("a-im", "garbage"),
+    ] {
+        fixture.refuses(&format!("{name}: {value}"), &feed(name, value), 400);
+    }
+    let epk = feed("x-ms-start-epk", "xyz").header("x-ms-read-key-type", "EffectivePartitionKeyRange");
+    fixture.refuses("an interval that is not hex", &epk, 400);
+    fixture.refuses(
+        "a range that is gone",
+        &feed("x-ms-documentdb-partitionkeyrangeid", "99"),
+        410,
+    );
+    let changes = feed("a-im", "Incremental feed");
+    fixture.refuses(
+        "a foreign change feed continuation",
+        &changes.clone().header("if-none-match", "garbage"),
+        400,
+    );
+    fixture.refuses(
+        "a date that is none",
+        &changes.header("if-modified-since", "yesterday"),
+        400,
+    );
+    let create = Request::post("/dbs/d/colls", r#"{"id":"w","partitionKey":{"paths":["/pk"]}}"#);
+    for (name, value) in [
+        ("x-ms-offer-throughput", "lots"),
+        ("x-ms-offer-throughput", "-400"),
+        ("x-ms-offer-throughput", "399"),
+        ("x-ms-cosmos-offer-autopilot-settings", "{"),
+        ("x-ms-cosmos-offer-autopilot-settings", "{}"),
+        ("x-ms-cosmos-offer-autopilot-settings", r#"{"maxThroughput":-200}"#),
+    ] {
+        fixture.refuses(&format!("{name}: {value}"), &create.clone().header(name, value), 400);
+    }
+}
+
+#[test]
+fn queries_and_patches_that_are_none() {
+    let mut fixture = started(&[]);
+    for body in [
+        "",
+        "{}",
+        "[]",
+        r#"{"query":1}"#,
+        r#"{"query":"SELEKT"}"#,
+        r#"{"query":"SELECT * FROM c","parameters":{}}"#,
+    ] {
+        fixture.refuses(body, &Request::post(DOCS, body).query(), 400);
+    }
+    for body in [
+        "",
+        "{}",
+        r#"{"operations":[]}"#,
+        r#"{"operations":{}}"#,
+        r#"{"operations":[{"op":"sing","path":"/a"}]}"#,
+        r#"{"operations":[{"op":"remove","path":"/a/b"}]}"#,
+    ] {
+        fixture.refuses(
+            body,
+            &Request::new("PATCH", &format!("{DOCS}/good")).body(body).pk(),
+            400,
+        );
+    }
+}
+
+#[test]
+fn paths_and_verbs_that_lead_nowhere() {
+    let mut fixture = started(&[]);
+    fixture.refuses("no such path", &Request::get("/nothing/here"), 404);
+    fixture.refuses("no such verb here", &Request::put("/dbs/d", "{}"), 405);
+    fixture.refuses("no such verb at all", &Request::new("BREW", "/dbs"), 405);
+    fixture.refuses("a path that is not UTF-8", &Request::get("/dbs/%FF"), 400);
+    fixture.refuses("direct mode", &Request::get("/addresses"), 400);
+}
+
+#[test]
+fn giant_headers_are_refused() {
+    let mut fixture = started(&[]);
+    let giant = Request::get("/").header("x-giant", &"g".repeat(100 * 1024));
+    fixture.refuses("100 KiB", &giant, 431);
+    let mut other = fixture.server.client();
+    let colossal = Request::get("/").header("x-giant", &"g".repeat(4 * 1024 * 1024));
+    // Beyond what is read at all there is a status or a closed connection.
+    if let Ok(answer) = other.try_send(&colossal) {
+        assert_eq!(answer.status, 431);
+    }
+    fixture.still_serves("4 MiB of headers");
+}
+
+#[test]
+fn garbage_in_a_pipeline_ends_its_connection_only() {
+    let mut fixture = started(&[]);
+    let mut stream = fixture.server.client().into_stream();
+    let good = Request::get("/").to_bytes();
+    stream
+        .write_all(&[&good[..], &good, b"\x00\x01garbage\r\n\r\n"].concat())
+        .expect("it can be sent");
+    stream.shutdown(Shutdown::Write).expect("we are done");
+    let mut client = Client::over(stream);
+    for _ in 0..2 {
+        assert_eq!(client.receive(false).expect("an answer").status, 200);
+    }
+    if let Ok(answer) = client.receive(false) {
+        assert_eq!(answer.status, 400);
+    }
+    fixture.still_serves("garbage");
+}
+
+#[test]
+fn clients_that_are_too_slow_are_let_go() {
+    let mut fixture = started(&["--request-timeout", "1"]);
+    let head = b"GET / HTTP/1.1\r\nhost: lo";
+    let body = b"POST /dbs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{";
+    let nothing = b"";
+    for sent in [&head[..], body, nothing] {
+        let mut stream = fixture.server.client().into_stream();
+        stream.write_all(sent).expect("it can be sent");
+        let started = Instant::now();
+        let mut answer = Vec::new();
+        let end = stream.read_to_end(&mut answer);
+        assert!(
+            end.is_ok() || !answer.is_empty() || started.elapsed() < Duration::from_secs(20),
+            "{end:?}"
+        );
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "the connection is held open"
+        );
+        fixture.still_serves("a slow client");
+    }
+}
+
+#[test]
+fn a_resting_connection_is_not_a_slow_one() {
+    let mut fixture = started(&["--request-timeout", "1"]);
+    std::thread::sleep(Duration::from_millis(1800));
+    fixture.still_serves("a rest longer than a request may take");
+}
+
+#[test]
+fn errors_never_leak_another_shape() {
+    let mut fixture = started(&[]);
+    let answer = fixture.client.send(&Request::get("/dbs/nothing"));
+    let body: Value = answer.json();
+    let message = body["message"].as_str().expect("a message");
+    let activity_id = answer.header("x-ms-activity-id").expect("an activity id");
+    assert!(message.contains(&format!("\r\nActivityId: {activity_id}")), "{message}");
+}

@@ -1,0 +1,307 @@
+//! A small client: signs requests as SDKs do and speaks HTTP/1.1 over any stream.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bolide_cosmos::WELL_KNOWN_KEY;
+use bolide_model::time::wall_clock;
+use hmac::{Hmac, Mac as _};
+use serde_json::Value;
+use sha2::Sha256;
+
+/// A connection.
+pub struct Client<S = TcpStream> {
+    stream: BufReader<S>,
+}
+
+/// A request under construction.
+#[derive(Debug, Clone)]
+pub struct Request {
+    method: String,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    key: String,
+    /// Seconds that the signed date is away from now.
+    date_offset: i64,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Client {
+    pub fn connect(port: u16) -> Client {
+        let stream = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
+        Client::over(stream)
+    }
+
+    /// The connection itself, for what no client should send.
+    pub fn into_stream(self) -> TcpStream {
+        self.stream.into_inner()
+    }
+
+    pub fn over(stream: TcpStream) -> Client {
+        stream
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .expect("a timeout can be set");
+        Client::new(stream)
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    pub fn new(stream: S) -> Client<S> {
+        Client {
+            stream: BufReader::new(stream),
+        }
+    }
+
+    /// Sends a request and waits for its answer.
+    pub fn send(&mut self, request: &Request) -> Answer {
+        self.try_send(request).expect("the server answers")
+    }
+
+    pub fn try_send(&mut self, request: &Request) -> io::Result<Answer> {
+        self.stream.get_mut().write_all(&request.to_bytes())?;
+        self.stream.get_mut().flush()?;
+        self.receive(request.method == "HEAD")
+    }
+
+    /// Reads one answer.
+    pub fn receive(&mut self, is_head: bool) -> io::Result<Answer> {
+        let status_line = self.line()?;
+        let status = status_line.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = status.ok_or_else(|| io::Error::other(format!("no status line: `{status_line}`")))?;
+        let mut headers = Vec::new();
+        loop {
+            let line = self.line()?;
+            let Some((name, value)) = line.split_once(':') else {
+                break;
+            };
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+        let mut answer = Answer {
+            status,
+            headers,
+            body: Vec::new(),
+        };
+        if !is_head {
+            answer.body = self.body(&answer)?;
+        }
+        Ok(answer)
+    }
+
+    fn body(&mut self, answer: &Answer) -> io::Result<Vec<u8>> {
+        if answer.header("transfer-encoding") == Some("chunked") {
+            return self.chunks();
+        }
+        let length = answer
+            .header("content-length")
+            .map_or(0, |length| length.parse().expect("a length"));
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body)?;
+        Ok(body)
+    }
+
+    fn chunks(&mut self) -> io::Result<Vec<u8>> {
+        let mut body = Vec::new();
+        loop {
+            let size = usize::from_str_radix(&self.line()?, 16).map_err(io::Error::other)?;
+            let start = body.len();
+            body.resize(start + size, 0);
+            self.stream.read_exact(&mut body[start..])?;
+            self.line()?;
+            if size == 0 {
+                return Ok(body);
+            }
+        }
+    }
+
+    fn line(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        if self.stream.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(line.trim_end().to_owned())
+    }
+}
+
+impl Request {
+    pub fn new(method: &str, path: &str) -> Request {
+        Request {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            key: WELL_KNOWN_KEY.to_owned(),
+            date_offset: 0,
+        }
+    }
+
+    pub fn get(path: &str) -> Request {
+        Request::new("GET", path)
+    }
+
+    pub fn post(path: &str, body: impl AsRef<[u8]>) -> Request {
+        Request::new("POST", path).body(body)
+    }
+
+    pub fn put(path: &str, body: impl AsRef<[u8]>) -> Request {
+        Request::new("PUT", path).body(body)
+    }
+
+    pub fn body(mut self, body: impl AsRef<[u8]>) -> Request {
+        self.body = body.as_ref().to_vec();
+        self
+    }
+
+    pub fn header(mut self, name: &str, value: &str) -> Request {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Names the partition key `["p"]`.
+    pub fn pk(self) -> Request {
+        self.header("x-ms-documentdb-partitionkey", r#"["p"]"#)
+    }
+
+    /// Marks the body as a query over all partitions.
+    pub fn query(self) -> Request {
+        self.header("x-ms-documentdb-isquery", "True")
+            .header("x-ms-documentdb-query-enablecrosspartition", "True")
+    }
+
+    /// Signs with another key.
+    pub fn key(mut self, key: &str) -> Request {
+        key.clone_into(&mut self.key);
+        self
+    }
+
+    /// Signs a date that is so many seconds from now.
+    pub fn dated(mut self, seconds: i64) -> Request {
+        self.date_offset = seconds;
+        self
+    }
+
+    /// The request as it goes over the wire.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut text = format!(
+            "{} {} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n",
+            self.method,
+            self.path,
+            self.body.len()
+        );
+        let signs = !self
+            .headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        let signed = if signs && self.path.starts_with("/_bolide/") {
+            vec![("authorization".to_owned(), format!("Bearer {}", self.key))]
+        } else if signs {
+            self.signature()
+        } else {
+            Vec::new()
+        };
+        for (name, value) in signed.iter().chain(&self.headers) {
+            text.push_str(&format!("{name}: {value}\r\n"));
+        }
+        text.push_str("\r\n");
+        [text.into_bytes(), self.body.clone()].concat()
+    }
+
+    fn signature(&self) -> Vec<(String, String)> {
+        let seconds = u64::try_from(wall_clock().0 / 1000 + self.date_offset).expect("after 1970");
+        let date = httpdate::fmt_http_date(std::time::UNIX_EPOCH + Duration::from_secs(seconds));
+        let path = self.path.trim_matches('/');
+        let segments: Vec<&str> = if path.is_empty() {
+            Vec::new()
+        } else {
+            path.split('/').collect()
+        };
+        let (resource, link) = match segments.as_slice() {
+            [] => ("", String::new()),
+            [parent @ .., feed] if segments.len() % 2 == 1 => (*feed, parent.join("/")),
+            [.., kind, _] => (*kind, path.to_owned()),
+            [feed] => (*feed, String::new()),
+        };
+        let payload = format!(
+            "{}\n{resource}\n{link}\n{}\n\n",
+            self.method.to_lowercase(),
+            date.to_lowercase()
+        );
+        let key = STANDARD.decode(&self.key).expect("the test's key is base64");
+        let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("any key will do");
+        mac.update(payload.as_bytes());
+        let signature = STANDARD.encode(mac.finalize().into_bytes());
+        let token = format!(
+            "type%3Dmaster%26ver%3D1.0%26sig%3D{}",
+            signature.replace('+', "%2B").replace('=', "%3D")
+        );
+        vec![
+            ("authorization".to_owned(), token),
+            ("x-ms-date".to_owned(), date),
+            ("x-ms-version".to_owned(), "2020-07-15".to_owned()),
+        ]
+    }
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("no JSON: {error}: {}", self.text()))
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// Fails unless the answer has this status.
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Answer {
+        assert_eq!(self.status, status, "{}", self.text());
+        self
+    }
+
+    /// Fails unless the answer is an error in the shape SDKs parse.
+    #[track_caller]
+    pub fn expect_error(self, status: u16) -> Answer {
+        let answer = self.expect(status);
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+        let body = answer.json();
+        assert!(body["code"].is_string() && body["message"].is_string(), "{body}");
+        assert!(answer.header("x-ms-activity-id").is_some_and(|id| !id.is_empty()));
+        answer
+    }
+}
+
+/// Creates database `d` with container `c`, partitioned by `/pk`.
+pub fn create_container(client: &mut Client) {
+    client.send(&Request::post("/dbs", r#"{"id":"d"}"#)).expect(201);
+    client
+        .send(&Request::post(
+            "/dbs/d/colls",
+            r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#,
+        ))
+        .expect(201);
+}
+
+/// Creates item `id` in it, under the partition key `p`.
+pub fn create_item(client: &mut Client, id: &str) -> Answer {
+    let body = format!(r#"{{"id":"{id}","pk":"p"}}"#);
+    client
+        .send(&Request::post("/dbs/d/colls/c/docs", body).pk())
+        .expect(201)
+}

@@ -1,0 +1,95 @@
+//! Addresses, ports and TLS.
+
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use tempfile::TempDir;
+
+use crate::client::{Client, Request};
+use crate::server::Server;
+
+type Tls = StreamOwned<ClientConnection, TcpStream>;
+
+/// Connects with TLS, trusting only the certificate that the server hands out.
+fn tls_client(server: &Server, pem: &[u8], name: &str) -> Client<Tls> {
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_slice(pem).expect("a certificate"))
+        .expect("it can be trusted");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("ring speaks TLS 1.2 and 1.3")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from(name.to_owned()).expect("a name");
+    let connection = ClientConnection::new(Arc::new(config), name).expect("a client");
+    let stream = TcpStream::connect(("127.0.0.1", server.port())).expect("the server listens");
+    Client::new(StreamOwned::new(connection, stream))
+}
+
+fn certificate(server: &Server) -> Vec<u8> {
+    let answer = server
+        .client()
+        .send(&Request::get("/_explorer/emulator.pem").header("authorization", ""))
+        .expect(200);
+    answer.body
+}
+
+#[test]
+fn http_and_https_share_a_port_and_the_certificate_is_handed_out() {
+    let server = Server::in_memory(&[]);
+    let pem = certificate(&server);
+    for name in ["localhost", "127.0.0.1"] {
+        let root = tls_client(&server, &pem, name)
+            .send(&Request::get("/"))
+            .expect(200)
+            .json();
+        assert_eq!(
+            root["writableLocations"][0]["databaseAccountEndpoint"], "https://localhost/",
+            "{name}"
+        );
+    }
+    let root = server.client().send(&Request::get("/")).expect(200).json();
+    assert_eq!(
+        root["writableLocations"][0]["databaseAccountEndpoint"],
+        "http://localhost/"
+    );
+}
+
+#[test]
+fn the_certificate_is_kept_in_the_data_directory() {
+    let data = TempDir::new().expect("a temporary directory");
+    let mut first = Server::on(data.path(), &[]);
+    let pem = certificate(&first);
+    assert!(first.stop().success());
+    let second = Server::on(data.path(), &[]);
+    assert_eq!(certificate(&second), pem);
+    tls_client(&second, &pem, "localhost")
+        .send(&Request::get("/"))
+        .expect(200);
+}
+
+#[test]
+fn localhost_is_reached_over_ipv4_and_ipv6() {
+    let server = Server::in_memory(&[]);
+    server.client().send(&Request::get("/")).expect(200);
+    // Machines without IPv6 have one address only.
+    if let Ok(stream) = TcpStream::connect(("::1", server.port())) {
+        Client::over(stream).send(&Request::get("/")).expect(200);
+    }
+}
+
+#[test]
+fn the_ready_file_names_the_endpoints() {
+    let server = Server::in_memory(&[]);
+    let ready = server.ready();
+    let port = server.port();
+    assert_eq!(ready["cosmos"], format!("http://127.0.0.1:{port}"));
+    assert_eq!(ready["cosmosTls"], format!("https://127.0.0.1:{port}"));
+    assert!(ready["mongo"].is_null());
+    assert_eq!(ready["pid"], server.pid());
+}

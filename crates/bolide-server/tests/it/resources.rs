@@ -1,0 +1,390 @@
+//! What clients rely on in the answers of databases, containers, items, ranges and offers.
+
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Client, Request, create_container, create_item};
+use crate::server::Server;
+
+const ITEM: &str = "/dbs/d/colls/c/docs/a";
+
+fn started() -> (Server, Client) {
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    create_container(&mut client);
+    (server, client)
+}
+
+#[test]
+fn the_account_points_to_the_endpoint_the_client_used() {
+    let server = Server::in_memory(&[]);
+    let root = server.client().send(&Request::get("/")).expect(200).json();
+    assert_eq!(
+        root["writableLocations"][0]["databaseAccountEndpoint"],
+        "http://localhost/"
+    );
+    assert_eq!(root["id"], "localhost");
+    assert_eq!(root["userConsistencyPolicy"]["defaultConsistencyLevel"], "Session");
+}
+
+#[test]
+fn an_item_goes_through_its_life() {
+    let (_server, mut client) = started();
+    let created = create_item(&mut client, "a");
+    let etag = created.header("etag").expect("an etag").to_owned();
+    assert_eq!(created.json()["_etag"], etag);
+    let read = client.send(&Request::get(ITEM).pk()).expect(200);
+    assert_eq!(read.body, created.body);
+    assert_eq!(
+        client
+            .send(&Request::get(ITEM).pk().header("if-none-match", &etag))
+            .expect(304)
+            .body,
+        b""
+    );
+    let replace = Request::put(ITEM, r#"{"id":"a","pk":"p","n":1}"#).pk();
+    client
+        .send(&replace.clone().header("if-match", "\"other\""))
+        .expect_error(412);
+    client.send(&replace.header("if-match", &etag)).expect(200);
+    let patch = Request::new("PATCH", ITEM)
+        .body(r#"{"operations":[{"op":"incr","path":"/n","value":2}]}"#)
+        .pk();
+    assert_eq!(client.send(&patch).expect(200).json()["n"], 3);
+    let upsert = Request::post("/dbs/d/colls/c/docs", r#"{"id":"a","pk":"p"}"#)
+        .pk()
+        .header("x-ms-documentdb-is-upsert", "True");
+    client.send(&upsert).expect(200);
+    create_again_conflicts(&mut client);
+    let deleted = client.send(&Request::new("DELETE", ITEM).pk()).expect(204);
+    assert_eq!((deleted.header("content-type"), deleted.text().as_str()), (None, ""));
+    client.send(&Request::get(ITEM).pk()).expect_error(404);
+}
+
+fn create_again_conflicts(client: &mut Client) {
+    let create = Request::post("/dbs/d/colls/c/docs", r#"{"id":"a","pk":"p"}"#).pk();
+    client.send(&create).expect_error(409);
+}
+
+#[test]
+fn writes_answer_without_a_body_when_asked_to() {
+    let (_server, mut client) = started();
+    let create = Request::post("/dbs/d/colls/c/docs", r#"{"id":"a","pk":"p"}"#)
+        .pk()
+        .header("prefer", "return=minimal");
+    let created = client.send(&create).expect(201);
+    assert_eq!(created.body, b"");
+    assert!(created.header("etag").is_some());
+}
+
+#[test]
+fn binary_items_are_stored_and_answered_as_text() {
+    let (_server, mut client) = started();
+    // {"id":"1","pk":"p"}
+    let body = [
+        &[0x80, 0xED, 0x0B, 0x02, 0x82][..],
+        b"id",
+        &[0x81],
+        b"1",
+        &[0x82],
+        b"pk",
+        &[0x81],
+        b"p",
+    ]
+    .concat();
+    let created = client
+        .send(&Request::post("/dbs/d/colls/c/docs", body).pk())
+        .expect(201)
+        .json();
+    assert_eq!((&created["id"], &created["pk"]), (&json!("1"), &json!("p")));
+}
+
+#[test]
+fn reads_repeat_the_session_token_of_the_last_write() {
+    let (_server, mut client) = started();
+    let token = |answer: &Answer| answer.header("x-ms-session-token").expect("a session token").to_owned();
+    let created = create_item(&mut client, "a");
+    let read = client
+        .send(&Request::get(ITEM).pk().header("x-ms-session-token", &token(&created)))
+        .expect(200);
+    assert_eq!(token(&read), token(&created));
+    assert_eq!(read.header("x-ms-alt-content-path"), Some("dbs/d/colls/c"));
+    assert!(
+        read.header("x-ms-request-charge")
+            .expect("a charge")
+            .parse::<f64>()
+            .expect("a number")
+            > 0.0
+    );
+    let second = create_item(&mut client, "b");
+    let lsn = |answer: &Answer| answer.header("lsn").expect("an lsn").parse::<u64>().expect("a number");
+    assert_eq!(lsn(&second), lsn(&created) + 1);
+}
+
+#[test]
+fn a_session_that_has_seen_more_is_told_so() {
+    let (_server, mut client) = started();
+    create_item(&mut client, "a");
+    let ahead = client
+        .send(&Request::get(ITEM).pk().header("x-ms-session-token", "0:-1#1000000"))
+        .expect_error(404);
+    assert_eq!(ahead.header("x-ms-substatus"), Some("1002"));
+    client
+        .send(&Request::get(ITEM).pk().header("x-ms-session-token", "7:-1#1000000"))
+        .expect(200);
+    client
+        .send(&Request::get(ITEM).pk().header("x-ms-session-token", "garbage"))
+        .expect_error(400);
+}
+
+#[test]
+fn a_client_that_knows_an_earlier_container_is_told_so() {
+    let (_server, mut client) = started();
+    create_item(&mut client, "a");
+    let stale = Request::get(ITEM)
+        .pk()
+        .header("x-ms-cosmos-intended-collection-rid", "SnxPAOM2VfM=");
+    assert_eq!(
+        client.send(&stale).expect_error(400).header("x-ms-substatus"),
+        Some("1024")
+    );
+}
+
+#[test]
+fn missing_parents_are_told_from_missing_resources() {
+    let (_server, mut client) = started();
+    for (path, sub_status) in [
+        ("/dbs/x", None),
+        ("/dbs/d/colls/x", None),
+        ("/dbs/x/colls", Some("1003")),
+        ("/dbs/d/colls/x/docs/a", Some("1003")),
+        (ITEM, None),
+    ] {
+        let answer = client.send(&Request::get(path).pk()).expect_error(404);
+        assert_eq!(answer.header("x-ms-substatus"), sub_status, "{path}");
+        assert!(answer.text().contains("Resource Not Found"), "{path}");
+    }
+}
+
+#[test]
+fn resources_are_reached_by_resource_id_too() {
+    let (_server, mut client) = started();
+    let item = create_item(&mut client, "a").json();
+    let link = item["_self"].as_str().expect("a link").trim_end_matches('/').to_owned();
+    // Signed by name here: the test client signs what stands in the path, which the server accepts as one spelling.
+    assert_eq!(
+        client.send(&Request::get(&format!("/{link}")).pk()).expect(200).json(),
+        item
+    );
+    let database = link.split('/').nth(1).expect("a database").to_owned();
+    let mixed = client
+        .send(&Request::get(&format!("/dbs/{database}/colls/c")))
+        .expect_error(400);
+    assert!(mixed.text().contains("ResourceId"));
+}
+
+#[test]
+fn ranges_are_not_modified_once_they_are_known() {
+    let (_server, mut client) = started();
+    let ranges = |client: &mut Client, seen: &str| {
+        client.send(
+            &Request::get("/dbs/d/colls/c/pkranges")
+                .header("a-im", "Incremental feed")
+                .header("if-none-match", seen),
+        )
+    };
+    let first = ranges(&mut client, "").expect(200);
+    let etag = first.header("etag").expect("an etag").to_owned();
+    let body = first.json();
+    assert_eq!(
+        (
+            &body["PartitionKeyRanges"][0]["minInclusive"],
+            &body["PartitionKeyRanges"][0]["maxExclusive"]
+        ),
+        (&json!(""), &json!("FF"))
+    );
+    assert_eq!(
+        ranges(&mut client, &etag).expect(304).header("etag"),
+        Some(etag.as_str())
+    );
+    client
+        .send(&Request::get("/dbs/d/colls/c/pkranges").header("if-none-match", &etag))
+        .expect(200);
+}
+
+#[test]
+fn throughput_makes_ranges_and_splits_are_seen() {
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    client.send(&Request::post("/dbs", r#"{"id":"d"}"#)).expect(201);
+    let definition = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
+    client
+        .send(&Request::post("/dbs/d/colls", definition).header("x-ms-offer-throughput", "30000"))
+        .expect(201);
+    let ranges = client.send(&Request::get("/dbs/d/colls/c/pkranges")).expect(200).json();
+    let ends: Vec<&str> = ranges["PartitionKeyRanges"]
+        .as_array()
+        .expect("ranges")
+        .iter()
+        .map(|range| range["maxExclusive"].as_str().expect("hex"))
+        .collect();
+    // cosmos-rest §7.2
+    assert_eq!(
+        ends,
+        [
+            "0CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC",
+            "19999999999999999999999999999998",
+            "26666666666666666666666666666664",
+            "33333333333333333333333333333330",
+            "FF"
+        ]
+    );
+    let split = client
+        .send(&Request::post("/_bolide/dbs/d/colls/c/split", r#"{"range":"1"}"#))
+        .expect(200)
+        .json();
+    assert_eq!(split, json!({"parents": ["1"], "children": ["5", "6"]}));
+    let gone = Request::get("/dbs/d/colls/c/docs").header("x-ms-documentdb-partitionkeyrangeid", "1");
+    assert_eq!(
+        client.send(&gone).expect_error(410).header("x-ms-substatus"),
+        Some("1002")
+    );
+}
+
+#[test]
+fn an_offer_is_found_by_its_resource_and_replaced() {
+    let (_server, mut client) = started();
+    let container = client.send(&Request::get("/dbs/d/colls/c")).expect(200).json();
+    let query = json!({"query": "SELECT * FROM root r WHERE r.resource=@link", "parameters": [{"name": "@link", "value": container["_self"]}]});
+    let found = client
+        .send(&Request::post("/offers", query.to_string()).query())
+        .expect(200)
+        .json();
+    let mut offer = found["Offers"][0].clone();
+    assert_eq!(offer["content"]["offerThroughput"], 400);
+    offer["content"]["offerThroughput"] = json!(1000);
+    let path = format!("/offers/{}", offer["_rid"].as_str().expect("a rid"));
+    let replaced = client.send(&Request::put(&path, offer.to_string())).expect(200);
+    assert_eq!(replaced.json()["content"]["offerThroughput"], 1000);
+    assert_eq!(replaced.header("x-ms-offer-replace-pending"), Some("false"));
+}
+
+#[test]
+fn quota_and_statistics_come_when_asked_for() {
+    let (_server, mut client) = started();
+    create_item(&mut client, "a");
+    let read = Request::get("/dbs/d/colls/c")
+        .header("x-ms-documentdb-populatequotainfo", "True")
+        .header("x-ms-documentdb-populatepartitionstatistics", "True");
+    let answer = client.send(&read).expect(200);
+    assert!(
+        answer
+            .header("x-ms-resource-usage")
+            .expect("usage")
+            .contains("documentsCount=1;")
+    );
+    assert_eq!(answer.json()["statistics"][0]["documentCount"], 1);
+    let plain = client.send(&Request::get("/dbs/d/colls/c")).expect(200);
+    assert!(plain.header("x-ms-resource-usage").is_none() && plain.json()["statistics"].is_null());
+}
+
+#[test]
+fn the_change_feed_ends_with_a_continuation_that_goes_on() {
+    let (_server, mut client) = started();
+    create_item(&mut client, "a");
+    let feed = |client: &mut Client, after: &str| {
+        let request = Request::get("/dbs/d/colls/c/docs").header("a-im", "Incremental feed");
+        client.send(&if after.is_empty() {
+            request
+        } else {
+            request.header("if-none-match", after)
+        })
+    };
+    let first = feed(&mut client, "").expect(200);
+    assert!(first.json()["Documents"][0]["_lsn"].is_u64());
+    let etag = first.header("etag").expect("a continuation").to_owned();
+    let nothing = feed(&mut client, &etag).expect(304);
+    assert_eq!(nothing.header("x-ms-item-count"), Some("0"));
+    assert_eq!(nothing.header("etag"), Some(etag.as_str()));
+    create_item(&mut client, "b");
+    let second = feed(&mut client, &etag).expect(200).json();
+    assert_eq!(ids(&second), ["b"]);
+}
+
+#[test]
+fn feeds_are_paged_without_an_empty_last_page() {
+    let (_server, mut client) = started();
+    for id in ["a", "b", "c", "d"] {
+        create_item(&mut client, id);
+    }
+    for request in [
+        Request::get("/dbs/d/colls/c/docs"),
+        Request::post("/dbs/d/colls/c/docs", r#"{"query":"SELECT * FROM c"}"#).query(),
+    ] {
+        let request = request.header("x-ms-max-item-count", "2");
+        let first = client.send(&request).expect(200);
+        assert_eq!(ids(&first.json()), ["a", "b"]);
+        let next = first.header("x-ms-continuation").expect("more to come");
+        let second = client
+            .send(&request.clone().header("x-ms-continuation", next))
+            .expect(200);
+        assert_eq!(ids(&second.json()), ["c", "d"]);
+        assert_eq!(second.header("x-ms-continuation"), None);
+    }
+}
+
+#[test]
+fn databases_are_queried_like_items() {
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    for id in ["x", "y"] {
+        client
+            .send(&Request::post("/dbs", json!({ "id": id }).to_string()))
+            .expect(201);
+    }
+    let query = r#"{"query":"SELECT * FROM root r WHERE r.id=@id","parameters":[{"name":"@id","value":"y"}]}"#;
+    let found = client
+        .send(&Request::post("/dbs", query).header("content-type", "application/query+json"))
+        .expect(200);
+    let found = found.json();
+    assert_eq!(
+        (&found["_count"], &found["Databases"][0]["id"]),
+        (&json!(1), &json!("y"))
+    );
+}
+
+#[test]
+fn what_is_not_built_says_so() {
+    let (_server, mut client) = started();
+    for request in [
+        Request::get("/dbs/d/colls/c/sprocs"),
+        Request::post("/dbs/d/colls/c/triggers", "{}"),
+        Request::get("/dbs/d/colls/c/udfs"),
+        Request::get("/dbs/d/users"),
+        Request::post("/dbs/d/colls/c/docs", "[]")
+            .pk()
+            .header("x-ms-cosmos-is-batch-request", "True"),
+        Request::post("/dbs/d/colls/c/docs", r#"{"id":"t","pk":"p"}"#)
+            .pk()
+            .header("x-ms-documentdb-pre-trigger-include", "t"),
+    ] {
+        let answer = client.send(&request).expect_error(501);
+        assert_eq!(answer.json()["code"], "NotImplemented");
+    }
+    let all_versions = Request::get("/dbs/d/colls/c/docs").header("a-im", "Full-Fidelity Feed");
+    assert!(
+        client
+            .send(&all_versions)
+            .expect_error(400)
+            .text()
+            .contains("must be enabled")
+    );
+}
+
+fn ids(feed: &Value) -> Vec<&str> {
+    feed["Documents"]
+        .as_array()
+        .expect("documents")
+        .iter()
+        .map(|item| item["id"].as_str().expect("an id"))
+        .collect()
+}

@@ -1,0 +1,153 @@
+//! A started server.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::client::Client;
+
+/// Longest time a start or an orderly stop may take before a test fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running server; killed when dropped.
+pub struct Server {
+    child: Child,
+    ready: Value,
+    _files: TempDir,
+}
+
+/// A binary that is not expected to keep running: its exit status and standard error.
+pub struct Ended {
+    pub status: ExitStatus,
+    pub stderr: String,
+}
+
+impl Server {
+    /// Starts on free ports, in memory.
+    pub fn in_memory(arguments: &[&str]) -> Server {
+        Server::start(&[&["--memory"], arguments].concat())
+    }
+
+    /// Starts on free ports, on a data directory.
+    pub fn on(data: &Path, arguments: &[&str]) -> Server {
+        let data = data.to_str().expect("temporary paths are UTF-8");
+        Server::start(&[&["--data-dir", data], arguments].concat())
+    }
+
+    fn start(arguments: &[&str]) -> Server {
+        let files = TempDir::new().expect("a temporary directory");
+        let ready = files.path().join("ready.json");
+        let mut child = command()
+            .args(["serve", "--port", "0", "--ready-file"])
+            .arg(&ready)
+            .args(arguments)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("the binary starts");
+        let started = Instant::now();
+        while !ready.exists() {
+            if let Some(status) = child.try_wait().expect("the child can be waited for") {
+                panic!("the server ended while it started: {status}");
+            }
+            assert!(started.elapsed() < PATIENCE, "the server is not ready in time");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let text = std::fs::read_to_string(&ready).expect("the ready file can be read");
+        Server {
+            child,
+            ready: serde_json::from_str(&text).expect("the ready file is JSON"),
+            _files: files,
+        }
+    }
+
+    /// What the ready file says.
+    pub fn ready(&self) -> &Value {
+        &self.ready
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn port(&self) -> u16 {
+        let url = self.ready["cosmos"].as_str().expect("an endpoint");
+        url.rsplit(':').next().expect("a port").parse().expect("a port number")
+    }
+
+    /// A new connection with the well-known key.
+    pub fn client(&self) -> Client {
+        Client::connect(self.port())
+    }
+
+    /// Asks for an orderly stop, and waits for it.
+    pub fn stop(&mut self) -> ExitStatus {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill")
+            .args(["-TERM", &pid])
+            .status()
+            .expect("kill can be run");
+        assert!(sent.success(), "the signal was sent");
+        self.wait()
+    }
+
+    /// Waits for the process to end.
+    pub fn wait(&mut self) -> ExitStatus {
+        let started = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("the child can be waited for") {
+                return status;
+            }
+            assert!(started.elapsed() < PATIENCE, "the server does not stop");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs the binary to its end.
+pub fn run(arguments: &[&str]) -> Ended {
+    let mut child = command()
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let started = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("the child can be waited for") {
+            break status;
+        }
+        if started.elapsed() > PATIENCE {
+            let _ = child.kill();
+            panic!("expected the binary to end. arguments={arguments:?}");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let mut stderr = String::new();
+    child
+        .stderr
+        .take()
+        .expect("standard error is piped")
+        .read_to_string(&mut stderr)
+        .expect("standard error is UTF-8");
+    Ended { status, stderr }
+}
+
+fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bolide"));
+    // Options of whoever runs the tests must not reach the servers under test.
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("BOLIDE_")) {
+        command.env_remove(name);
+    }
+    command
+}

@@ -1,0 +1,38 @@
+//! An orderly stop ends within seconds, whatever clients do.
+
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use crate::client::{Request, create_container, create_item};
+use crate::server::Server;
+
+#[test]
+fn a_server_at_rest_stops_at_once_with_status_zero() {
+    let mut server = Server::in_memory(&[]);
+    let mut resting = server.client();
+    resting.send(&Request::get("/")).expect(200);
+    let started = Instant::now();
+    assert_eq!(server.stop().code(), Some(0));
+    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+}
+
+#[test]
+fn clients_that_hang_do_not_keep_it() {
+    let mut server = Server::in_memory(&["--enable-faults"]);
+    let mut client = server.client();
+    create_container(&mut client);
+    create_item(&mut client, "a");
+    let delay = r#"[{"match":{"operation":"ReadItem"},"delayMs":600000}]"#;
+    client.send(&Request::put("/_bolide/faults/rules", delay)).expect(200);
+    let mut waiting = server.client().into_stream();
+    waiting
+        .write_all(&Request::get("/dbs/d/colls/c/docs/a").pk().to_bytes())
+        .expect("it can be sent");
+    let mut half = server.client().into_stream();
+    half.write_all(b"POST /dbs HTTP/1.1\r\ncontent-length: 10\r\n\r\n{")
+        .expect("it can be sent");
+    let _silent = server.client();
+    let started = Instant::now();
+    assert_eq!(server.stop().code(), Some(0));
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+}

@@ -32,12 +32,18 @@ const NAMES: &[(&str, AggregateKind)] = &[
 impl AggregateKind {
     /// The aggregate of this name, in any case.
     pub fn parse(name: &str) -> Option<AggregateKind> {
-        NAMES.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, kind)| *kind)
+        NAMES
+            .iter()
+            .find(|(own, _)| own.eq_ignore_ascii_case(name))
+            .map(|(_, kind)| *kind)
     }
 
     /// The name in queries.
     pub fn name(self) -> &'static str {
-        NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+        NAMES
+            .iter()
+            .find(|(_, kind)| *kind == self)
+            .map_or("", |(name, _)| name)
     }
 
     /// The name in query plans (cosmos-sql §22.1).
@@ -58,9 +64,19 @@ impl AggregateKind {
     pub fn start(self) -> State {
         match self {
             AggregateKind::Count | AggregateKind::CountIf => State::Count(0),
-            AggregateKind::Sum | AggregateKind::Average => State::Sum { sum: 0.0, count: 0, spoiled: false },
-            AggregateKind::Min | AggregateKind::Max => State::Extreme { best: None, spoiled: false },
-            AggregateKind::MakeList | AggregateKind::MakeSet => State::List { items: Vec::new(), seen: HashSet::new() },
+            AggregateKind::Sum | AggregateKind::Average => State::Sum {
+                sum: 0.0,
+                count: 0,
+                spoiled: false,
+            },
+            AggregateKind::Min | AggregateKind::Max => State::Extreme {
+                best: None,
+                spoiled: false,
+            },
+            AggregateKind::MakeList | AggregateKind::MakeSet => State::List {
+                items: Vec::new(),
+                seen: HashSet::new(),
+            },
         }
     }
 }
@@ -70,9 +86,19 @@ impl AggregateKind {
 pub enum State {
     Count(u64),
     /// `spoiled`: a value was not a number, which no later value repairs.
-    Sum { sum: f64, count: u64, spoiled: bool },
-    Extreme { best: Option<Value<'static>>, spoiled: bool },
-    List { items: Vec<Value<'static>>, seen: HashSet<SameKey> },
+    Sum {
+        sum: f64,
+        count: u64,
+        spoiled: bool,
+    },
+    Extreme {
+        best: Option<Value<'static>>,
+        spoiled: bool,
+    },
+    List {
+        items: Vec<Value<'static>>,
+        seen: HashSet<SameKey>,
+    },
 }
 
 impl State {
@@ -96,7 +122,11 @@ impl State {
             }
             State::Extreme { best, spoiled } => {
                 *spoiled |= matches!(value.kind(), Kind::Array | Kind::Object);
-                let wanted = if kind == AggregateKind::Min { Ordering::Less } else { Ordering::Greater };
+                let wanted = if kind == AggregateKind::Min {
+                    Ordering::Less
+                } else {
+                    Ordering::Greater
+                };
                 if !*spoiled && best.as_ref().is_none_or(|best| total_order(value, best) == wanted) {
                     *best = Some(value.clone().into_owned());
                 }
@@ -112,7 +142,11 @@ impl State {
             State::Count(count) => Value::int(count as i64),
             State::Sum { spoiled: true, .. } | State::Extreme { spoiled: true, .. } => Value::Undefined,
             State::Sum { sum, count, .. } if kind == AggregateKind::Average => {
-                if count == 0 { Value::Undefined } else { Value::float(sum / count as f64) }
+                if count == 0 {
+                    Value::Undefined
+                } else {
+                    Value::float(sum / count as f64)
+                }
             }
             State::Sum { sum, .. } => Value::float(sum),
             State::Extreme { best, .. } => best.unwrap_or(Value::Undefined),
@@ -121,7 +155,12 @@ impl State {
     }
 }
 
-fn collect(kind: AggregateKind, value: &Value<'_>, items: &mut Vec<Value<'static>>, seen: &mut HashSet<SameKey>) -> usize {
+fn collect(
+    kind: AggregateKind,
+    value: &Value<'_>,
+    items: &mut Vec<Value<'static>>,
+    seen: &mut HashSet<SameKey>,
+) -> usize {
     let mut canonical = Vec::new();
     append_same_key(value, &mut canonical);
     if kind == AggregateKind::MakeSet && !seen.insert(same_key(&canonical)) {

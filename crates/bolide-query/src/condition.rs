@@ -23,8 +23,11 @@ impl Condition {
     /// # Errors
     /// As [`crate::Query::compile`].
     pub fn compile(text: &str) -> Result<Condition> {
-        let compiled = text::parse_condition(text).and_then(|query| bind(&query, &Parameters::none(), &Schema::metadata()));
-        Ok(Condition { bound: Arc::new(compiled.map_err(|error| error.relocated(text))?) })
+        let compiled =
+            text::parse_condition(text).and_then(|query| bind(&query, &Parameters::none(), &Schema::metadata()));
+        Ok(Condition {
+            bound: Arc::new(compiled.map_err(|error| error.relocated(text))?),
+        })
     }
 
     /// Whether an item, as JSON text, meets the condition.
@@ -33,7 +36,13 @@ impl Condition {
     /// [`QueryError::BadItem`] for what is not UTF-8; what scalar subqueries raise.
     pub fn holds(&self, item: &[u8], now_ms: i64) -> Result<bool> {
         let text = std::str::from_utf8(item).map_err(|error| QueryError::BadItem(error.to_string()))?;
-        let session = Session::new(Environment { now_ms, ..Environment::default() }, false);
+        let session = Session::new(
+            Environment {
+                now_ms,
+                ..Environment::default()
+            },
+            false,
+        );
         let mut row = Row::new(self.bound.slots, &session, Value::from_item(text), 0);
         let flow = each_row(&self.bound.select, &mut row, &mut |_| Ok(Flow::Stop))?;
         Ok(flow == Flow::Stop)

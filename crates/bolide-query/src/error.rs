@@ -18,7 +18,10 @@ pub struct Span {
 impl Span {
     /// The smallest span over both.
     pub fn to(self, end: Span) -> Span {
-        Span { start: self.start, end: end.end }
+        Span {
+            start: self.start,
+            end: end.end,
+        }
     }
 }
 
@@ -57,12 +60,20 @@ pub type Result<T, E = QueryError> = std::result::Result<T, E>;
 impl QueryError {
     /// An error with the service's code at a place in the text.
     pub(crate) fn at(code: &'static str, message: impl Into<String>, span: Span) -> QueryError {
-        QueryError::Compile(vec![Diagnostic { code: Some(code), message: message.into(), location: Some(span) }])
+        QueryError::Compile(vec![Diagnostic {
+            code: Some(code),
+            message: message.into(),
+            location: Some(span),
+        }])
     }
 
     /// An error whose code is not published.
     pub(crate) fn uncoded(message: impl Into<String>, span: Span) -> QueryError {
-        QueryError::Compile(vec![Diagnostic { code: None, message: message.into(), location: Some(span) }])
+        QueryError::Compile(vec![Diagnostic {
+            code: None,
+            message: message.into(),
+            location: Some(span),
+        }])
     }
 
     /// A refusal in the `{"Errors":[…]}` shape.
@@ -112,7 +123,10 @@ impl QueryError {
     pub(crate) fn relocated(mut self, text: &str) -> QueryError {
         if let QueryError::Compile(list) = &mut self {
             for span in list.iter_mut().filter_map(|d| d.location.as_mut()) {
-                *span = Span { start: utf16_offset(text, span.start), end: utf16_offset(text, span.end) };
+                *span = Span {
+                    start: utf16_offset(text, span.start),
+                    end: utf16_offset(text, span.end),
+                };
             }
         }
         self
@@ -134,7 +148,10 @@ impl Diagnostic {
 }
 
 fn utf16_offset(text: &str, byte: usize) -> usize {
-    text.char_indices().take_while(|(at, _)| *at < byte).map(|(_, c)| c.len_utf16()).sum()
+    text.char_indices()
+        .take_while(|(at, _)| *at < byte)
+        .map(|(_, c)| c.len_utf16())
+        .sum()
 }
 
 impl fmt::Display for QueryError {

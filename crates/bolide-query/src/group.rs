@@ -35,7 +35,12 @@ pub struct FinishedGroup {
 impl Groups {
     /// No rows yet; without GROUP BY there is one group all the same.
     pub fn new(grouping: &Grouping) -> Groups {
-        let mut groups = Groups { by_key: HashMap::new(), groups: Vec::new(), bytes: 0, scratch: Vec::new() };
+        let mut groups = Groups {
+            by_key: HashMap::new(),
+            groups: Vec::new(),
+            bytes: 0,
+            scratch: Vec::new(),
+        };
         if !grouping.explicit {
             groups.groups.push(Group::new(grouping, Vec::new()));
         }
@@ -47,12 +52,18 @@ impl Groups {
     /// # Errors
     /// [`QueryError::TooLarge`] when the groups outgrow their memory; what evaluating the keys and arguments may raise.
     pub fn add<'a>(&mut self, grouping: &'a Grouping, row: &mut Row<'a>) -> Result<()> {
-        let at = if grouping.explicit { self.group_of(grouping, row)? } else { 0 };
+        let at = if grouping.explicit {
+            self.group_of(grouping, row)?
+        } else {
+            0
+        };
         for (aggregate, state) in grouping.aggregates.iter().zip(&mut self.groups[at].states) {
             self.bytes += state.add(aggregate.kind, &aggregate.argument.eval(row)?);
         }
         if self.bytes > STATE_BYTES {
-            return Err(QueryError::TooLarge { limit_bytes: STATE_BYTES });
+            return Err(QueryError::TooLarge {
+                limit_bytes: STATE_BYTES,
+            });
         }
         Ok(())
     }
@@ -71,7 +82,10 @@ impl Groups {
         }
         const GROUP_BYTES: usize = 160;
         self.bytes += self.scratch.len() + key.len() + GROUP_BYTES * (1 + grouping.aggregates.len());
-        self.groups.push(Group::new(grouping, values.into_iter().map(Value::into_owned).collect()));
+        self.groups.push(Group::new(
+            grouping,
+            values.into_iter().map(Value::into_owned).collect(),
+        ));
         self.by_key.insert(key, self.groups.len() - 1);
         Ok(self.groups.len() - 1)
     }
@@ -79,15 +93,30 @@ impl Groups {
     /// The groups with their results.
     pub fn finish(self, grouping: &Grouping) -> impl Iterator<Item = FinishedGroup> {
         self.groups.into_iter().map(|group| {
-            let results = group.states.into_iter().zip(&grouping.aggregates).map(|(state, a)| state.finish(a.kind)).collect();
-            FinishedGroup { keys: group.keys, results }
+            let results = group
+                .states
+                .into_iter()
+                .zip(&grouping.aggregates)
+                .map(|(state, a)| state.finish(a.kind))
+                .collect();
+            FinishedGroup {
+                keys: group.keys,
+                results,
+            }
         })
     }
 }
 
 impl Group {
     fn new(grouping: &Grouping, keys: Vec<Value<'static>>) -> Group {
-        Group { keys, states: grouping.aggregates.iter().map(|aggregate| aggregate.kind.start()).collect() }
+        Group {
+            keys,
+            states: grouping
+                .aggregates
+                .iter()
+                .map(|aggregate| aggregate.kind.start())
+                .collect(),
+        }
     }
 }
 

@@ -52,7 +52,10 @@ impl Like {
 
     /// The only string this pattern matches, when it has no wildcards.
     pub fn as_literal(&self) -> Option<String> {
-        self.pieces.iter().map(|piece| if let Piece::Literal(c) = piece { Some(*c) } else { None }).collect()
+        self.pieces
+            .iter()
+            .map(|piece| if let Piece::Literal(c) = piece { Some(*c) } else { None })
+            .collect()
     }
 
     /// Whether the whole text matches.

@@ -27,7 +27,9 @@ impl Number {
     pub fn as_i64(self) -> Option<i64> {
         match self {
             Number::Int(value) => Some(value),
-            Number::Float(value) if value.fract() == 0.0 && (-INT_LIMIT..INT_LIMIT).contains(&value) => Some(value as i64),
+            Number::Float(value) if value.fract() == 0.0 && (-INT_LIMIT..INT_LIMIT).contains(&value) => {
+                Some(value as i64)
+            }
             Number::Float(_) => None,
         }
     }
@@ -54,7 +56,8 @@ impl Number {
 
     /// A total order: NaN below every other number, so that sorting is stable.
     pub fn total_order(self, other: Number) -> Ordering {
-        self.partial_order(other).unwrap_or_else(|| other.as_f64().is_nan().cmp(&self.as_f64().is_nan()))
+        self.partial_order(other)
+            .unwrap_or_else(|| other.as_f64().is_nan().cmp(&self.as_f64().is_nan()))
     }
 
     /// Appends the JSON text; non-finite values become strings (cosmos-sql §1).
@@ -98,7 +101,10 @@ fn int_to_float(int: i64, float: f64) -> Option<Ordering> {
         return Some(Ordering::Greater);
     }
     let whole = float.trunc();
-    Some(int.cmp(&(whole as i64)).then_with(|| 0.0_f64.partial_cmp(&(float - whole)).unwrap_or(Ordering::Equal)))
+    Some(
+        int.cmp(&(whole as i64))
+            .then_with(|| 0.0_f64.partial_cmp(&(float - whole)).unwrap_or(Ordering::Equal)),
+    )
 }
 
 impl PartialEq for Number {

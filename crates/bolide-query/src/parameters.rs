@@ -36,7 +36,10 @@ impl Parameters {
         let mut out = Parameters::default();
         for entry in list.as_array()? {
             let name = entry.get("name")?.as_str()?;
-            out.list.push((name.to_owned(), entry.get("value").map_or(Value::Undefined, Value::from)));
+            out.list.push((
+                name.to_owned(),
+                entry.get("value").map_or(Value::Undefined, Value::from),
+            ));
         }
         Some(out)
     }
@@ -53,6 +56,10 @@ impl Parameters {
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Value<'static>> {
-        self.list.iter().rev().find(|(own, _)| own == name).map(|(_, value)| value)
+        self.list
+            .iter()
+            .rev()
+            .find(|(own, _)| own == name)
+            .map(|(_, value)| value)
     }
 }

@@ -30,7 +30,11 @@ impl PathStep {
                 Some((name, after)) => (name, after.strip_prefix('/').unwrap_or(after)),
                 None => rest.split_once('/').unwrap_or((rest, "")),
             };
-            steps.push(if step == "[]" { PathStep::Each } else { PathStep::name(step) });
+            steps.push(if step == "[]" {
+                PathStep::Each
+            } else {
+                PathStep::name(step)
+            });
             rest = after;
         }
         steps

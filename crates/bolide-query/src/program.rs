@@ -23,7 +23,10 @@ pub enum Scalar {
     Const(Value<'static>),
     Slot(usize),
     /// Steps below the value in a slot.
-    Path { slot: usize, steps: Arc<[PathStep]> },
+    Path {
+        slot: usize,
+        steps: Arc<[PathStep]>,
+    },
     /// One step below any other expression.
     Step(Box<Scalar>, PathStep),
     Unary(UnaryOp, Box<Scalar>),
@@ -134,7 +137,11 @@ pub struct SortKey {
 /// A component of ORDER BY RANK.
 #[derive(Debug, Clone)]
 pub enum RankComponent {
-    FullText { text: Scalar, terms: Vec<Scalar>, language: String },
+    FullText {
+        text: Scalar,
+        terms: Vec<Scalar>,
+        language: String,
+    },
     /// Smaller is better for a Euclidean distance.
     Vector { score: Scalar, ascending: bool },
 }
@@ -178,11 +185,6 @@ impl Select {
 }
 
 impl Scalar {
-    /// A constant.
-    pub fn constant(value: impl Into<Value<'static>>) -> Scalar {
-        Scalar::Const(value.into())
-    }
-
     /// The constant, if this is one.
     pub fn as_const(&self) -> Option<&Value<'static>> {
         match self {
@@ -224,7 +226,11 @@ impl Scalar {
                 f(&parts.1);
                 f(&parts.2);
             }
-            Scalar::And(list) | Scalar::Or(list) | Scalar::Coalesce(list) | Scalar::Array(list) | Scalar::Call(_, list) => {
+            Scalar::And(list)
+            | Scalar::Or(list)
+            | Scalar::Coalesce(list)
+            | Scalar::Array(list)
+            | Scalar::Call(_, list) => {
                 list.iter().for_each(f);
             }
             Scalar::Udf(_, list) => list.iter().for_each(f),

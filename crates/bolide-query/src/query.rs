@@ -38,12 +38,22 @@ impl Query {
     pub fn compile(text: &str, parameters: &Parameters, schema: &Schema) -> Result<Query> {
         if text.len() > QUERY_CHARS {
             let message = format!("The SQL query text exceeded the maximum limit of {QUERY_CHARS} characters");
-            return Err(QueryError::Compile(vec![crate::error::Diagnostic { code: None, message, location: None }]));
+            return Err(QueryError::Compile(vec![crate::error::Diagnostic {
+                code: None,
+                message,
+                location: None,
+            }]));
         }
         let compiled = text::parse(text).and_then(|ast| bind(&ast, parameters, schema).map(|bound| (ast, bound)));
         let (ast, bound) = compiled.map_err(|error| error.relocated(text))?;
         let fingerprint = fingerprint(text, parameters);
-        let inner = Inner { ast, bound, parameters: parameters.clone(), schema: schema.clone(), fingerprint };
+        let inner = Inner {
+            ast,
+            bound,
+            parameters: parameters.clone(),
+            schema: schema.clone(),
+            fingerprint,
+        };
         Ok(Query { inner: Arc::new(inner) })
     }
 
@@ -62,8 +72,16 @@ impl Query {
     /// # Errors
     /// [`QueryError::BadContinuation`] if `resume` is not this query's.
     pub fn execution(&self, environment: Environment, page: PageLimit, resume: Option<&str>) -> Result<Execution> {
-        let Inner { bound, schema, fingerprint, .. } = &*self.inner;
-        let resume = resume.map(|text| Resume::parse(text, *fingerprint)).transpose()?.unwrap_or_default();
+        let Inner {
+            bound,
+            schema,
+            fingerprint,
+            ..
+        } = &*self.inner;
+        let resume = resume
+            .map(|text| Resume::parse(text, *fingerprint))
+            .transpose()?
+            .unwrap_or_default();
         let keys = match &bound.select.ordering {
             Ordering::Keys(keys) => keys.len(),
             Ordering::None | Ordering::Rank(_) => 0,
@@ -85,14 +103,19 @@ impl Query {
     /// # Errors
     /// What only the planner refuses: compositions of aggregates, a feature the client does not have.
     pub fn plan(&self, features: &SupportedFeatures) -> Result<Plan> {
-        let Inner { ast, parameters, schema, .. } = &*self.inner;
+        let Inner {
+            ast,
+            parameters,
+            schema,
+            ..
+        } = &*self.inner;
         plan::plan(ast, parameters, schema, self.partition_key_ranges(), features)
     }
 
     /// Whether answering over several ranges takes more than one answer after the other (400/1004).
     pub fn needs_merge(&self) -> bool {
         let select = &self.inner.bound.select;
-        rescans(select) || select.take.is_some() || select.skip > 0
+        self.reads_items() && (rescans(select) || select.take.is_some() || select.skip > 0)
     }
 
     /// Which partition keys can have results, from WHERE (cosmos-sql §22.3).

@@ -54,7 +54,11 @@ impl IndexedPath {
     /// How many steps of `path` this entry names, if it covers the path.
     fn covers(&self, path: &[PathStep]) -> Option<usize> {
         let fits = path.len() == self.steps.len() || (self.recursive && path.len() > self.steps.len());
-        let same = self.steps.iter().zip(path).all(|(mine, theirs)| mine.same_index_step(theirs));
+        let same = self
+            .steps
+            .iter()
+            .zip(path)
+            .all(|(mine, theirs)| mine.same_index_step(theirs));
         (fits && same).then_some(self.steps.len())
     }
 }
@@ -86,7 +90,10 @@ pub enum Coverage {
 impl Indexing {
     /// The default policy: everything below the root.
     pub fn everything() -> Indexing {
-        Indexing { included: vec![IndexedPath::parse("/*")], ..Indexing::default() }
+        Indexing {
+            included: vec![IndexedPath::parse("/*")],
+            ..Indexing::default()
+        }
     }
 
     /// How a path is covered: the entry that names the most steps decides, and at equal length an included one.
@@ -127,9 +134,13 @@ pub enum DistanceFunction {
 impl DistanceFunction {
     /// Reads a name in any case.
     pub fn parse(name: &str) -> Option<DistanceFunction> {
-        [("cosine", Self::Cosine), ("dotproduct", Self::DotProduct), ("euclidean", Self::Euclidean)]
-            .into_iter()
-            .find_map(|(text, function)| text.eq_ignore_ascii_case(name).then_some(function))
+        [
+            ("cosine", Self::Cosine),
+            ("dotproduct", Self::DotProduct),
+            ("euclidean", Self::Euclidean),
+        ]
+        .into_iter()
+        .find_map(|(text, function)| text.eq_ignore_ascii_case(name).then_some(function))
     }
 }
 
@@ -177,12 +188,21 @@ impl Schema {
     /// A container with one or more partition key paths and the default indexing policy.
     pub fn container(paths: Vec<Vec<String>>, kind: PartitionKeyKind) -> Schema {
         let partition_key = PartitionKeyPaths { paths, kind };
-        Schema { partition_key, indexing: Some(Indexing::everything()), ..Schema::default() }
+        Schema {
+            partition_key,
+            indexing: Some(Indexing::everything()),
+            ..Schema::default()
+        }
     }
 
     /// The language of a full-text path, or the default one.
     pub(crate) fn language(&self, path: &[PathStep]) -> &str {
-        let own = self.full_text.paths.iter().find(|(p, _)| p == path).and_then(|(_, language)| language.as_deref());
+        let own = self
+            .full_text
+            .paths
+            .iter()
+            .find(|(p, _)| p == path)
+            .and_then(|(_, language)| language.as_deref());
         own.or(self.full_text.default_language.as_deref()).unwrap_or("en-US")
     }
 }

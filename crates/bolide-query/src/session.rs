@@ -28,7 +28,10 @@ pub struct Environment {
 
 impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Environment").field("now_ms", &self.now_ms).field("random_seed", &self.random_seed).finish_non_exhaustive()
+        f.debug_struct("Environment")
+            .field("now_ms", &self.now_ms)
+            .field("random_seed", &self.random_seed)
+            .finish_non_exhaustive()
     }
 }
 
@@ -54,8 +57,17 @@ impl fmt::Debug for UdfsHandle {
 
 impl Session {
     pub fn new(environment: Environment, geometry: bool) -> Session {
-        let Environment { now_ms, random_seed, udfs } = environment;
-        Session { now_ms, udfs: udfs.map(UdfsHandle), geometry, random: AtomicU64::new(random_seed) }
+        let Environment {
+            now_ms,
+            random_seed,
+            udfs,
+        } = environment;
+        Session {
+            now_ms,
+            udfs: udfs.map(UdfsHandle),
+            geometry,
+            random: AtomicU64::new(random_seed),
+        }
     }
 
     /// The next random number in [0, 1): SplitMix64.

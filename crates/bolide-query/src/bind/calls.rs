@@ -13,8 +13,13 @@ use crate::text::ast::Call;
 use crate::value::Value;
 
 /// Full-text functions whose first argument is a path with a language.
-const FULL_TEXT: &[&str] =
-    &["FullTextContains", "FullTextContainsAll", "FullTextContainsAny", "_FullTextWordCount", "_FullTextScore"];
+const FULL_TEXT: &[&str] = &[
+    "FullTextContains",
+    "FullTextContainsAll",
+    "FullTextContainsAny",
+    "_FullTextWordCount",
+    "_FullTextScore",
+];
 
 impl Binder<'_> {
     pub(super) fn call(&mut self, call: &Call, span: Span) -> Result<Scalar> {
@@ -51,7 +56,9 @@ impl Binder<'_> {
         {
             let text = Box::new(args.swap_remove(0));
             // An invalid pattern makes every result undefined.
-            return Ok(pattern.map_or(Scalar::Const(Value::Undefined), |pattern| Scalar::Regex(text, Arc::new(pattern))));
+            return Ok(pattern.map_or(Scalar::Const(Value::Undefined), |pattern| {
+                Scalar::Regex(text, Arc::new(pattern))
+            }));
         }
         if FULL_TEXT.contains(&function.name) {
             let language = self.language_of(&args[0]);
@@ -73,14 +80,20 @@ impl Binder<'_> {
 
     /// How a `VectorDistance` compares: by its options, else by the vector policy of its path, else by cosine.
     pub(super) fn distance_function(&self, args: &[Scalar], span: Span) -> Result<DistanceFunction> {
-        let options = args.get(3).and_then(Scalar::as_const).cloned().unwrap_or(Value::Undefined);
+        let options = args
+            .get(3)
+            .and_then(Scalar::as_const)
+            .cloned()
+            .unwrap_or(Value::Undefined);
         check_vector_options(&options, span)?;
         if let Some(name) = options.member("distanceFunction").as_str() {
             return DistanceFunction::parse(name)
                 .ok_or_else(|| QueryError::at("SC2213", format!("Unsupported distance function '{name}'."), span));
         }
         let of_path = args.iter().take(2).filter_map(|arg| self.path_of(arg));
-        let policy = of_path.filter_map(|path| self.schema.vectors.iter().find(|v| v.path == path)).next();
+        let policy = of_path
+            .filter_map(|path| self.schema.vectors.iter().find(|v| v.path == path))
+            .next();
         Ok(policy.map_or(DistanceFunction::Cosine, |policy| policy.function))
     }
 }
@@ -100,7 +113,11 @@ fn constant_pattern(args: &[Scalar]) -> Option<Option<Pattern>> {
         None => Some(""),
         Some(flags) => flags.as_const()?.as_str(),
     };
-    Some(text.as_str().zip(flags).and_then(|(text, flags)| Pattern::new(text, flags)))
+    Some(
+        text.as_str()
+            .zip(flags)
+            .and_then(|(text, flags)| Pattern::new(text, flags)),
+    )
 }
 
 fn check_vector_options(options: &Value<'_>, span: Span) -> Result<()> {
@@ -108,14 +125,23 @@ fn check_vector_options(options: &Value<'_>, span: Span) -> Result<()> {
     for (name, low, high) in RANGES {
         let value = options.member(name);
         if value.is_defined() && !value.as_f64().is_some_and(|value| (*low..=*high).contains(&value)) {
-            let message = format!("The value of the VectorDistance option '{name}' must be a number between {low} and {high}.");
+            let message =
+                format!("The value of the VectorDistance option '{name}' must be a number between {low} and {high}.");
             return Err(QueryError::at("SC2213", message, span));
         }
     }
     let data_type = options.member("dataType");
-    let known = |name: &str| ["float32", "float16", "int8", "uint8"].iter().any(|own| own.eq_ignore_ascii_case(name));
+    let known = |name: &str| {
+        ["float32", "float16", "int8", "uint8"]
+            .iter()
+            .any(|own| own.eq_ignore_ascii_case(name))
+    };
     if data_type.is_defined() && !data_type.as_str().is_some_and(known) {
-        return Err(QueryError::at("SC2213", "Unsupported value of the VectorDistance option 'dataType'.", span));
+        return Err(QueryError::at(
+            "SC2213",
+            "Unsupported value of the VectorDistance option 'dataType'.",
+            span,
+        ));
     }
     Ok(())
 }

@@ -11,7 +11,11 @@ use crate::text::{ast, parse};
 
 /// Binds all computed properties of a container.
 pub(super) fn bind_all(schema: &Schema) -> Result<Vec<(String, Arc<Scalar>)>> {
-    schema.computed.iter().map(|property| Ok((property.name.clone(), Arc::new(bind_one(&property.query, schema)?)))).collect()
+    schema
+        .computed
+        .iter()
+        .map(|property| Ok((property.name.clone(), Arc::new(bind_one(&property.query, schema)?))))
+        .collect()
 }
 
 /// Binds one definition to an expression over the item in slot 0.
@@ -33,11 +37,15 @@ pub(super) fn bind_one(text: &str, schema: &Schema) -> Result<Scalar> {
     }
     let parameters = Parameters::default();
     let select = Binder::new(&parameters, schema, Vec::new()).root(&query)?;
-    let [input] = select.inputs.as_slice() else { return Err(refused("must read the root item")) };
+    let [input] = select.inputs.as_slice() else {
+        return Err(refused("must read the root item"));
+    };
     if input.slot != ITEM_SLOT || !matches!(input.source, Source::Item) || select.grouping.is_some() {
         return Err(refused("cannot contain aggregates"));
     }
-    let Projection::Value(scalar) = select.projection else { return Err(refused("must use SELECT VALUE")) };
+    let Projection::Value(scalar) = select.projection else {
+        return Err(refused("must use SELECT VALUE"));
+    };
     check(&scalar)?;
     Ok(scalar)
 }
@@ -47,7 +55,9 @@ fn check(scalar: &Scalar) -> Result<()> {
         Scalar::Subquery(..) => Err(refused("cannot contain subqueries")),
         Scalar::Udf(..) => Err(refused("cannot contain user-defined functions")),
         Scalar::Call(function, _) if !function.is_pure() => Err(refused("cannot contain nondeterministic functions")),
-        Scalar::Call(function, _) if function.name.starts_with("ST_") => Err(refused("cannot contain spatial functions")),
+        Scalar::Call(function, _) if function.name.starts_with("ST_") => {
+            Err(refused("cannot contain spatial functions"))
+        }
         _ => {
             let mut out = Ok(());
             scalar.for_each_operand(&mut |operand| {

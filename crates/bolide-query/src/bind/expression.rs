@@ -45,20 +45,33 @@ impl Binder<'_> {
             ExprKind::And(list) => Scalar::And(self.all(list)?),
             ExprKind::Or(list) => Scalar::Or(self.all(list)?),
             ExprKind::Coalesce(list) => Scalar::Coalesce(self.all(list)?),
-            ExprKind::Conditional(a, b, c) => {
-                Scalar::Conditional(Box::new((self.expression(a)?, self.expression(b)?, self.expression(c)?)))
-            }
-            ExprKind::Between { value, low, high, negated } => {
+            ExprKind::Conditional(a, b, c) => Scalar::Conditional(Box::new((
+                self.expression(a)?,
+                self.expression(b)?,
+                self.expression(c)?,
+            ))),
+            ExprKind::Between {
+                value,
+                low,
+                high,
+                negated,
+            } => {
                 let parts = (self.expression(value)?, self.expression(low)?, self.expression(high)?);
                 negate(Scalar::Between(Box::new(parts)), *negated)
             }
             ExprKind::In { value, list, negated } => negate(self.in_list(value, list)?, *negated),
-            ExprKind::Like { value, pattern, escape, negated } => {
-                negate(self.like(value, pattern, escape.as_deref())?, *negated)
-            }
+            ExprKind::Like {
+                value,
+                pattern,
+                escape,
+                negated,
+            } => negate(self.like(value, pattern, escape.as_deref())?, *negated),
             ExprKind::Array(items) => Scalar::Array(self.all(items)?),
             ExprKind::Object(members) => Scalar::Object(
-                members.iter().map(|(name, value)| Ok((Arc::from(name.as_str()), self.expression(value)?))).collect::<Result<_>>()?,
+                members
+                    .iter()
+                    .map(|(name, value)| Ok((Arc::from(name.as_str()), self.expression(value)?)))
+                    .collect::<Result<_>>()?,
             ),
             ExprKind::Call(call) => self.call(call, expr.span)?,
             ExprKind::Subquery(kind, query) => self.subquery_expression(*kind, query)?,
@@ -79,8 +92,14 @@ impl Binder<'_> {
         let value = self.boxed(value)?;
         let escape = escape.and_then(|text| text.chars().next());
         let pattern = self.expression(pattern)?;
-        let compiled = pattern.as_const().and_then(Value::as_str).map(|pattern| Like::new(pattern, escape));
-        Ok(Scalar::Like(value, Box::new(compiled.map_or(LikePattern::Dynamic(pattern, escape), LikePattern::Constant))))
+        let compiled = pattern
+            .as_const()
+            .and_then(Value::as_str)
+            .map(|pattern| Like::new(pattern, escape));
+        Ok(Scalar::Like(
+            value,
+            Box::new(compiled.map_or(LikePattern::Dynamic(pattern, escape), LikePattern::Constant)),
+        ))
     }
 
     fn subquery_expression(&mut self, kind: SubqueryKind, query: &Query) -> Result<Scalar> {
@@ -138,7 +157,10 @@ impl Binder<'_> {
             && let Some((_, computed)) = self.computed.iter().find(|(name, _)| name == first)
         {
             let computed = Scalar::Computed(computed.clone());
-            return Ok(rest.iter().cloned().fold(computed, |base, step| Scalar::Step(Box::new(base), step)));
+            return Ok(rest
+                .iter()
+                .cloned()
+                .fold(computed, |base, step| Scalar::Step(Box::new(base), step)));
         }
         Ok(path_scalar(found.binding.slot, steps))
     }
@@ -175,7 +197,10 @@ impl Binder<'_> {
     /// The name of the computed property that an expression is.
     pub(super) fn computed_name(&self, scalar: &Scalar) -> Option<&str> {
         let Scalar::Computed(wanted) = scalar else { return None };
-        self.computed.iter().find(|(_, own)| Arc::ptr_eq(own, wanted)).map(|(name, _)| name.as_str())
+        self.computed
+            .iter()
+            .find(|(_, own)| Arc::ptr_eq(own, wanted))
+            .map(|(name, _)| name.as_str())
     }
 }
 
@@ -192,5 +217,9 @@ fn constant(literal: &Literal) -> Value<'static> {
 }
 
 fn negate(scalar: Scalar, negated: bool) -> Scalar {
-    if negated { Scalar::Unary(UnaryOp::Not, Box::new(scalar)) } else { scalar }
+    if negated {
+        Scalar::Unary(UnaryOp::Not, Box::new(scalar))
+    } else {
+        scalar
+    }
 }

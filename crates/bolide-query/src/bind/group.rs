@@ -29,7 +29,13 @@ fn unify_accessors(expr: &mut Expr) {
         ExprKind::And(list) | ExprKind::Or(list) | ExprKind::Coalesce(list) | ExprKind::Array(list) => {
             list.iter_mut().for_each(unify_accessors);
         }
-        ExprKind::Conditional(a, b, c) | ExprKind::Between { value: a, low: b, high: c, .. } => {
+        ExprKind::Conditional(a, b, c)
+        | ExprKind::Between {
+            value: a,
+            low: b,
+            high: c,
+            ..
+        } => {
             [a, b, c].into_iter().for_each(|part| unify_accessors(part));
         }
         ExprKind::In { value, list, .. } => {
@@ -48,7 +54,11 @@ fn unify_accessors(expr: &mut Expr) {
 
 /// The aggregate a call is, if it is one.
 pub fn aggregate_of(call: &Call) -> Option<AggregateKind> {
-    if call.udf { None } else { AggregateKind::parse(&call.name) }
+    if call.udf {
+        None
+    } else {
+        AggregateKind::parse(&call.name)
+    }
 }
 
 /// Whether an aggregate of the query itself occurs; those of subqueries are theirs.
@@ -57,19 +67,22 @@ pub fn contains_aggregate(expr: &Expr) -> bool {
         return true;
     }
     let mut found = false;
-    expr.kind.for_each_operand(&mut |operand| found |= contains_aggregate(operand));
+    expr.kind
+        .for_each_operand(&mut |operand| found |= contains_aggregate(operand));
     found
 }
 
 fn contains_subquery(expr: &Expr) -> bool {
     let mut found = matches!(expr.kind, ExprKind::Subquery(..));
-    expr.kind.for_each_operand(&mut |operand| found |= contains_subquery(operand));
+    expr.kind
+        .for_each_operand(&mut |operand| found |= contains_subquery(operand));
     found
 }
 
 fn uses_name(expr: &Expr, name: &str) -> bool {
     let mut found = matches!(&expr.kind, ExprKind::Name(own) if own == name);
-    expr.kind.for_each_operand(&mut |operand| found |= uses_name(operand, name));
+    expr.kind
+        .for_each_operand(&mut |operand| found |= uses_name(operand, name));
     found
 }
 
@@ -94,11 +107,15 @@ impl Binder<'_> {
             return Err(QueryError::at("SC2050", arity_message(kind.name(), 1, Some(1)), span));
         };
         if contains_aggregate(argument) || contains_subquery(argument) {
-            let message = "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.";
+            let message =
+                "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.";
             return Err(QueryError::at("SC2101", message, span));
         }
         let Some(mut aggregates) = self.aggregates.take() else {
-            let message = format!("The aggregate function {} is only allowed in the SELECT clause.", kind.name());
+            let message = format!(
+                "The aggregate function {} is only allowed in the SELECT clause.",
+                kind.name()
+            );
             return Err(QueryError::uncoded(message, span));
         };
         // Inside the argument, rows are visible again.
@@ -108,7 +125,11 @@ impl Binder<'_> {
             scope.grouped = grouped;
         }
         let slot = self.new_slot(None);
-        aggregates.push(Aggregate { kind, argument: argument?, slot });
+        aggregates.push(Aggregate {
+            kind,
+            argument: argument?,
+            slot,
+        });
         self.aggregates = Some(aggregates);
         Ok(Scalar::Slot(slot))
     }

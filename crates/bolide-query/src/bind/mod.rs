@@ -45,7 +45,11 @@ pub fn bind(query: &ast::Query, parameters: &Parameters, schema: &Schema) -> Res
     let computed = computed::bind_all(schema)?;
     let mut binder = Binder::new(parameters, schema, computed);
     let select = Arc::new(binder.root(query)?);
-    Ok(Bound { select, slots: binder.slot_paths.len(), slot_paths: binder.slot_paths })
+    Ok(Bound {
+        select,
+        slots: binder.slot_paths.len(),
+        slot_paths: binder.slot_paths,
+    })
 }
 
 /// Checks the definition of a computed property (cosmos-sql §19).

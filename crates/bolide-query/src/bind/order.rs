@@ -9,8 +9,7 @@ use crate::text::ast::{Direction, ExprKind, Order, OrderItem, Query};
 
 const NO_COMPOSITE_INDEX: &str =
     "The order by query does not have a corresponding composite index that it can be served from.";
-const NO_RANGE_INDEX: &str =
-    "The order-by item requires a range index to be defined on the corresponding index path.";
+const NO_RANGE_INDEX: &str = "The order-by item requires a range index to be defined on the corresponding index path.";
 
 impl Binder<'_> {
     pub(super) fn ordering_of(&mut self, query: &Query, select: &Select) -> Result<Ordering> {
@@ -19,11 +18,17 @@ impl Binder<'_> {
             Some(Order::Rank(items)) => self.ranking(items).map(Ordering::Rank),
             Some(Order::By(items)) => {
                 if !query.group_by.is_empty() {
-                    return Err(QueryError::refused("'ORDER BY' is not supported together with 'GROUP BY'."));
+                    return Err(QueryError::refused(
+                        "'ORDER BY' is not supported together with 'GROUP BY'.",
+                    ));
                 }
                 let keys = self.sort_keys(items)?;
                 // Over an aggregate there is one row, and nothing to sort.
-                Ok(if select.grouping.is_some() { Ordering::None } else { Ordering::Keys(keys) })
+                Ok(if select.grouping.is_some() {
+                    Ordering::None
+                } else {
+                    Ordering::Keys(keys)
+                })
             }
         }
     }
@@ -38,22 +43,32 @@ impl Binder<'_> {
         for item in items {
             let value = self.expression(&item.value)?;
             let descending = item.direction == Some(Direction::Descending);
-            keys.push(SortKey { value, descending, skip_undefined: false, primitives_only: items.len() > 1 });
+            keys.push(SortKey {
+                value,
+                descending,
+                skip_undefined: false,
+                primitives_only: items.len() > 1,
+            });
         }
         let paths: Option<Vec<_>> = keys.iter().map(|key| self.sort_path(&key.value)).collect();
         let paths = paths.ok_or_else(unsupported)?;
         match &self.schema.indexing {
             None => {}
             Some(indexing) if keys.len() == 1 => {
-                let coverage = paths[0].as_ref().map_or(Coverage::Wildcard, |path| coverage(indexing, path));
+                let coverage = paths[0]
+                    .as_ref()
+                    .map_or(Coverage::Wildcard, |path| coverage(indexing, path));
                 if coverage == Coverage::Excluded {
                     return Err(QueryError::refused(NO_RANGE_INDEX));
                 }
                 keys[0].skip_undefined = coverage == Coverage::Wildcard;
             }
             Some(indexing) => {
-                let wanted: Option<Vec<_>> =
-                    paths.into_iter().zip(&keys).map(|(path, key)| path.map(|path| (path, key.descending))).collect();
+                let wanted: Option<Vec<_>> = paths
+                    .into_iter()
+                    .zip(&keys)
+                    .map(|(path, key)| path.map(|path| (path, key.descending)))
+                    .collect();
                 if !wanted.is_some_and(|wanted| has_composite(indexing, &wanted)) {
                     return Err(QueryError::refused(NO_COMPOSITE_INDEX));
                 }
@@ -73,7 +88,9 @@ impl Binder<'_> {
 
     /// `VectorDistance(…)`, and `_FullTextScore(…)` of rewritten hybrid queries.
     fn computed_key(&mut self, item: &OrderItem) -> Result<Option<SortKey>> {
-        let ExprKind::Call(call) = &item.value.kind else { return Ok(None) };
+        let ExprKind::Call(call) = &item.value.kind else {
+            return Ok(None);
+        };
         let descending = if call.name.eq_ignore_ascii_case("VectorDistance") {
             if item.direction.is_some() {
                 return Err(vector_direction(item.value.span));
@@ -87,13 +104,24 @@ impl Binder<'_> {
         let value = self.expression(&item.value)?;
         // An item without the vector is not in the vector index; every text has a score.
         let skip_undefined = call.name.eq_ignore_ascii_case("VectorDistance");
-        Ok(Some(SortKey { value, descending, skip_undefined, primitives_only: false }))
+        Ok(Some(SortKey {
+            value,
+            descending,
+            skip_undefined,
+            primitives_only: false,
+        }))
     }
 
     /// Whether a smaller `VectorDistance` is the better one.
     pub(super) fn is_euclidean(&mut self, item: &OrderItem) -> Result<bool> {
-        let ExprKind::Call(call) = &item.value.kind else { return Ok(false) };
-        let args = call.args.iter().map(|arg| self.expression(arg)).collect::<Result<Vec<_>>>()?;
+        let ExprKind::Call(call) = &item.value.kind else {
+            return Ok(false);
+        };
+        let args = call
+            .args
+            .iter()
+            .map(|arg| self.expression(arg))
+            .collect::<Result<Vec<_>>>()?;
         Ok(self.distance_function(&args, item.value.span)? == DistanceFunction::Euclidean)
     }
 }
@@ -101,21 +129,33 @@ impl Binder<'_> {
 /// `id` and `_ts` are indexed whatever the policy says.
 fn coverage(indexing: &Indexing, path: &[PathStep]) -> Coverage {
     let always = [PathStep::name("id")] == path || [PathStep::name("_ts")] == path;
-    if always && !indexing.none { Coverage::Explicit } else { indexing.coverage(path) }
+    if always && !indexing.none {
+        Coverage::Explicit
+    } else {
+        indexing.coverage(path)
+    }
 }
 
 /// Whether an index has exactly these paths, in these directions or in all the opposite ones.
 fn has_composite(indexing: &Indexing, wanted: &[(Vec<PathStep>, bool)]) -> bool {
     indexing.composite.iter().any(|index| {
-        let same_paths = index.len() == wanted.len() && index.iter().zip(wanted).all(|(own, (path, _))| own.path == *path);
-        let flips = index.iter().zip(wanted).map(|(own, (_, descending))| own.descending != *descending);
+        let same_paths =
+            index.len() == wanted.len() && index.iter().zip(wanted).all(|(own, (path, _))| own.path == *path);
+        let flips = index
+            .iter()
+            .zip(wanted)
+            .map(|(own, (_, descending))| own.descending != *descending);
         same_paths && (flips.clone().all(|flipped| flipped) || !flips.clone().any(|flipped| flipped))
     })
 }
 
 fn unsupported() -> QueryError {
     let message = "Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a document path.";
-    QueryError::Compile(vec![crate::error::Diagnostic { code: Some("2206"), message: message.to_owned(), location: None }])
+    QueryError::Compile(vec![crate::error::Diagnostic {
+        code: Some("2206"),
+        message: message.to_owned(),
+        location: None,
+    }])
 }
 
 fn vector_direction(span: Span) -> QueryError {

@@ -8,13 +8,18 @@ use crate::value::Value;
 
 impl Binder<'_> {
     pub(super) fn ranking(&mut self, items: &[OrderItem]) -> Result<Ranking> {
-        let [item] = items else { return Err(not_a_score(items[1].value.span)) };
+        let [item] = items else {
+            return Err(not_a_score(items[1].value.span));
+        };
         if item.direction.is_some() {
             let message = "Specifying a sort order (ASC or DESC) in the ORDER BY RANK clause is not allowed.";
             return Err(QueryError::uncoded(message, item.value.span));
         }
         let (scores, weights) = self.scores(item)?;
-        let components = scores.into_iter().map(|score| self.component(score)).collect::<Result<Vec<_>>>()?;
+        let components = scores
+            .into_iter()
+            .map(|score| self.component(score))
+            .collect::<Result<Vec<_>>>()?;
         let weights = weights.unwrap_or_else(|| vec![1.0; components.len()]);
         if weights.len() != components.len() {
             return Err(bad_weights(item.value.span));
@@ -43,29 +48,48 @@ impl Binder<'_> {
             return Err(not_a_score(expr.span));
         }
         let weights = self.expression(expr)?;
-        let numbers = weights.as_const().and_then(Value::elements).and_then(|items| items.iter().map(Value::as_f64).collect());
+        let numbers = weights
+            .as_const()
+            .and_then(Value::elements)
+            .and_then(|items| items.iter().map(Value::as_f64).collect());
         numbers.ok_or_else(|| bad_weights(expr.span))
     }
 
     fn component(&mut self, expr: &Expr) -> Result<RankComponent> {
-        let ExprKind::Call(call) = &expr.kind else { return Err(not_a_score(expr.span)) };
+        let ExprKind::Call(call) = &expr.kind else {
+            return Err(not_a_score(expr.span));
+        };
         if call.name.eq_ignore_ascii_case("FullTextScore") {
             return self.full_text_component(call, expr.span);
         }
         if !call.name.eq_ignore_ascii_case("VectorDistance") {
             return Err(not_a_score(expr.span));
         }
-        let item = OrderItem { value: expr.clone(), direction: None };
+        let item = OrderItem {
+            value: expr.clone(),
+            direction: None,
+        };
         let ascending = self.is_euclidean(&item)?;
-        Ok(RankComponent::Vector { score: self.expression(expr)?, ascending })
+        Ok(RankComponent::Vector {
+            score: self.expression(expr)?,
+            ascending,
+        })
     }
 
     fn full_text_component(&mut self, call: &Call, span: Span) -> Result<RankComponent> {
         let [text, terms @ ..] = call.args.as_slice() else {
-            return Err(QueryError::at("SC2050", crate::functions::arity_message("FullTextScore", 2, None), span));
+            return Err(QueryError::at(
+                "SC2050",
+                crate::functions::arity_message("FullTextScore", 2, None),
+                span,
+            ));
         };
         if terms.is_empty() {
-            return Err(QueryError::at("SC2050", crate::functions::arity_message("FullTextScore", 2, None), span));
+            return Err(QueryError::at(
+                "SC2050",
+                crate::functions::arity_message("FullTextScore", 2, None),
+                span,
+            ));
         }
         let text = self.expression(text)?;
         let language = self.language_of(&text);
@@ -79,8 +103,7 @@ fn is_score(expr: &Expr) -> bool {
 }
 
 fn not_a_score(span: Span) -> QueryError {
-    let message =
-        "The ORDER BY RANK clause must be followed by a VectorDistance and/or a FullTextScore function call.";
+    let message = "The ORDER BY RANK clause must be followed by a VectorDistance and/or a FullTextScore function call.";
     QueryError::at("SC2221", message, span)
 }
 

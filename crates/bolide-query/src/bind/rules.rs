@@ -5,7 +5,7 @@ use crate::limits::{JOINS, UDF_CALLS};
 use crate::text::ast::{Expr, ExprKind, FromItem, Order, Query, Selection, Source};
 
 /// A clause that a subquery may not have, in the order in which the service reports them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Forbidden {
     Rank,
     OrderBy,
@@ -40,10 +40,16 @@ pub(super) fn check_structure(query: &Query) -> Result<()> {
 
 fn forbidden(clause: Forbidden, span: Span) -> QueryError {
     match clause {
-        Forbidden::Rank => QueryError::at("SC2228", "The ORDER BY RANK clause is not supported in subqueries.", span),
+        Forbidden::Rank => QueryError::at(
+            "SC2228",
+            "The ORDER BY RANK clause is not supported in subqueries.",
+            span,
+        ),
         Forbidden::OrderBy => QueryError::at("SC2202", "'ORDER BY' is not supported in subqueries.", span),
         Forbidden::Top => QueryError::at("SC2203", "'TOP' is not supported in subqueries.", span),
-        Forbidden::OffsetLimit => QueryError::at("SC2204", "'OFFSET LIMIT' clause is not supported in subqueries.", span),
+        Forbidden::OffsetLimit => {
+            QueryError::at("SC2204", "'OFFSET LIMIT' clause is not supported in subqueries.", span)
+        }
     }
 }
 
@@ -53,13 +59,25 @@ fn check_rank(query: &Query) -> Result<()> {
         return Ok(());
     }
     if let Some(join) = query.from.get(1) {
-        return Err(QueryError::at("SC2224", "The JOIN operator is not allowed with the ORDER BY RANK clause.", join.span));
+        return Err(QueryError::at(
+            "SC2224",
+            "The JOIN operator is not allowed with the ORDER BY RANK clause.",
+            join.span,
+        ));
     }
     match query.from.first() {
-        Some(FromItem { iterate: true, span, .. }) => {
-            Err(QueryError::at("SC2223", "The IN keyword in the FROM clause is not allowed with the ORDER BY RANK clause.", *span))
-        }
-        Some(FromItem { source: Source::Subquery(_), span, .. }) => Err(QueryError::at(
+        Some(FromItem {
+            iterate: true, span, ..
+        }) => Err(QueryError::at(
+            "SC2223",
+            "The IN keyword in the FROM clause is not allowed with the ORDER BY RANK clause.",
+            *span,
+        )),
+        Some(FromItem {
+            source: Source::Subquery(_),
+            span,
+            ..
+        }) => Err(QueryError::at(
             "SC2225",
             "Subqueries in the FROM clause are not allowed with the ORDER BY RANK clause.",
             *span,
@@ -70,15 +88,27 @@ fn check_rank(query: &Query) -> Result<()> {
 
 /// Where `SELECT *` has a meaning (cosmos-sql §9).
 pub(super) fn check_star(query: &Query) -> Result<()> {
-    let Selection::Star(span) = query.selection else { return Ok(()) };
+    let Selection::Star(span) = query.selection else {
+        return Ok(());
+    };
     if query.from.is_empty() {
-        return Err(QueryError::uncoded("'SELECT *' is not valid if FROM clause is omitted.", span));
+        return Err(QueryError::uncoded(
+            "'SELECT *' is not valid if FROM clause is omitted.",
+            span,
+        ));
     }
     if query.from.len() > 1 {
-        return Err(QueryError::uncoded("'SELECT *' is only valid with a single input set.", span));
+        return Err(QueryError::uncoded(
+            "'SELECT *' is only valid with a single input set.",
+            span,
+        ));
     }
     if !query.group_by.is_empty() {
-        return Err(QueryError::at("SC2041", "'SELECT *' is not allowed with GROUP BY.", span));
+        return Err(QueryError::at(
+            "SC2041",
+            "'SELECT *' is not allowed with GROUP BY.",
+            span,
+        ));
     }
     Ok(())
 }
@@ -108,7 +138,11 @@ impl Survey {
             Selection::Value(value) => self.expression(value),
             Selection::List(items) => items.iter().for_each(|item| self.expression(&item.value)),
         }
-        query.filter.iter().chain(&query.group_by).for_each(|expr| self.expression(expr));
+        query
+            .filter
+            .iter()
+            .chain(&query.group_by)
+            .for_each(|expr| self.expression(expr));
         if let Some(Order::By(items) | Order::Rank(items)) = &query.order {
             items.iter().for_each(|item| self.expression(&item.value));
         }
@@ -128,10 +162,9 @@ impl Survey {
         }
     }
 
+    /// The first subquery with a violation counts, and of several in it the one that `clauses` names first.
     fn found(&mut self, clause: Forbidden, span: Span) {
-        if self.forbidden.is_none_or(|(first, _)| clause < first) {
-            self.forbidden = Some((clause, span));
-        }
+        self.forbidden.get_or_insert((clause, span));
     }
 
     fn expression(&mut self, expr: &Expr) {

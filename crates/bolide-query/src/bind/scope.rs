@@ -9,6 +9,8 @@ use crate::text::ast::Expr;
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     pub names: Vec<(String, Binding)>,
+    /// What `*` stands for.
+    pub star: Option<usize>,
     /// The selection may use only these keys and aggregates.
     pub grouped: Option<Vec<(Expr, usize)>>,
 }
@@ -32,7 +34,10 @@ impl Binder<'_> {
     pub(super) fn find(&self, name: &str) -> Option<Found> {
         self.scopes.iter().enumerate().rev().find_map(|(scope, names)| {
             let (_, binding) = names.names.iter().find(|(own, _)| own == name)?;
-            Some(Found { binding: binding.clone(), scope })
+            Some(Found {
+                binding: binding.clone(),
+                scope,
+            })
         })
     }
 
@@ -40,7 +45,10 @@ impl Binder<'_> {
     pub(super) fn introduce(&mut self, name: &str, binding: Binding, span: Span) -> Result<(), QueryError> {
         let scope = self.scopes.last_mut().expect("a scope is open while its FROM is bound");
         if scope.names.iter().any(|(own, _)| own == name) {
-            return Err(QueryError::uncoded(format!("The input alias '{name}' is specified more than once."), span));
+            return Err(QueryError::uncoded(
+                format!("The input alias '{name}' is specified more than once."),
+                span,
+            ));
         }
         scope.names.push((name.to_owned(), binding));
         Ok(())

@@ -39,7 +39,12 @@ impl Binder<'_> {
         for (n, item) in query.from.iter().enumerate() {
             self.from_item(item, over_container && n == 0, &mut inputs)?;
         }
-        let filter = query.filter.as_ref().map(|filter| self.expression(filter)).transpose()?;
+        self.innermost().star = inputs.last().map(|input| input.slot);
+        let filter = query
+            .filter
+            .as_ref()
+            .map(|filter| self.expression(filter))
+            .transpose()?;
         let (grouping, projection) = self.selection(query)?;
         self.aggregates = outer_aggregates;
         Ok(Select {
@@ -60,8 +65,14 @@ impl Binder<'_> {
                 let mut binding = match self.find(name) {
                     Some(found) => found.binding,
                     None if may_be_container => {
-                        inputs.push(Input { slot: ITEM_SLOT, source: Source::Item });
-                        Binding { slot: ITEM_SLOT, path: Some(Vec::new()) }
+                        inputs.push(Input {
+                            slot: ITEM_SLOT,
+                            source: Source::Item,
+                        });
+                        Binding {
+                            slot: ITEM_SLOT,
+                            path: Some(Vec::new()),
+                        }
                     }
                     None => return Err(unresolved(name, *name_span)),
                 };
@@ -87,7 +98,11 @@ impl Binder<'_> {
             (path, _) => path,
         };
         let slot = self.new_slot(path.clone());
-        let source = if item.iterate { Source::Each(source) } else { Source::Value(source) };
+        let source = if item.iterate {
+            Source::Each(source)
+        } else {
+            Source::Value(source)
+        };
         inputs.push(Input { slot, source });
         match alias_of(item) {
             Some(alias) => self.introduce(alias, Binding { slot, path }, item.span),
@@ -95,12 +110,22 @@ impl Binder<'_> {
         }
     }
 
-    fn from_subquery(&mut self, item: &FromItem, query: &Query, over_container: bool, inputs: &mut Vec<Input>) -> Result<()> {
+    fn from_subquery(
+        &mut self,
+        item: &FromItem,
+        query: &Query,
+        over_container: bool,
+        inputs: &mut Vec<Input>,
+    ) -> Result<()> {
         super::rules::check_star(query)?;
         let select = Arc::new(self.select(query, over_container)?);
         self.scopes.pop();
         let slot = self.new_slot(None);
-        let source = if item.iterate { Source::EachOfSubquery(select) } else { Source::Subquery(select) };
+        let source = if item.iterate {
+            Source::EachOfSubquery(select)
+        } else {
+            Source::Subquery(select)
+        };
         inputs.push(Input { slot, source });
         match &item.alias {
             Some(alias) => self.introduce(alias, Binding { slot, path: None }, item.span),
@@ -126,11 +151,20 @@ impl Binder<'_> {
         let projection = self.projection(query)?;
         self.innermost().grouped = None;
         let aggregates = self.aggregates.take().unwrap_or_default();
-        Ok((Some(Grouping { keys, aggregates, explicit }), projection))
+        Ok((
+            Some(Grouping {
+                keys,
+                aggregates,
+                explicit,
+            }),
+            projection,
+        ))
     }
 
     fn innermost(&mut self) -> &mut Scope {
-        self.scopes.last_mut().expect("a scope is open while its query is bound")
+        self.scopes
+            .last_mut()
+            .expect("a scope is open while its query is bound")
     }
 
     fn projection(&mut self, query: &Query) -> Result<Projection> {
@@ -153,19 +187,22 @@ impl Binder<'_> {
 
     /// The single input.
     fn star(&self) -> Scalar {
-        let slot = self.scopes.last().and_then(|scope| scope.names.first()).map(|(_, binding)| binding.slot);
-        Scalar::Slot(slot.unwrap_or(self.slot_paths.len() - 1))
+        Scalar::Slot(self.scopes.last().and_then(|scope| scope.star).unwrap_or(ITEM_SLOT))
     }
 
     /// Skip and take, from TOP or OFFSET LIMIT.
     fn window(&self, query: &Query) -> Result<(u64, Option<u64>)> {
         let value = |count: &Count, clause| count_value(count, clause, self.parameters);
         match (&query.top, &query.window) {
-            (Some(top), Some(_)) => {
-                Err(QueryError::uncoded("'TOP' and 'OFFSET LIMIT' cannot be used in the same query.", top.span))
-            }
+            (Some(top), Some(_)) => Err(QueryError::uncoded(
+                "'TOP' and 'OFFSET LIMIT' cannot be used in the same query.",
+                top.span,
+            )),
             (Some(top), None) => Ok((0, Some(value(top, Clause::Top)?))),
-            (None, Some(window)) => Ok((value(&window.offset, Clause::Offset)?, Some(value(&window.limit, Clause::Limit)?))),
+            (None, Some(window)) => Ok((
+                value(&window.offset, Clause::Offset)?,
+                Some(value(&window.limit, Clause::Limit)?),
+            )),
             (None, None) => Ok((0, None)),
         }
     }
@@ -188,10 +225,16 @@ pub fn count_value(count: &Count, clause: Clause, parameters: &Parameters) -> Re
         CountValue::Literal(number) => Some(*number),
         CountValue::Parameter(name) => parameters.get(name).and_then(Value::as_number),
     };
-    let value = number.and_then(Number::as_i64).and_then(|n| u64::try_from(n).ok()).filter(|n| *n <= limits::COUNT);
+    let value = number
+        .and_then(Number::as_i64)
+        .and_then(|n| u64::try_from(n).ok())
+        .filter(|n| *n <= limits::COUNT);
     value.ok_or_else(|| {
         let (code, message) = match clause {
-            Clause::Top => ("SC2060", "The count value provided for a TOP clause must be an integer."),
+            Clause::Top => (
+                "SC2060",
+                "The count value provided for a TOP clause must be an integer.",
+            ),
             Clause::Limit => ("SC2061", "The LIMIT count value exceeds the maximum allowed value."),
             Clause::Offset => ("SC2062", "The OFFSET count value exceeds the maximum allowed value."),
         };
@@ -204,13 +247,18 @@ pub type Columns = Vec<String>;
 
 /// Names the columns of a select list (cosmos-sql §4); empty for `*` and VALUE.
 pub fn columns(selection: &Selection, parameters: &Parameters) -> Columns {
-    let Selection::List(items) = selection else { return Vec::new() };
+    let Selection::List(items) = selection else {
+        return Vec::new();
+    };
     let mut unnamed = 0;
     let mut name_of = |item: &ast::SelectItem| {
-        item.alias.clone().or_else(|| inferred_name(&item.value, parameters)).unwrap_or_else(|| {
-            unnamed += 1;
-            format!("${unnamed}")
-        })
+        item.alias
+            .clone()
+            .or_else(|| inferred_name(&item.value, parameters))
+            .unwrap_or_else(|| {
+                unnamed += 1;
+                format!("${unnamed}")
+            })
     };
     items.iter().map(&mut name_of).collect()
 }
@@ -247,11 +295,21 @@ fn path_step(step: &ast::Step) -> PathStep {
 
 /// An array index; what is not a whole number from zero up is no element.
 pub(super) fn element_step(index: Number) -> PathStep {
-    index.as_i64().and_then(|i| usize::try_from(i).ok()).map_or(PathStep::Nowhere, PathStep::Element)
+    index
+        .as_i64()
+        .and_then(|i| usize::try_from(i).ok())
+        .map_or(PathStep::Nowhere, PathStep::Element)
 }
 
 pub(super) fn path_scalar(slot: usize, steps: Vec<PathStep>) -> Scalar {
-    if steps.is_empty() { Scalar::Slot(slot) } else { Scalar::Path { slot, steps: steps.into() } }
+    if steps.is_empty() {
+        Scalar::Slot(slot)
+    } else {
+        Scalar::Path {
+            slot,
+            steps: steps.into(),
+        }
+    }
 }
 
 fn has_aggregate(selection: &Selection) -> bool {

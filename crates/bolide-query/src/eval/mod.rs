@@ -13,7 +13,7 @@ pub use rows::{Flow, each_row, each_source_row, project, run_subquery};
 use crate::error::{QueryError, Result};
 use crate::functions::Call;
 use crate::path::PathStep;
-use crate::program::{InSet, ITEM_SLOT, LikePattern, Scalar, Select, SubqueryForm};
+use crate::program::{ITEM_SLOT, InSet, LikePattern, Scalar, Select, SubqueryForm};
 use crate::session::Session;
 use crate::value::{Value, append_same_key, compare, equals, parse_json, same_key, truth, write_json};
 
@@ -32,7 +32,11 @@ impl<'a> Row<'a> {
         let mut values = SmallVec::with_capacity(slots.max(1));
         values.resize(slots.max(1), Value::Undefined);
         values[ITEM_SLOT] = item;
-        Row { slots: values, session, rid }
+        Row {
+            slots: values,
+            session,
+            rid,
+        }
     }
 }
 
@@ -67,7 +71,11 @@ impl Scalar {
             Scalar::Coalesce(list) => coalesce(list, row)?,
             Scalar::Conditional(parts) => {
                 let (condition, then, otherwise) = &**parts;
-                if condition.eval(row)?.is_true() { then.eval(row)? } else { otherwise.eval(row)? }
+                if condition.eval(row)?.is_true() {
+                    then.eval(row)?
+                } else {
+                    otherwise.eval(row)?
+                }
             }
             Scalar::Between(parts) => between(&parts.0.eval(row)?, &parts.1.eval(row)?, &parts.2.eval(row)?),
             Scalar::In(value, list) => is_in(value, list, row)?,
@@ -80,7 +88,11 @@ impl Scalar {
                 if function.is_strict() && !args.iter().all(Value::is_defined) {
                     return Ok(Value::Undefined);
                 }
-                (function.body)(&Call { args: &args, session: row.session, rid: row.rid })
+                (function.body)(&Call {
+                    args: &args,
+                    session: row.session,
+                    rid: row.rid,
+                })
             }
             Scalar::Regex(text, pattern) => match text.eval(row)?.as_str() {
                 Some(text) => pattern.is_match(text).map_or(Value::Undefined, Value::Bool),
@@ -98,7 +110,9 @@ fn eval_all<'a>(list: &'a [Scalar], row: &mut Row<'a>) -> Result<SmallVec<[Value
 }
 
 fn walk<'a>(base: &Value<'a>, steps: &[PathStep]) -> Value<'a> {
-    let Some((first, rest)) = steps.split_first() else { return base.clone() };
+    let Some((first, rest)) = steps.split_first() else {
+        return base.clone();
+    };
     let mut value = first.of(base);
     for step in rest {
         if matches!(value, Value::Undefined) {
@@ -119,7 +133,11 @@ fn logic<'a>(list: &'a [Scalar], row: &mut Row<'a>, decisive: bool) -> Result<Va
             None => known = false,
         }
     }
-    Ok(if known { Value::Bool(!decisive) } else { Value::Undefined })
+    Ok(if known {
+        Value::Bool(!decisive)
+    } else {
+        Value::Undefined
+    })
 }
 
 fn coalesce<'a>(list: &'a [Scalar], row: &mut Row<'a>) -> Result<Value<'a>> {
@@ -158,7 +176,11 @@ fn is_in<'a>(value: &'a Scalar, list: &'a [Scalar], row: &mut Row<'a>) -> Result
 impl InSet {
     /// Remembers the constants of a list; undefined ones never match.
     pub fn new(values: Vec<Value<'static>>) -> InSet {
-        let keys = values.iter().filter(|value| value.is_defined()).map(InSet::key).collect();
+        let keys = values
+            .iter()
+            .filter(|value| value.is_defined())
+            .map(InSet::key)
+            .collect();
         InSet { values, keys }
     }
 
@@ -180,12 +202,15 @@ impl InSet {
 
 fn like<'a>(value: &'a Scalar, pattern: &'a LikePattern, row: &mut Row<'a>) -> Result<Value<'a>> {
     let value = value.eval(row)?;
-    let Some(text) = value.as_str() else { return Ok(Value::Undefined) };
+    let Some(text) = value.as_str() else {
+        return Ok(Value::Undefined);
+    };
     let matched = match pattern {
         LikePattern::Constant(like) => Some(like.matches(text)),
-        LikePattern::Dynamic(pattern, escape) => {
-            pattern.eval(row)?.as_str().map(|pattern| crate::like::Like::new(pattern, *escape).matches(text))
-        }
+        LikePattern::Dynamic(pattern, escape) => pattern
+            .eval(row)?
+            .as_str()
+            .map(|pattern| crate::like::Like::new(pattern, *escape).matches(text)),
     };
     Ok(matched.map_or(Value::Undefined, Value::Bool))
 }
@@ -200,7 +225,9 @@ fn object<'a>(members: &'a [(std::sync::Arc<str>, Scalar)], row: &mut Row<'a>) -
 
 fn udf<'a>(name: &str, args: &[Value<'a>], session: &Session) -> Result<Value<'a>> {
     let Some(udfs) = &session.udfs else {
-        return Err(QueryError::refused(format!("User defined functions are not available here. name='{name}'")));
+        return Err(QueryError::refused(format!(
+            "User defined functions are not available here. name='{name}'"
+        )));
     };
     if !args.iter().all(Value::is_defined) {
         return Ok(Value::Undefined);

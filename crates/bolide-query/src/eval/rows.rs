@@ -36,7 +36,9 @@ pub fn each_row<'a>(select: &'a Select, row: &mut Row<'a>, sink: RowSink<'_, 'a>
 
 /// Runs `sink` for every combination of the inputs.
 pub fn each_source_row<'a>(inputs: &'a [Input], row: &mut Row<'a>, sink: RowSink<'_, 'a>) -> Result<Flow> {
-    let Some((input, rest)) = inputs.split_first() else { return sink(row) };
+    let Some((input, rest)) = inputs.split_first() else {
+        return sink(row);
+    };
     let slot = input.slot;
     match &input.source {
         Source::Item => each_source_row(rest, row, sink),
@@ -88,7 +90,9 @@ pub fn run_subquery<'a>(select: &'a Select, row: &mut Row<'a>, sink: ValueSink<'
         });
     };
     let mut groups = Groups::new(grouping);
-    each_row(select, row, &mut |row| groups.add(grouping, row).map(|()| Flow::Continue))?;
+    each_row(select, row, &mut |row| {
+        groups.add(grouping, row).map(|()| Flow::Continue)
+    })?;
     for group in groups.finish(grouping) {
         group.fill(grouping, row);
         let value = project(&select.projection, row)?;

@@ -114,7 +114,9 @@ impl Distinct {
         }
         self.bytes += key_bytes;
         if self.bytes > STATE_BYTES {
-            return Err(QueryError::TooLarge { limit_bytes: STATE_BYTES });
+            return Err(QueryError::TooLarge {
+                limit_bytes: STATE_BYTES,
+            });
         }
         Ok(true)
     }
@@ -122,7 +124,11 @@ impl Distinct {
 
 /// Whether pages go on where the scan stopped, or every page sees all items again.
 pub fn rescans(select: &Select) -> bool {
-    select.distinct || select.grouping.is_some() || !matches!(select.ordering, Ordering::None) || Nested::of(select).is_some()
+    !select.reads_items()
+        || select.distinct
+        || select.grouping.is_some()
+        || !matches!(select.ordering, Ordering::None)
+        || Nested::of(select).is_some()
 }
 
 impl Execution {
@@ -133,7 +139,11 @@ impl Execution {
         let boundary = resume.boundary;
         // A boundary already lies behind what was skipped and returned.
         let started = boundary.is_some() || !rescans;
-        let skip = if started { select.skip.saturating_sub(resume.skipped) } else { select.skip };
+        let skip = if started {
+            select.skip.saturating_sub(resume.skipped)
+        } else {
+            select.skip
+        };
         let drop = if started { 0 } else { resume.returned };
         let output = Output::new(page, skip, drop, take, resume.returned, resume.skipped);
         let stage = match (&select.grouping, &select.ordering) {
@@ -166,7 +176,7 @@ impl Execution {
     /// [`QueryError::BadItem`] for what is not UTF-8, [`QueryError::TooLarge`] when sorting, grouping or DISTINCT outgrow their
     /// memory, and what UDFs and scalar subqueries raise. The execution is useless afterwards.
     pub fn push(&mut self, item: &[u8], rid: u64) -> Result<Progress> {
-        if self.output.is_done() {
+        if self.output.is_done() || !self.bound.select.reads_items() {
             return Ok(Progress::Done);
         }
         let text = std::str::from_utf8(item).map_err(|error| QueryError::BadItem(error.to_string()))?;
@@ -174,8 +184,21 @@ impl Execution {
         self.metrics.item_bytes += item.len() as u64;
         self.item_rows = 0;
         let select = Arc::clone(&self.bound.select);
-        let Execution { bound, session, stage, nested, distinct, output, within, item_rows, .. } = self;
-        let already = within.take().filter(|within| within.rid == rid).map_or(0, |within| within.rows);
+        let Execution {
+            bound,
+            session,
+            stage,
+            nested,
+            distinct,
+            output,
+            within,
+            item_rows,
+            ..
+        } = self;
+        let already = within
+            .take()
+            .filter(|within| within.rid == rid)
+            .map_or(0, |within| within.rows);
         let mut row = Row::new(bound.slots, session, Value::from_item(text), rid);
         if let Stage::Rank(ranker) = stage {
             ranker.count(&mut row, ranking(&select))?;
@@ -189,7 +212,10 @@ impl Execution {
         Ok(match flow {
             Flow::Continue => Progress::Continue,
             Flow::Stop => {
-                self.again = Some(resume::Within { rid, rows: self.item_rows });
+                self.again = Some(resume::Within {
+                    rid,
+                    rows: self.item_rows,
+                });
                 Progress::PageFull
             }
         })
@@ -205,9 +231,17 @@ impl Execution {
             self.drain(&select)?;
         }
         let complete = self.output.is_done() || (end_of_scan && self.again.is_none() && !self.output.is_full());
-        let resume = if complete { None } else { Some(self.resume().to_text(self.fingerprint)) };
+        let resume = if complete {
+            None
+        } else {
+            Some(self.resume().to_text(self.fingerprint))
+        };
         let rows = self.output.into_rows();
-        let metrics = Metrics { rows: rows.len() as u64, row_bytes: rows.row_bytes() as u64, ..self.metrics };
+        let metrics = Metrics {
+            rows: rows.len() as u64,
+            row_bytes: rows.row_bytes() as u64,
+            ..self.metrics
+        };
         Ok(Finished { rows, resume, metrics })
     }
 
@@ -235,10 +269,21 @@ impl Execution {
 
     /// Gives out what stages hold back until all items are in.
     fn drain(&mut self, select: &Arc<Select>) -> Result<()> {
-        let Execution { bound, session, stage, nested, distinct, output, item_rows, .. } = self;
+        let Execution {
+            bound,
+            session,
+            stage,
+            nested,
+            distinct,
+            output,
+            item_rows,
+            ..
+        } = self;
         let mut row = Row::new(bound.slots, session, Value::Undefined, 0);
         if !select.reads_items() {
-            each_row(select, &mut row, &mut |row| stage.accept(select, distinct.as_mut(), output, row, item_rows, 0))?;
+            each_row(select, &mut row, &mut |row| {
+                stage.accept(select, distinct.as_mut(), output, row, item_rows, 0)
+            })?;
         }
         nested::each_row_at_end(select, nested.take(), &mut row, &mut |row| {
             stage.accept(select, distinct.as_mut(), output, row, item_rows, 0)
@@ -246,7 +291,9 @@ impl Execution {
         match stage {
             Stage::Stream => Ok(()),
             Stage::Groups(groups) => {
-                let Some(grouping) = &select.grouping else { return Ok(()) };
+                let Some(grouping) = &select.grouping else {
+                    return Ok(());
+                };
                 let groups = std::mem::replace(groups, Groups::new(grouping));
                 for group in groups.finish(grouping) {
                     group.fill(grouping, &mut row);
@@ -286,14 +333,20 @@ impl Stage {
                 None => Ok(Flow::Continue),
             },
             Stage::Sort(sorter) => {
-                let Ordering::Keys(keys) = &select.ordering else { return Ok(Flow::Continue) };
+                let Ordering::Keys(keys) = &select.ordering else {
+                    return Ok(Flow::Continue);
+                };
                 *item_rows += 1;
                 let ordinal = *item_rows;
-                sorter.add(keys, row, ordinal, |row, out| write_distinct(select, distinct, row, out))?;
+                sorter.add(keys, row, ordinal, |row, out| {
+                    write_distinct(select, distinct, row, out)
+                })?;
                 Ok(Flow::Continue)
             }
             Stage::Rank(ranker) => {
-                ranker.add(ranking(select), row, |row, out| write_distinct(select, distinct, row, out))?;
+                ranker.add(ranking(select), row, |row, out| {
+                    write_distinct(select, distinct, row, out)
+                })?;
                 Ok(Flow::Continue)
             }
             Stage::Stream => {
@@ -312,9 +365,18 @@ impl Stage {
 }
 
 /// Projects a row straight into the page.
-fn give<'a>(select: &'a Select, distinct: Option<&mut Distinct>, output: &mut Output, row: &mut Row<'a>) -> Result<Flow> {
+fn give<'a>(
+    select: &'a Select,
+    distinct: Option<&mut Distinct>,
+    output: &mut Output,
+    row: &mut Row<'a>,
+) -> Result<Flow> {
     let offer = output.offer(|out| write_distinct(select, distinct, row, out))?;
-    Ok(if offer == Offer::Refused { Flow::Stop } else { Flow::Continue })
+    Ok(if offer == Offer::Refused {
+        Flow::Stop
+    } else {
+        Flow::Continue
+    })
 }
 
 /// Writes the result of a row; tells whether there is one and DISTINCT lets it through.
@@ -324,7 +386,9 @@ fn write_distinct<'a>(
     row: &mut Row<'a>,
     out: &mut Vec<u8>,
 ) -> Result<bool> {
-    let Some(distinct) = distinct else { return write_row(&select.projection, row, out) };
+    let Some(distinct) = distinct else {
+        return write_row(&select.projection, row, out);
+    };
     let value = project(&select.projection, row)?;
     if !value.is_defined() || !distinct.is_new(&value)? {
         return Ok(false);

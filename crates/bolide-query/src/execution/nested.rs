@@ -71,10 +71,14 @@ pub(super) fn each_item_row<'a>(
     row: &mut Row<'a>,
     sink: RowSink<'_, 'a>,
 ) -> Result<Flow> {
-    let (Some(nested), Some((input, inner))) = (nested, first_subquery(select)) else { return each_row(select, row, sink) };
+    let (Some(nested), Some((input, inner))) = (nested, first_subquery(select)) else {
+        return each_row(select, row, sink);
+    };
     let mut below = nested.inner.take();
     let flow = each_item_row(inner, below.as_deref_mut(), row, &mut |row| {
-        nested.take_row(inner, row, &mut |row, value| outer_rows(select, input, value, row, sink))
+        nested.take_row(inner, row, &mut |row, value| {
+            outer_rows(select, input, value, row, sink)
+        })
     });
     nested.inner = below;
     flow
@@ -87,10 +91,14 @@ pub(super) fn each_row_at_end<'a>(
     row: &mut Row<'a>,
     sink: RowSink<'_, 'a>,
 ) -> Result<Flow> {
-    let (Some(mut nested), Some((input, inner))) = (nested, first_subquery(select)) else { return Ok(Flow::Continue) };
+    let (Some(mut nested), Some((input, inner))) = (nested, first_subquery(select)) else {
+        return Ok(Flow::Continue);
+    };
     let below = nested.inner.take().map(|nested| *nested);
     let flow = each_row_at_end(inner, below, row, &mut |row| {
-        nested.take_row(inner, row, &mut |row, value| outer_rows(select, input, value, row, sink))
+        nested.take_row(inner, row, &mut |row, value| {
+            outer_rows(select, input, value, row, sink)
+        })
     })?;
     if flow == Flow::Stop {
         return Ok(flow);
@@ -99,7 +107,9 @@ pub(super) fn each_row_at_end<'a>(
         for group in groups.finish(grouping) {
             group.fill(grouping, row);
             let value = project(&inner.projection, row)?;
-            let flow = nested.emit_new(value, row, &mut |row, value| outer_rows(select, input, value, row, sink))?;
+            let flow = nested.emit_new(value, row, &mut |row, value| {
+                outer_rows(select, input, value, row, sink)
+            })?;
             if flow == Flow::Stop {
                 return Ok(flow);
             }

@@ -13,7 +13,10 @@ pub struct PageLimit {
 
 impl PageLimit {
     /// No limit: everything comes out on one page.
-    pub const NONE: PageLimit = PageLimit { rows: usize::MAX, bytes: usize::MAX };
+    pub const NONE: PageLimit = PageLimit {
+        rows: usize::MAX,
+        bytes: usize::MAX,
+    };
 }
 
 /// Result rows as JSON texts, kept in one buffer with commas between them.
@@ -85,7 +88,16 @@ pub(super) struct Output {
 
 impl Output {
     pub fn new(page: PageLimit, skip: u64, drop: u64, take: Option<u64>, returned: u64, skipped: u64) -> Output {
-        Output { rows: Rows::default(), page, skip, drop, take, returned, skipped, full: false }
+        Output {
+            rows: Rows::default(),
+            page,
+            skip,
+            drop,
+            take,
+            returned,
+            skipped,
+            full: false,
+        }
     }
 
     /// How many rows in order are needed to fill the page and to know whether there are more; `None`: all.

@@ -86,7 +86,8 @@ impl Ranker {
 
     fn look_at(&mut self, component: usize, text: &Value<'_>, terms: &[Value<'_>]) -> Option<(u64, Vec<u64>)> {
         let (analyzer, analyzed) = self.analyzers[component].as_mut()?;
-        let terms = analyzed.get_or_insert_with(|| terms.iter().map(|term| analyzer.term(term)).collect());
+        let terms =
+            analyzed.get_or_insert_with(|| terms.iter().flat_map(|term| analyzed_terms(analyzer, term)).collect());
         let words = analyzer.words(text.as_str()?);
         let hits: Vec<u64> = terms.iter().map(|term| term_hits(&words, term)).collect();
         let statistics = &mut self.statistics[component];
@@ -112,9 +113,15 @@ impl Ranker {
         const CANDIDATE_BYTES: usize = 128;
         self.bytes += out.len() + CANDIDATE_BYTES * (1 + ranking.components.len());
         if self.bytes > STATE_BYTES {
-            return Err(QueryError::TooLarge { limit_bytes: STATE_BYTES });
+            return Err(QueryError::TooLarge {
+                limit_bytes: STATE_BYTES,
+            });
         }
-        self.candidates.push(Candidate { rid: row.rid, evidence: self.current.clone(), row: out.into() });
+        self.candidates.push(Candidate {
+            rid: row.rid,
+            evidence: self.current.clone(),
+            row: out.into(),
+        });
         Ok(())
     }
 
@@ -122,7 +129,8 @@ impl Ranker {
     pub fn give(&mut self, ranking: &Ranking, output: &mut Output) -> Result<()> {
         let mut scored = self.scored(ranking);
         scored.sort_by(|(a, x), (b, y)| {
-            b.total_cmp(a).then_with(|| self.candidates[*x].rid.cmp(&self.candidates[*y].rid))
+            b.total_cmp(a)
+                .then_with(|| self.candidates[*x].rid.cmp(&self.candidates[*y].rid))
         });
         for (_, candidate) in scored {
             let row = &self.candidates[candidate].row;
@@ -139,7 +147,11 @@ impl Ranker {
 
     /// The score of every candidate; more is better.
     fn scored(&self, ranking: &Ranking) -> Vec<(f64, usize)> {
-        let mut per_component = ranking.components.iter().enumerate().map(|(n, component)| self.component_scores(n, component));
+        let mut per_component = ranking
+            .components
+            .iter()
+            .enumerate()
+            .map(|(n, component)| self.component_scores(n, component));
         if ranking.components.len() == 1 {
             let scores = per_component.next().unwrap_or_default();
             return scores.into_iter().enumerate().map(|(n, score)| (score, n)).collect();
@@ -162,12 +174,23 @@ impl Ranker {
             Evidence::Vector(Some(score)) if ascending => -score,
             Evidence::Vector(Some(score)) => *score,
             Evidence::Text(Some((words, hits))) => {
-                let Statistics { words: total, hits: totals } = &self.statistics[n];
+                let Statistics {
+                    words: total,
+                    hits: totals,
+                } = &self.statistics[n];
                 bm25(*words, hits, self.documents, *total, totals)
             }
             Evidence::Vector(None) | Evidence::Text(None) => f64::NEG_INFINITY,
         };
         self.candidates.iter().map(score).collect()
+    }
+}
+
+/// The terms of one argument, which may also be a list of them.
+fn analyzed_terms(analyzer: &Analyzer, term: &Value<'_>) -> Vec<Term> {
+    match term.elements() {
+        Some(list) => list.iter().filter_map(|term| analyzer.term(term)).collect(),
+        None => analyzer.term(term).into_iter().collect(),
     }
 }
 

@@ -38,11 +38,6 @@ pub struct Resume {
 }
 
 impl Resume {
-    /// Rows that earlier pages gave out.
-    pub fn returned(&self) -> u64 {
-        self.returned
-    }
-
     pub(super) fn to_text(&self, fingerprint: u32) -> String {
         let head = format!("{VERSION}.{fingerprint:08x}.{}.{}", self.returned, self.skipped);
         if let Some(Within { rid, rows }) = self.within {
@@ -70,12 +65,19 @@ impl Resume {
         if next()? != format!("{fingerprint:08x}") {
             return Err(QueryError::BadContinuation("it belongs to another query".to_owned()));
         }
-        let mut resume = Resume { returned: number(next()?)?, skipped: number(next()?)?, ..Resume::default() };
+        let mut resume = Resume {
+            returned: number(next()?)?,
+            skipped: number(next()?)?,
+            ..Resume::default()
+        };
         match fields.next() {
             None => return Ok(resume),
             Some("w") => {
                 let mut next = || fields.next().ok_or_else(malformed).and_then(number);
-                resume.within = Some(Within { rid: next()?, rows: next()? });
+                resume.within = Some(Within {
+                    rid: next()?,
+                    rows: next()?,
+                });
             }
             Some("o") => {
                 let mut next = || fields.next().ok_or_else(malformed).and_then(number);
@@ -85,7 +87,11 @@ impl Resume {
             }
             Some(_) => return Err(malformed()),
         }
-        if fields.next().is_some() { Err(malformed()) } else { Ok(resume) }
+        if fields.next().is_some() {
+            Err(malformed())
+        } else {
+            Ok(resume)
+        }
     }
 
     /// Whether the sort values fit a query with this many keys.

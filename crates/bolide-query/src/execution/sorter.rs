@@ -145,8 +145,19 @@ pub(super) struct Sorter {
 impl Sorter {
     /// Keeps at most `most` rows, all of them behind `boundary`.
     pub fn new(keys: &[program::SortKey], most: Option<usize>, boundary: Option<Place>) -> Sorter {
-        let bits = keys.iter().enumerate().map(|(n, key)| u64::from(key.descending) << n.min(63)).sum();
-        Sorter { directions: Directions(bits), heap: BinaryHeap::new(), most, boundary, last_given: None, bytes: 0 }
+        let bits = keys
+            .iter()
+            .enumerate()
+            .map(|(n, key)| u64::from(key.descending) << n.min(63))
+            .sum();
+        Sorter {
+            directions: Directions(bits),
+            heap: BinaryHeap::new(),
+            most,
+            boundary,
+            last_given: None,
+            bytes: 0,
+        }
     }
 
     /// Takes a row in if it is among the best; `write` appends its result and tells whether there is one.
@@ -160,19 +171,31 @@ impl Sorter {
         let mut values = SmallVec::new();
         for key in keys {
             let value = key.value.eval(row)?;
-            let value = if key.primitives_only && !value.is_primitive() { Value::Undefined } else { value };
+            let value = if key.primitives_only && !value.is_primitive() {
+                Value::Undefined
+            } else {
+                value
+            };
             if key.skip_undefined && !value.is_defined() {
                 return Ok(());
             }
             values.push(SortValue::new(&value));
         }
-        let place = Place { values, rid: row.rid, ordinal };
+        let place = Place {
+            values,
+            rid: row.rid,
+            ordinal,
+        };
         if self.is_behind(&place) {
             return Ok(());
         }
         let mut out = Vec::new();
         if write(row, &mut out)? {
-            self.keep(Entry { place, row: out.into(), directions: self.directions })?;
+            self.keep(Entry {
+                place,
+                row: out.into(),
+                directions: self.directions,
+            })?;
         }
         Ok(())
     }
@@ -180,11 +203,18 @@ impl Sorter {
     /// Given out by an earlier page, or worse than everything kept when no more rows are wanted.
     fn is_behind(&self, place: &Place) -> bool {
         let compare = |a: &Place, b: &Place| self.directions.compare(a, b);
-        if self.boundary.as_ref().is_some_and(|boundary| compare(place, boundary).is_le()) {
+        if self
+            .boundary
+            .as_ref()
+            .is_some_and(|boundary| compare(place, boundary).is_le())
+        {
             return true;
         }
         let full = self.most.is_some_and(|most| self.heap.len() >= most);
-        full && self.heap.peek().is_none_or(|worst| compare(place, &worst.place).is_ge())
+        full && self
+            .heap
+            .peek()
+            .is_none_or(|worst| compare(place, &worst.place).is_ge())
     }
 
     fn keep(&mut self, entry: Entry) -> Result<()> {
@@ -196,7 +226,9 @@ impl Sorter {
             self.bytes -= worst.weight();
         }
         if self.bytes > STATE_BYTES {
-            return Err(QueryError::TooLarge { limit_bytes: STATE_BYTES });
+            return Err(QueryError::TooLarge {
+                limit_bytes: STATE_BYTES,
+            });
         }
         Ok(())
     }
@@ -224,7 +256,12 @@ impl Sorter {
 
 impl Entry {
     fn weight(&self) -> usize {
-        let strings: usize = self.place.values.iter().map(|v| if let SortValue::String(s) = v { s.len() } else { 0 }).sum();
+        let strings: usize = self
+            .place
+            .values
+            .iter()
+            .map(|v| if let SortValue::String(s) = v { s.len() } else { 0 })
+            .sum();
         size_of::<Entry>() + self.row.len() + strings
     }
 }

@@ -12,7 +12,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::lenient("_TRY_ARRAY_CONTAINS", 2, 3, contains),
     Function::lenient("ARRAY_CONTAINS_ANY", 2, 2, |c| contains_each(c, true)).any_number(),
     Function::lenient("ARRAY_CONTAINS_ALL", 2, 2, |c| contains_each(c, false)).any_number(),
-    Function::strict("ARRAY_LENGTH", 1, 1, |c| with_items(c, |items| Value::int(items.len() as i64))),
+    Function::strict("ARRAY_LENGTH", 1, 1, |c| {
+        with_items(c, |items| Value::int(items.len() as i64))
+    }),
     Function::strict("ARRAY_SLICE", 2, 3, slice),
     Function::strict("ARRAY_SUM", 1, 1, |c| with_numbers(c, |n| Some(n.iter().sum()))),
     Function::strict("ARRAY_AVG", 1, 1, |c| with_numbers(c, average)),
@@ -22,7 +24,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::lenient("CHOOSE", 2, 2, choose).any_number(),
     Function::strict("ObjectToArray", 1, 3, object_to_array),
     Function::strict("_ObjectToArray", 1, 3, object_to_array),
-    Function::lenient("IIF", 3, 3, |c| if c.arg(0).is_true() { c.arg(1).clone() } else { c.arg(2).clone() }),
+    Function::lenient("IIF", 3, 3, |c| {
+        if c.arg(0).is_true() {
+            c.arg(1).clone()
+        } else {
+            c.arg(2).clone()
+        }
+    }),
 ];
 
 fn with_items<'a>(call: &Call<'_, 'a>, compute: impl Fn(&[Value<'a>]) -> Value<'a>) -> Value<'a> {
@@ -31,17 +39,27 @@ fn with_items<'a>(call: &Call<'_, 'a>, compute: impl Fn(&[Value<'a>]) -> Value<'
 
 fn concat<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     let arrays: Option<Vec<Cow<'_, [Value<'a>]>>> = call.args.iter().map(Value::elements).collect();
-    arrays.map_or(Value::Undefined, |arrays| Value::array(arrays.iter().flat_map(|items| items.iter().cloned())))
+    arrays.map_or(Value::Undefined, |arrays| {
+        Value::array(arrays.iter().flat_map(|items| items.iter().cloned()))
+    })
 }
 
 fn contains<'a>(call: &Call<'_, 'a>) -> Value<'a> {
-    let Some(items) = call.arg(0).elements() else { return Value::Undefined };
+    let Some(items) = call.arg(0).elements() else {
+        return Value::Undefined;
+    };
     let wanted = call.arg(1);
     if !wanted.is_defined() {
         return Value::Undefined;
     }
     let partial = call.arg(2).is_true();
-    Value::Bool(items.iter().any(|item| if partial { holds(item, wanted) } else { equals(item, wanted) == Some(true) }))
+    Value::Bool(items.iter().any(|item| {
+        if partial {
+            holds(item, wanted)
+        } else {
+            equals(item, wanted) == Some(true)
+        }
+    }))
 }
 
 /// Whether an object has all members of another, nested ones likewise; anything else must be equal.
@@ -50,13 +68,17 @@ fn holds(item: &Value<'_>, wanted: &Value<'_>) -> bool {
         return equals(item, wanted) == Some(true);
     }
     match wanted.members() {
-        Some(members) => members.iter().all(|(name, value)| holds(&item.member(name.as_str()), value)),
+        Some(members) => members
+            .iter()
+            .all(|(name, value)| holds(&item.member(name.as_str()), value)),
         None => false,
     }
 }
 
 fn contains_each<'a>(call: &Call<'_, 'a>, any: bool) -> Value<'a> {
-    let Some(items) = call.arg(0).elements() else { return Value::Undefined };
+    let Some(items) = call.arg(0).elements() else {
+        return Value::Undefined;
+    };
     let mut known = true;
     for wanted in &call.args[1..] {
         if !wanted.is_defined() {
@@ -69,7 +91,9 @@ fn contains_each<'a>(call: &Call<'_, 'a>, any: bool) -> Value<'a> {
 }
 
 fn slice<'a>(call: &Call<'_, 'a>) -> Value<'a> {
-    let (Some(items), Some(start)) = (call.arg(0).elements(), call.i64(1)) else { return Value::Undefined };
+    let (Some(items), Some(start)) = (call.arg(0).elements(), call.i64(1)) else {
+        return Value::Undefined;
+    };
     let length = items.len() as i64;
     let most = match call.args.get(2) {
         None => length,
@@ -78,14 +102,22 @@ fn slice<'a>(call: &Call<'_, 'a>) -> Value<'a> {
             None => return Value::Undefined,
         },
     };
-    let from = if start < 0 { length.saturating_add(start).max(0) } else { start.min(length) };
+    let from = if start < 0 {
+        length.saturating_add(start).max(0)
+    } else {
+        start.min(length)
+    };
     Value::array(items.iter().skip(from as usize).take(most.max(0) as usize).cloned())
 }
 
 fn with_numbers<'a>(call: &Call<'_, 'a>, compute: fn(&[f64]) -> Option<f64>) -> Value<'a> {
-    let Some(items) = call.arg(0).elements() else { return Value::Undefined };
+    let Some(items) = call.arg(0).elements() else {
+        return Value::Undefined;
+    };
     let numbers: Option<Vec<f64>> = items.iter().map(Value::as_f64).collect();
-    numbers.and_then(|numbers| compute(&numbers)).map_or(Value::Undefined, Value::float)
+    numbers
+        .and_then(|numbers| compute(&numbers))
+        .map_or(Value::Undefined, Value::float)
 }
 
 fn average(numbers: &[f64]) -> Option<f64> {
@@ -105,7 +137,9 @@ fn median(numbers: &[f64]) -> Option<f64> {
 
 /// The least or greatest primitive; other elements do not take part.
 fn extreme<'a>(call: &Call<'_, 'a>, wanted: Ordering) -> Value<'a> {
-    let Some(items) = call.arg(0).elements() else { return Value::Undefined };
+    let Some(items) = call.arg(0).elements() else {
+        return Value::Undefined;
+    };
     let primitives = items.iter().filter(|item| item.is_primitive());
     let best = primitives.reduce(|best, item| if total_order(item, best) == wanted { item } else { best });
     best.cloned().unwrap_or(Value::Undefined)
@@ -120,14 +154,21 @@ fn choose<'a>(call: &Call<'_, 'a>) -> Value<'a> {
 }
 
 fn object_to_array<'a>(call: &Call<'_, 'a>) -> Value<'a> {
-    let Some(members) = call.arg(0).members() else { return Value::Undefined };
+    let Some(members) = call.arg(0).members() else {
+        return Value::Undefined;
+    };
     let name_of = |at: usize, default: &'static str| match call.args.get(at) {
         None => Some(Text::Borrowed(default)),
         Some(Value::String(name)) => Some(name.clone()),
         Some(_) => None,
     };
-    let (Some(key_name), Some(value_name)) = (name_of(1, "k"), name_of(2, "v")) else { return Value::Undefined };
+    let (Some(key_name), Some(value_name)) = (name_of(1, "k"), name_of(2, "v")) else {
+        return Value::Undefined;
+    };
     Value::array(members.iter().map(|(name, value)| {
-        Value::object([(key_name.clone(), Value::String(name.clone())), (value_name.clone(), value.clone())])
+        Value::object([
+            (key_name.clone(), Value::String(name.clone())),
+            (value_name.clone(), value.clone()),
+        ])
     }))
 }

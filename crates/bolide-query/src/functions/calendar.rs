@@ -48,7 +48,10 @@ const PART_NAMES: &[(&str, Part)] = &[
 impl Part {
     /// Reads a name or abbreviation, in any case.
     pub fn parse(name: &str) -> Option<Part> {
-        PART_NAMES.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, part)| *part)
+        PART_NAMES
+            .iter()
+            .find(|(own, _)| own.eq_ignore_ascii_case(name))
+            .map(|(_, part)| *part)
     }
 
     /// The length of a part that always has the same, in nanoseconds.
@@ -112,7 +115,12 @@ impl Civil {
     /// Takes ticks apart.
     pub fn from_ticks(ticks: i64) -> Civil {
         let (year, month, day) = civil_from_days(ticks.div_euclid(DAY));
-        Civil { year, month, day, time: ticks.rem_euclid(DAY) }
+        Civil {
+            year,
+            month,
+            day,
+            time: ticks.rem_euclid(DAY),
+        }
     }
 
     /// A date that exists, with a time within the day.
@@ -165,13 +173,22 @@ pub fn format(ticks: i64) -> Option<String> {
         return None;
     }
     let Civil { year, month, day, time } = civil;
-    let (hour, minute, second) = (civil.part(Part::Hour), civil.part(Part::Minute), civil.part(Part::Second));
-    Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:07}Z", time % SECOND))
+    let (hour, minute, second) = (
+        civil.part(Part::Hour),
+        civil.part(Part::Minute),
+        civil.part(Part::Second),
+    );
+    Some(format!(
+        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:07}Z",
+        time % SECOND
+    ))
 }
 
 /// Reads a date in the accepted shape.
 pub fn parse(text: &str) -> Option<i64> {
-    let mut reader = Reader { rest: text.strip_suffix('Z').unwrap_or(text).as_bytes() };
+    let mut reader = Reader {
+        rest: text.strip_suffix('Z').unwrap_or(text).as_bytes(),
+    };
     let year = reader.digits(4)?;
     reader.byte(b'-')?;
     let month = reader.digits(2)?;
@@ -195,7 +212,9 @@ impl Reader<'_> {
     fn digits(&mut self, count: usize) -> Option<i64> {
         let (digits, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
-        digits.iter().try_fold(0, |sum, b| b.is_ascii_digit().then(|| sum * 10 + i64::from(b - b'0')))
+        digits
+            .iter()
+            .try_fold(0, |sum, b| b.is_ascii_digit().then(|| sum * 10 + i64::from(b - b'0')))
     }
 
     /// `T` or a space, `hh:mm:ss`, and perhaps a fraction.

@@ -17,8 +17,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::strict("DateTimeFromParts", 3, 7, |c| dated(from_parts(c))),
     Function::strict("DateTimeToTicks", 1, 1, |c| counted(date(c, 0))),
     Function::strict("TicksToDateTime", 1, 1, |c| dated(c.i64(0))),
-    Function::strict("DateTimeToTimestamp", 1, 1, |c| counted(date(c, 0).map(|ticks| ticks.div_euclid(TICKS_PER_MS)))),
-    Function::strict("TimestampToDateTime", 1, 1, |c| dated(c.i64(0).and_then(|ms| ms.checked_mul(TICKS_PER_MS)))),
+    Function::strict("DateTimeToTimestamp", 1, 1, |c| {
+        counted(date(c, 0).map(|ticks| ticks.div_euclid(TICKS_PER_MS)))
+    }),
+    Function::strict("TimestampToDateTime", 1, 1, |c| {
+        dated(c.i64(0).and_then(|ms| ms.checked_mul(TICKS_PER_MS)))
+    }),
     Function::strict("DateTimeFormat", 2, 2, format),
     Function::volatile("GetCurrentDateTime", 0, 0, |c| dated(Some(now(c)))),
     Function::volatile("GetCurrentTimestamp", 0, 0, |c| Value::int(c.session.now_ms)),
@@ -58,7 +62,11 @@ fn shifted(ticks: i64, part: Part, count: i64) -> Option<i64> {
             i64::try_from(ticks).ok()
         }
         None => {
-            let months = if part == Part::Year { count.checked_mul(12)? } else { count };
+            let months = if part == Part::Year {
+                count.checked_mul(12)?
+            } else {
+                count
+            };
             Civil::from_ticks(ticks).add_months(months).map(Civil::ticks)
         }
     }
@@ -96,7 +104,11 @@ fn bin(call: &Call<'_, '_>) -> Option<i64> {
             i64::try_from(start.div_euclid(100)).ok()
         }
         None => {
-            let width = if part == Part::Year { size.checked_mul(12)? } else { size };
+            let width = if part == Part::Year {
+                size.checked_mul(12)?
+            } else {
+                size
+            };
             month_bin(ticks, Civil::from_ticks(origin), width)
         }
     }
@@ -107,7 +119,11 @@ fn month_bin(ticks: i64, origin: Civil, width: i64) -> Option<i64> {
     let bins = (Civil::from_ticks(ticks).months() - origin.months()).div_euclid(width);
     let start = origin.add_months(bins.checked_mul(width)?)?.ticks();
     // The month has begun, but the bin begins later in it.
-    if start > ticks { origin.add_months((bins - 1).checked_mul(width)?).map(Civil::ticks) } else { Some(start) }
+    if start > ticks {
+        origin.add_months((bins - 1).checked_mul(width)?).map(Civil::ticks)
+    } else {
+        Some(start)
+    }
 }
 
 /// Boundaries crossed, not time elapsed.
@@ -120,7 +136,11 @@ fn diff(call: &Call<'_, '_>) -> Option<i64> {
         }
         None => {
             let (start, end) = (Civil::from_ticks(start), Civil::from_ticks(end));
-            Some(if part == Part::Year { end.year - start.year } else { end.months() - start.months() })
+            Some(if part == Part::Year {
+                end.year - start.year
+            } else {
+                end.months() - start.months()
+            })
         }
     }
 }
@@ -137,8 +157,10 @@ fn single_part(call: &Call<'_, '_>, part: Part) -> Option<i64> {
 fn from_parts(call: &Call<'_, '_>) -> Option<i64> {
     let given = |at: usize| if at < call.args.len() { call.i64(at) } else { Some(0) };
     let (hour, minute, second, ticks) = (given(3)?, given(4)?, given(5)?, given(6)?);
-    let in_range =
-        (0..24).contains(&hour) && (0..60).contains(&minute) && (0..60).contains(&second) && (0..SECOND).contains(&ticks);
+    let in_range = (0..24).contains(&hour)
+        && (0..60).contains(&minute)
+        && (0..60).contains(&second)
+        && (0..SECOND).contains(&ticks);
     if !in_range {
         return None;
     }
@@ -147,7 +169,9 @@ fn from_parts(call: &Call<'_, '_>) -> Option<i64> {
 }
 
 fn format<'a>(call: &Call<'_, 'a>) -> Value<'a> {
-    let (Some(ticks), Some(pattern)) = (date(call, 0), call.str(1)) else { return Value::Undefined };
+    let (Some(ticks), Some(pattern)) = (date(call, 0), call.str(1)) else {
+        return Value::Undefined;
+    };
     Value::string(formatted(Civil::from_ticks(ticks), pattern))
 }
 

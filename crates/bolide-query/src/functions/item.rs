@@ -8,5 +8,9 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::volatile("DOCUMENTID", 1, 
 /// An integer that no other item of the partition has.
 fn document_id<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     // Resource ids stay far below 2^53, so JavaScript clients read them exactly.
-    if call.arg(0).is_primitive() { Value::Undefined } else { Value::int((call.rid & ((1 << 53) - 1)) as i64) }
+    if call.arg(0).is_primitive() {
+        Value::Undefined
+    } else {
+        Value::int((call.rid & ((1 << 53) - 1)) as i64)
+    }
 }

@@ -61,7 +61,11 @@ fn abs<'a>(call: &Call<'_, 'a>) -> Value<'a> {
 }
 
 fn log<'a>(call: &Call<'_, 'a>) -> Value<'a> {
-    if call.args.len() == 1 { one(call, f64::ln) } else { two(call, |x, base| x.ln() / base.ln()) }
+    if call.args.len() == 1 {
+        one(call, f64::ln)
+    } else {
+        two(call, |x, base| x.ln() / base.ln())
+    }
 }
 
 fn number_bin<'a>(call: &Call<'_, 'a>) -> Value<'a> {

@@ -81,15 +81,33 @@ pub struct Function {
 
 impl Function {
     const fn strict(name: &'static str, least: usize, most: usize, body: Body) -> Function {
-        Function { name, least, most: Some(most), nature: Nature::Strict, body }
+        Function {
+            name,
+            least,
+            most: Some(most),
+            nature: Nature::Strict,
+            body,
+        }
     }
 
     const fn lenient(name: &'static str, least: usize, most: usize, body: Body) -> Function {
-        Function { name, least, most: Some(most), nature: Nature::Lenient, body }
+        Function {
+            name,
+            least,
+            most: Some(most),
+            nature: Nature::Lenient,
+            body,
+        }
     }
 
     const fn volatile(name: &'static str, least: usize, most: usize, body: Body) -> Function {
-        Function { name, least, most: Some(most), nature: Nature::Volatile, body }
+        Function {
+            name,
+            least,
+            most: Some(most),
+            nature: Nature::Volatile,
+            body,
+        }
     }
 
     const fn any_number(self) -> Function {
@@ -139,6 +157,12 @@ pub fn find(name: &str) -> Option<&'static Function> {
         fulltext::FUNCTIONS,
         item::FUNCTIONS,
     ];
-    let by_name = BY_NAME.get_or_init(|| families.into_iter().flatten().map(|f| (f.name.to_uppercase(), f)).collect());
+    let by_name = BY_NAME.get_or_init(|| {
+        families
+            .into_iter()
+            .flatten()
+            .map(|f| (f.name.to_uppercase(), f))
+            .collect()
+    });
     by_name.get(&name.to_uppercase()).copied()
 }

@@ -27,8 +27,15 @@ impl Pattern {
         if !flags.chars().all(|flag| "msix".contains(flag)) {
             return None;
         }
-        let text = if flags.is_empty() { pattern.to_owned() } else { format!("(?{flags}){pattern}") };
-        let regex = fancy_regex::RegexBuilder::new(&text).backtrack_limit(BACKTRACK_LIMIT).build().ok()?;
+        let text = if flags.is_empty() {
+            pattern.to_owned()
+        } else {
+            format!("(?{flags}){pattern}")
+        };
+        let regex = fancy_regex::RegexBuilder::new(&text)
+            .backtrack_limit(BACKTRACK_LIMIT)
+            .build()
+            .ok()?;
         Some(Pattern { regex })
     }
 
@@ -56,16 +63,35 @@ fn pattern(call: &Call<'_, '_>) -> Option<Pattern> {
 }
 
 fn is_match<'a>(call: &Call<'_, 'a>) -> Value<'a> {
-    let Some(text) = call.str(0) else { return Value::Undefined };
-    pattern(call).and_then(|pattern| pattern.is_match(text)).map_or(Value::Undefined, Value::Bool)
+    let Some(text) = call.str(0) else {
+        return Value::Undefined;
+    };
+    pattern(call)
+        .and_then(|pattern| pattern.is_match(text))
+        .map_or(Value::Undefined, Value::Bool)
 }
 
 fn extract<'a>(call: &Call<'_, 'a>) -> Value<'a> {
-    let Some((text, pattern)) = call.str(0).zip(pattern(call)) else { return Value::Undefined };
-    pattern.regex.find(text).ok().flatten().map_or(Value::Undefined, |found| Value::string(found.as_str()))
+    let Some((text, pattern)) = call.str(0).zip(pattern(call)) else {
+        return Value::Undefined;
+    };
+    pattern
+        .regex
+        .find(text)
+        .ok()
+        .flatten()
+        .map_or(Value::Undefined, |found| Value::string(found.as_str()))
 }
 
 fn extract_all<'a>(call: &Call<'_, 'a>) -> Value<'a> {
-    let Some((text, pattern)) = call.str(0).zip(pattern(call)) else { return Value::Undefined };
-    Value::array(pattern.regex.find_iter(text).map_while(Result::ok).map(|found| Value::string(found.as_str())))
+    let Some((text, pattern)) = call.str(0).zip(pattern(call)) else {
+        return Value::Undefined;
+    };
+    Value::array(
+        pattern
+            .regex
+            .find_iter(text)
+            .map_while(Result::ok)
+            .map(|found| Value::string(found.as_str())),
+    )
 }

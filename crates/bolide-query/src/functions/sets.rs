@@ -6,7 +6,9 @@ use super::{Call, Function};
 use crate::value::{SameKey, Value, append_same_key, same_key};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::strict("SetUnion", 2, 2, |c| with_sets(c, |a, b| distinct(a.iter().chain(b), |_| true))),
+    Function::strict("SetUnion", 2, 2, |c| {
+        with_sets(c, |a, b| distinct(a.iter().chain(b), |_| true))
+    }),
     // Published examples follow the order of the second argument.
     Function::strict("SetIntersect", 2, 2, |c| {
         with_sets(c, |a, b| {
@@ -20,7 +22,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
             distinct(a.iter(), |key| !other.contains(key))
         })
     }),
-    Function::strict("SetEqual", 2, 2, |c| with_sets(c, |a, b| Value::Bool(keys(a) == keys(b)))),
+    Function::strict("SetEqual", 2, 2, |c| {
+        with_sets(c, |a, b| Value::Bool(keys(a) == keys(b)))
+    }),
 ];
 
 fn with_sets<'a>(call: &Call<'_, 'a>, compute: fn(&[Value<'a>], &[Value<'a>]) -> Value<'a>) -> Value<'a> {

@@ -14,7 +14,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::strict("LASTINDEXOF", 2, 3, last_index_of),
     Function::strict("LEFT", 2, 2, left),
     Function::strict("RIGHT", 2, 2, right),
-    Function::strict("LENGTH", 1, 1, |c| with_str(c, |text| Value::int(utf16_len(text) as i64))),
+    Function::strict("LENGTH", 1, 1, |c| {
+        with_str(c, |text| Value::int(utf16_len(text) as i64))
+    }),
     Function::strict("LOWER", 1, 1, |c| with_str(c, |text| Value::string(lower(text)))),
     Function::strict("UPPER", 1, 1, |c| with_str(c, |text| Value::string(upper(text)))),
     Function::strict("TRIM", 1, 2, |c| trim(c, true, true)),
@@ -22,7 +24,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::strict("RTRIM", 1, 2, |c| trim(c, false, true)),
     Function::strict("REPLACE", 3, 3, replace),
     Function::strict("REPLICATE", 2, 2, replicate),
-    Function::strict("REVERSE", 1, 1, |c| with_str(c, |text| Value::string(text.chars().rev().collect::<String>()))),
+    Function::strict("REVERSE", 1, 1, |c| {
+        with_str(c, |text| Value::string(text.chars().rev().collect::<String>()))
+    }),
     Function::strict("SUBSTRING", 3, 3, substring),
     Function::strict("STRINGJOIN", 2, 2, join),
     Function::strict("STRINGSPLIT", 2, 2, split),
@@ -35,10 +39,18 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::lenient("ContainsAllCs", 2, 2, |c| contains_each(c, false, false)).any_number(),
     Function::lenient("ContainsAnyCi", 2, 2, |c| contains_each(c, true, true)).any_number(),
     Function::lenient("ContainsAnyCs", 2, 2, |c| contains_each(c, true, false)).any_number(),
-    Function::strict("SubstringBefore", 2, 2, |c| cut(c, |text, part| text.split_once(part).map(|(before, _)| before))),
-    Function::strict("SubstringAfter", 2, 2, |c| cut(c, |text, part| text.split_once(part).map(|(_, after)| after))),
-    Function::strict("LastSubstringBefore", 2, 2, |c| cut(c, |text, part| text.rsplit_once(part).map(|(before, _)| before))),
-    Function::strict("LastSubstringAfter", 2, 2, |c| cut(c, |text, part| text.rsplit_once(part).map(|(_, after)| after))),
+    Function::strict("SubstringBefore", 2, 2, |c| {
+        cut(c, |text, part| text.split_once(part).map(|(before, _)| before))
+    }),
+    Function::strict("SubstringAfter", 2, 2, |c| {
+        cut(c, |text, part| text.split_once(part).map(|(_, after)| after))
+    }),
+    Function::strict("LastSubstringBefore", 2, 2, |c| {
+        cut(c, |text, part| text.rsplit_once(part).map(|(before, _)| before))
+    }),
+    Function::strict("LastSubstringAfter", 2, 2, |c| {
+        cut(c, |text, part| text.rsplit_once(part).map(|(_, after)| after))
+    }),
 ];
 
 fn with_str<'a>(call: &Call<'_, 'a>, compute: impl Fn(&str) -> Value<'a>) -> Value<'a> {
@@ -46,7 +58,11 @@ fn with_str<'a>(call: &Call<'_, 'a>, compute: impl Fn(&str) -> Value<'a>) -> Val
 }
 
 fn utf16_len(text: &str) -> usize {
-    if text.is_ascii() { text.len() } else { text.encode_utf16().count() }
+    if text.is_ascii() {
+        text.len()
+    } else {
+        text.encode_utf16().count()
+    }
 }
 
 /// The byte offset of a UTF-16 offset; an offset inside a surrogate pair counts as before it.
@@ -92,17 +108,25 @@ fn concat<'a>(call: &Call<'_, 'a>) -> Value<'a> {
 }
 
 fn search<'a>(call: &Call<'_, 'a>, test: fn(&str, &str) -> bool) -> Value<'a> {
-    let (Some(text), Some(part)) = (call.str(0), call.str(1)) else { return Value::Undefined };
+    let (Some(text), Some(part)) = (call.str(0), call.str(1)) else {
+        return Value::Undefined;
+    };
     let ignore_case = match call.args.get(2) {
         None => false,
         Some(Value::Bool(flag)) => *flag,
         Some(_) => return Value::Undefined,
     };
-    Value::Bool(if ignore_case { test(&folded(text), &folded(part)) } else { test(text, part) })
+    Value::Bool(if ignore_case {
+        test(&folded(text), &folded(part))
+    } else {
+        test(text, part)
+    })
 }
 
 fn index_of<'a>(call: &Call<'_, 'a>) -> Value<'a> {
-    let (Some(text), Some(part)) = (call.str(0), call.str(1)) else { return Value::Undefined };
+    let (Some(text), Some(part)) = (call.str(0), call.str(1)) else {
+        return Value::Undefined;
+    };
     let start = match call.args.get(2) {
         None => 0,
         Some(_) => match call.i64(2) {
@@ -120,7 +144,9 @@ fn index_of<'a>(call: &Call<'_, 'a>) -> Value<'a> {
 
 /// `from` is the index of the last character that may take part.
 fn last_index_of<'a>(call: &Call<'_, 'a>) -> Value<'a> {
-    let (Some(text), Some(part)) = (call.str(0), call.str(1)) else { return Value::Undefined };
+    let (Some(text), Some(part)) = (call.str(0), call.str(1)) else {
+        return Value::Undefined;
+    };
     let end = match call.args.get(2) {
         None => text.len(),
         Some(_) => match call.i64(2) {
@@ -151,7 +177,9 @@ fn right<'a>(call: &Call<'_, 'a>) -> Value<'a> {
 }
 
 fn trim<'a>(call: &Call<'_, 'a>, start: bool, end: bool) -> Value<'a> {
-    let Some(mut text) = call.str(0) else { return Value::Undefined };
+    let Some(mut text) = call.str(0) else {
+        return Value::Undefined;
+    };
     let set: Option<&str> = match call.args.get(1) {
         None => None,
         Some(Value::String(set)) => Some(set.as_str()),
@@ -175,7 +203,9 @@ fn replace<'a>(call: &Call<'_, 'a>) -> Value<'a> {
 }
 
 fn replicate<'a>(call: &Call<'_, 'a>) -> Value<'a> {
-    let (Some(text), Some(count)) = (call.str(0), call.f64(1)) else { return Value::Undefined };
+    let (Some(text), Some(count)) = (call.str(0), call.f64(1)) else {
+        return Value::Undefined;
+    };
     let count = count.trunc();
     let length = count * utf16_len(text) as f64;
     if !count.is_finite() || count < 0.0 || length > REPLICATE_CHARS as f64 {
@@ -187,7 +217,9 @@ fn replicate<'a>(call: &Call<'_, 'a>) -> Value<'a> {
 }
 
 fn substring<'a>(call: &Call<'_, 'a>) -> Value<'a> {
-    let (Some(text), Some(start), Some(length)) = (call.str(0), call.i64(1), call.i64(2)) else { return Value::Undefined };
+    let (Some(text), Some(start), Some(length)) = (call.str(0), call.i64(1), call.i64(2)) else {
+        return Value::Undefined;
+    };
     if start < 0 || length <= 0 || start as usize >= utf16_len(text) {
         return Value::string("");
     }
@@ -197,7 +229,9 @@ fn substring<'a>(call: &Call<'_, 'a>) -> Value<'a> {
 }
 
 fn join<'a>(call: &Call<'_, 'a>) -> Value<'a> {
-    let (Some(items), Some(separator)) = (call.arg(0).elements(), call.str(1)) else { return Value::Undefined };
+    let (Some(items), Some(separator)) = (call.arg(0).elements(), call.str(1)) else {
+        return Value::Undefined;
+    };
     let parts: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
     parts.map_or(Value::Undefined, |parts| Value::string(parts.join(separator)))
 }
@@ -212,7 +246,9 @@ fn split<'a>(call: &Call<'_, 'a>) -> Value<'a> {
 
 /// ANY and ALL of the single tests, in three-valued logic.
 fn contains_each<'a>(call: &Call<'_, 'a>, any: bool, ignore_case: bool) -> Value<'a> {
-    let Some(text) = call.str(0) else { return Value::Undefined };
+    let Some(text) = call.str(0) else {
+        return Value::Undefined;
+    };
     let fold = |text: &str| if ignore_case { folded(text) } else { text.to_owned() };
     let text = fold(text);
     let mut known = true;

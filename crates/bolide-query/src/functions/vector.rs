@@ -9,7 +9,9 @@ use crate::value::Value;
 pub(super) const FUNCTIONS: &[Function] = &[Function::strict("VectorDistance", 2, 4, distance)];
 
 fn distance<'a>(call: &Call<'_, 'a>) -> Value<'a> {
-    let (Some(a), Some(b)) = (vector(call.arg(0)), vector(call.arg(1))) else { return Value::Undefined };
+    let (Some(a), Some(b)) = (vector(call.arg(0)), vector(call.arg(1))) else {
+        return Value::Undefined;
+    };
     if a.len() != b.len() || a.is_empty() {
         return Value::Undefined;
     }

@@ -25,8 +25,16 @@ pub fn explain(bound: &Bound, ranges: &KeyRanges) -> String {
         line("filter".to_owned());
     }
     if let Some(grouping) = &select.grouping {
-        let names: Vec<&str> = grouping.aggregates.iter().map(|aggregate| aggregate.kind.name()).collect();
-        line(format!("group: keys={} aggregates=[{}]", grouping.keys.len(), names.join(", ")));
+        let names: Vec<&str> = grouping
+            .aggregates
+            .iter()
+            .map(|aggregate| aggregate.kind.name())
+            .collect();
+        line(format!(
+            "group: keys={} aggregates=[{}]",
+            grouping.keys.len(),
+            names.join(", ")
+        ));
     }
     match &select.ordering {
         Ordering::None => {}

@@ -60,7 +60,10 @@ const NAMES: &[(&str, Feature)] = &[
     ("CountIf", Feature::CountIf),
     ("HybridSearch", Feature::HybridSearch),
     ("WeightedRankFusion", Feature::WeightedRankFusion),
-    ("HybridSearchSkipOrderByRewrite", Feature::HybridSearchSkipOrderByRewrite),
+    (
+        "HybridSearchSkipOrderByRewrite",
+        Feature::HybridSearchSkipOrderByRewrite,
+    ),
 ];
 
 /// The features a client listed.
@@ -72,13 +75,22 @@ pub struct SupportedFeatures {
 impl SupportedFeatures {
     /// Reads the comma-separated header; names we do not know do not matter.
     pub fn parse(header: &str) -> SupportedFeatures {
-        let known = |name: &str| NAMES.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, feature)| *feature);
-        SupportedFeatures { list: header.split(',').filter_map(|name| known(name.trim())).collect() }
+        let known = |name: &str| {
+            NAMES
+                .iter()
+                .find(|(own, _)| own.eq_ignore_ascii_case(name))
+                .map(|(_, feature)| *feature)
+        };
+        SupportedFeatures {
+            list: header.split(',').filter_map(|name| known(name.trim())).collect(),
+        }
     }
 
     /// A client that knows everything.
     pub fn all() -> SupportedFeatures {
-        SupportedFeatures { list: NAMES.iter().map(|(_, feature)| *feature).collect() }
+        SupportedFeatures {
+            list: NAMES.iter().map(|(_, feature)| *feature).collect(),
+        }
     }
 
     /// Whether the client knows a merge.
@@ -92,7 +104,10 @@ impl SupportedFeatures {
         if self.has(feature) {
             return Ok(());
         }
-        let name = NAMES.iter().find(|(_, own)| *own == feature).map_or("", |(name, _)| name);
+        let name = NAMES
+            .iter()
+            .find(|(_, own)| *own == feature)
+            .map_or("", |(name, _)| name);
         Err(QueryError::refused(format!(
             "Query contains 1 or more unsupported features. Upgrade your SDK to a version that does support the requested features:\n\
              Query contained {name}, which the calling client does not support."
@@ -116,16 +131,26 @@ fn needed(info: &Info, ast: &Query) -> Vec<Feature> {
         (!info.aggregates.is_empty(), Feature::Aggregate),
         (info.distinct != DistinctType::None, Feature::Distinct),
         (grouped, Feature::GroupBy),
-        (!grouped && info.aggregates.is_empty() && !kinds.is_empty(), Feature::NonValueAggregate),
+        (
+            !grouped && info.aggregates.is_empty() && !kinds.is_empty(),
+            Feature::NonValueAggregate,
+        ),
         (!grouped && kinds.len() > 1, Feature::MultipleAggregates),
         (!info.order_descending.is_empty(), Feature::OrderBy),
         (info.order_descending.len() > 1, Feature::MultipleOrderBy),
         (info.has_non_streaming_order_by, Feature::NonStreamingOrderBy),
         (info.top.is_some(), Feature::Top),
         (info.offset.is_some() || info.limit.is_some(), Feature::OffsetAndLimit),
-        (kinds.iter().any(|kind| matches!(*kind, "MakeList" | "MakeSet")), Feature::ListAndSetAggregate),
+        (
+            kinds.iter().any(|kind| matches!(*kind, "MakeList" | "MakeSet")),
+            Feature::ListAndSetAggregate,
+        ),
         (kinds.contains(&"CountIf"), Feature::CountIf),
         (info.dcount_alias.is_some(), Feature::DCount),
     ];
-    conditions.into_iter().filter(|(is_needed, _)| *is_needed).map(|(_, feature)| feature).collect()
+    conditions
+        .into_iter()
+        .filter(|(is_needed, _)| *is_needed)
+        .map(|(_, feature)| feature)
+        .collect()
 }

@@ -1,28 +1,293 @@
-//! ORDER BY RANK as a client runs it (cosmos-rest §6.11).
+//! ORDER BY RANK as a client runs it: statistics from all ranges, then one query per score, then fusion (cosmos-rest §6.11).
 
 use serde_json::{Value as Json, json};
 
-use super::SupportedFeatures;
-use crate::error::Result;
+use super::rewrite::{array, call, calls, expr, filtered, object, payload, payload_root};
+use super::{DistinctType, Feature, Info, SupportedFeatures, distance_function, info, vector_call};
+use crate::aggregate::AggregateKind;
+use crate::bind::{Clause, count_value};
+use crate::error::{Result, Span};
+use crate::number::Number;
 use crate::parameters::Parameters;
-use crate::schema::Schema;
-use crate::text::ast::{OrderItem, Query};
+use crate::schema::{DistanceFunction, Schema};
+use crate::text::ast::{
+    Call, Count, CountValue, Direction, Expr, ExprKind, Literal, Order, OrderItem, Query, SelectItem, Selection, Window,
+};
+use crate::text::printer::{expression_text, query_text};
+use crate::value::Value;
 
+/// Candidates that a component query fetches at least.
+const LEAST_CANDIDATES: u64 = 120;
+
+const DOCUMENT_COUNT: &str = "{documentdb-formattablehybridsearchquery-totaldocumentcount}";
+
+/// `hybridSearchQueryInfo`.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct HybridSearch {}
+pub(super) struct HybridSearch {
+    statistics: String,
+    components: Vec<Info>,
+    weights: Vec<f64>,
+    skip: Option<u64>,
+    take: Option<u64>,
+    requires_statistics: bool,
+}
 
 impl HybridSearch {
+    /// `hybridSearchQueryInfo` as the service writes it.
     pub fn to_json(&self) -> Json {
-        json!({})
+        json!({
+            "globalStatisticsQuery": self.statistics,
+            "componentQueryInfos": self.components.iter().map(Info::to_json).collect::<Vec<_>>(),
+            "componentWithoutPayloadQueryInfos": [],
+            "projectionQueryInfo": null,
+            "componentWeights": self.weights,
+            "skip": self.skip,
+            "take": self.take,
+            "requiresGlobalStatistics": self.requires_statistics,
+        })
     }
 }
 
+/// One score of the ranking.
+struct Component {
+    score: Expr,
+    /// The path and terms of a full-text score.
+    full_text: Option<(Expr, Vec<Expr>)>,
+    descending: bool,
+    /// The direction is written out in the component query.
+    explicit: bool,
+}
+
 pub(super) fn plan(
-    _ast: &Query,
-    _items: &[OrderItem],
-    _parameters: &Parameters,
-    _schema: &Schema,
-    _features: &SupportedFeatures,
+    ast: &Query,
+    items: &[OrderItem],
+    parameters: &Parameters,
+    schema: &Schema,
+    features: &SupportedFeatures,
 ) -> Result<HybridSearch> {
-    Ok(HybridSearch {})
+    let (scores, weights) = scores(items, parameters);
+    if !weights.is_empty() {
+        features.require(Feature::WeightedRankFusion)?;
+    }
+    let components = components(&scores, schema, parameters);
+    let top = ast
+        .top
+        .as_ref()
+        .map(|top| count_value(top, Clause::Top, parameters))
+        .transpose()?;
+    let window = ast.window.as_ref();
+    let skip = window
+        .map(|window| count_value(&window.offset, Clause::Offset, parameters))
+        .transpose()?;
+    let limit = window
+        .map(|window| count_value(&window.limit, Clause::Limit, parameters))
+        .transpose()?;
+    let take = top.or(limit);
+    let component_infos = components
+        .iter()
+        .map(|component| component_info(ast, component, &components, parameters, skip, take));
+    Ok(HybridSearch {
+        statistics: statistics_query(ast, &components),
+        components: component_infos.collect(),
+        weights,
+        skip,
+        take,
+        requires_statistics: components.iter().any(|component| component.full_text.is_some()),
+    })
+}
+
+/// The score calls, and the weights if RRF has some. Binding has checked their shape.
+fn scores<'e>(items: &'e [OrderItem], parameters: &Parameters) -> (Vec<&'e Expr>, Vec<f64>) {
+    let Some(item) = items.first() else {
+        return (Vec::new(), Vec::new());
+    };
+    let args = match &item.value.kind {
+        ExprKind::Call(call) if call.name.eq_ignore_ascii_case("RRF") => &call.args,
+        _ => return (vec![&item.value], Vec::new()),
+    };
+    match args.split_last() {
+        Some((last, scores)) if !matches!(last.kind, ExprKind::Call(_)) => {
+            (scores.iter().collect(), numbers(last, parameters))
+        }
+        _ => (args.iter().collect(), Vec::new()),
+    }
+}
+
+fn numbers(expr: &Expr, parameters: &Parameters) -> Vec<f64> {
+    match &expr.kind {
+        ExprKind::Array(items) => items
+            .iter()
+            .filter_map(|item| match &item.kind {
+                ExprKind::Literal(Literal::Number(number)) => Some(number.as_f64()),
+                ExprKind::Parameter(name) => parameters.get(name).and_then(Value::as_f64),
+                _ => None,
+            })
+            .collect(),
+        ExprKind::Parameter(name) => {
+            let list = parameters.get(name).and_then(Value::elements).unwrap_or_default();
+            list.iter().filter_map(Value::as_f64).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn components(scores: &[&Expr], schema: &Schema, parameters: &Parameters) -> Vec<Component> {
+    let mut full_texts = 0;
+    let mut component = |score: &&Expr| match (&score.kind, vector_call(score)) {
+        (_, Some(vector)) => Component {
+            score: (*score).clone(),
+            full_text: None,
+            descending: distance_function(vector, schema, parameters) != DistanceFunction::Euclidean,
+            explicit: false,
+        },
+        (ExprKind::Call(call), None) => {
+            let component = full_text(call, full_texts);
+            full_texts += 1;
+            component
+        }
+        _ => Component {
+            score: (*score).clone(),
+            full_text: None,
+            descending: true,
+            explicit: true,
+        },
+    };
+    scores.iter().map(&mut component).collect()
+}
+
+fn full_text(score: &Call, number: usize) -> Component {
+    let path = score.args[0].clone();
+    let terms = score.args[1..].to_vec();
+    let placeholder = |text: String| expr(ExprKind::Name(text));
+    let args = vec![
+        path.clone(),
+        array(terms.iter().cloned()),
+        placeholder(DOCUMENT_COUNT.to_owned()),
+        placeholder(format!(
+            "{{documentdb-formattablehybridsearchquery-totalwordcount-{number}}}"
+        )),
+        placeholder(format!(
+            "{{documentdb-formattablehybridsearchquery-hitcountsarray-{number}}}"
+        )),
+    ];
+    Component {
+        score: calls("_FullTextScore", args),
+        full_text: Some((path, terms)),
+        descending: true,
+        explicit: true,
+    }
+}
+
+fn statistics_query(ast: &Query, components: &[Component]) -> String {
+    let texts = components.iter().filter_map(|component| component.full_text.as_ref());
+    let statistics = texts.map(|(path, terms)| {
+        let hits = terms.iter().map(|term| {
+            let contains = calls("FullTextContains", vec![path.clone(), term.clone()]);
+            call(AggregateKind::CountIf.name(), contains)
+        });
+        let words = call("SUM", call("_FullTextWordCount", path.clone()));
+        object([("totalWordCount", words), ("hitCounts", array(hits))])
+    });
+    let one = expr(ExprKind::Literal(Literal::Number(Number::Int(1))));
+    let list = vec![
+        SelectItem {
+            value: call("COUNT", one),
+            alias: Some("documentCount".to_owned()),
+        },
+        SelectItem {
+            value: array(statistics),
+            alias: Some("fullTextStatistics".to_owned()),
+        },
+    ];
+    let mut query = ast.clone();
+    query.distinct = false;
+    query.top = None;
+    query.window = None;
+    query.filter = None;
+    query.order = None;
+    query.selection = Selection::List(list);
+    query_text(&query)
+}
+
+/// Twice what is wanted, at least 120; the service computes this in 32 bits.
+fn candidates(skip: Option<u64>, take: Option<u64>) -> u64 {
+    let wanted = skip.unwrap_or(0) + take.unwrap_or(0);
+    u64::from((2 * wanted).max(LEAST_CANDIDATES) as u32)
+}
+
+fn component_info(
+    ast: &Query,
+    component: &Component,
+    all: &[Component],
+    parameters: &Parameters,
+    skip: Option<u64>,
+    take: Option<u64>,
+) -> Info {
+    let wanted = candidates(skip, take);
+    let mut query = ast.clone();
+    let scores = all.iter().map(|component| {
+        let missing = expr(ExprKind::Literal(Literal::Number(Number::Int(-1))));
+        expr(ExprKind::Coalesce(vec![component.score.clone(), missing]))
+    });
+    let row = object([
+        ("payload", payload(ast, parameters)),
+        ("componentScores", array(scores)),
+    ]);
+    let item = |value, alias: Option<&str>| SelectItem {
+        value,
+        alias: alias.map(str::to_owned),
+    };
+    let rid = ExprKind::Member {
+        base: Box::new(payload_root(ast)),
+        name: "_rid".to_owned(),
+        bracket: false,
+    };
+    query.filter = Some(filtered(ast.filter.clone()));
+    query.selection = Selection::List(vec![
+        item(expr(rid), None),
+        item(
+            array([object([("item", component.score.clone())])]),
+            Some("orderByItems"),
+        ),
+        item(row, Some("payload")),
+    ]);
+    let direction = component.explicit.then_some(if component.descending {
+        Direction::Descending
+    } else {
+        Direction::Ascending
+    });
+    query.order = Some(Order::By(vec![OrderItem {
+        value: component.score.clone(),
+        direction,
+    }]));
+    let count = |value: u64| Count {
+        value: CountValue::Literal(Number::Int(value as i64)),
+        span: Span::default(),
+    };
+    let with_top = ast.top.is_some();
+    query.top = with_top.then(|| count(wanted));
+    query.window = (!with_top).then(|| Window {
+        offset: count(0),
+        limit: count(wanted),
+    });
+    Info {
+        distinct: DistinctType::None,
+        top: with_top.then_some(wanted),
+        offset: (!with_top).then_some(0),
+        limit: (!with_top).then_some(wanted),
+        order_descending: vec![component.descending],
+        order_by_expressions: vec![expression_text(&component.score)],
+        has_select_value: false,
+        has_non_streaming_order_by: true,
+        rewritten_query: query_text(&query),
+        ..info(
+            &Query {
+                order: None,
+                top: None,
+                window: None,
+                ..ast.clone()
+            },
+            parameters,
+        )
+    }
 }

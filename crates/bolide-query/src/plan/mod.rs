@@ -118,8 +118,15 @@ impl Plan {
 impl Info {
     /// `queryInfo` as the service writes it.
     pub fn to_json(&self) -> Json {
-        let directions = self.order_descending.iter().map(|descending| if *descending { "Descending" } else { "Ascending" });
-        let aliases: Map<String, Json> = self.alias_aggregates.iter().map(|(name, kind)| (name.clone(), json!(kind))).collect();
+        let directions = self
+            .order_descending
+            .iter()
+            .map(|descending| if *descending { "Descending" } else { "Ascending" });
+        let aliases: Map<String, Json> = self
+            .alias_aggregates
+            .iter()
+            .map(|(name, kind)| (name.clone(), json!(kind)))
+            .collect();
         json!({
             "distinctType": self.distinct.name(),
             "top": self.top,
@@ -153,7 +160,10 @@ pub fn plan(
     if let Some(Order::Rank(items)) = &ast.order {
         features.require(Feature::HybridSearch)?;
         let hybrid = hybrid::plan(ast, items, parameters, schema, features)?;
-        return Ok(Plan { body: Body::Hybrid(Box::new(hybrid)), ranges });
+        return Ok(Plan {
+            body: Body::Hybrid(Box::new(hybrid)),
+            ranges,
+        });
     }
     check_compositions(ast)?;
     let mut info = info(ast, parameters);
@@ -170,7 +180,10 @@ pub fn plan(
     if info.dcount_alias.is_none() {
         info.rewritten_query = rewrite::rewritten(ast, &info, parameters);
     }
-    Ok(Plan { body: Body::Query(Box::new(info)), ranges })
+    Ok(Plan {
+        body: Body::Query(Box::new(info)),
+        ranges,
+    })
 }
 
 impl Info {
@@ -226,19 +239,30 @@ fn counts(ast: &Query, parameters: &Parameters, info: &mut Info) {
     // Binding has checked these already.
     let value = |count, clause| count_value(count, clause, parameters).ok();
     info.top = ast.top.as_ref().and_then(|top| value(top, Clause::Top));
-    info.offset = ast.window.as_ref().and_then(|window| value(&window.offset, Clause::Offset));
-    info.limit = ast.window.as_ref().and_then(|window| value(&window.limit, Clause::Limit));
+    info.offset = ast
+        .window
+        .as_ref()
+        .and_then(|window| value(&window.offset, Clause::Offset));
+    info.limit = ast
+        .window
+        .as_ref()
+        .and_then(|window| value(&window.limit, Clause::Limit));
 }
 
 fn order(ast: &Query, info: &mut Info) {
     let Some(Order::By(items)) = &ast.order else { return };
-    info.order_descending = items.iter().map(|item| item.direction == Some(Direction::Descending)).collect();
+    info.order_descending = items
+        .iter()
+        .map(|item| item.direction == Some(Direction::Descending))
+        .collect();
     info.order_by_expressions = items.iter().map(|item| expression_text(&item.value)).collect();
 }
 
 fn order_by_vector(ast: &Query, schema: &Schema, parameters: &Parameters, info: &mut Info) {
     let Some(Order::By(items)) = &ast.order else { return };
-    let Some(call) = items.first().and_then(|item| vector_call(&item.value)) else { return };
+    let Some(call) = items.first().and_then(|item| vector_call(&item.value)) else {
+        return;
+    };
     info.has_non_streaming_order_by = true;
     info.order_descending = vec![distance_function(call, schema, parameters) != DistanceFunction::Euclidean];
 }
@@ -253,7 +277,10 @@ fn vector_call(expr: &Expr) -> Option<&Call> {
 /// As the binder decides: options, then the policy of the path, then cosine.
 fn distance_function(call: &Call, schema: &Schema, parameters: &Parameters) -> DistanceFunction {
     let option = match call.args.get(3).map(|arg| &arg.kind) {
-        Some(ExprKind::Object(members)) => members.iter().find(|(name, _)| name == "distanceFunction").map(|(_, value)| value),
+        Some(ExprKind::Object(members)) => members
+            .iter()
+            .find(|(name, _)| name == "distanceFunction")
+            .map(|(_, value)| value),
         _ => None,
     };
     let named = option.and_then(|value| match &value.kind {
@@ -263,9 +290,16 @@ fn distance_function(call: &Call, schema: &Schema, parameters: &Parameters) -> D
     });
     let of_path = || {
         let path = call.args.iter().find_map(property_path)?;
-        schema.vectors.iter().find(|vector| vector.path == path).map(|vector| vector.function)
+        schema
+            .vectors
+            .iter()
+            .find(|vector| vector.path == path)
+            .map(|vector| vector.function)
     };
-    named.and_then(DistanceFunction::parse).or_else(of_path).unwrap_or_default()
+    named
+        .and_then(DistanceFunction::parse)
+        .or_else(of_path)
+        .unwrap_or_default()
 }
 
 /// The property names behind the first name of `c.a.b`.
@@ -294,9 +328,13 @@ fn distinct_type(ast: &Query) -> DistinctType {
 fn aggregates(ast: &Query, parameters: &Parameters, info: &mut Info) {
     match &ast.selection {
         Selection::Star(_) => {}
-        Selection::Value(value) => info.aggregates.extend(plain_aggregate(value).map(|(kind, _)| kind.plan_name())),
+        Selection::Value(value) => info
+            .aggregates
+            .extend(plain_aggregate(value).map(|(kind, _)| kind.plan_name())),
         Selection::List(items) => {
-            let kinds = items.iter().map(|item| plain_aggregate(&item.value).map(|(kind, _)| kind.plan_name()));
+            let kinds = items
+                .iter()
+                .map(|item| plain_aggregate(&item.value).map(|(kind, _)| kind.plan_name()));
             let named: Vec<_> = column_names(ast, parameters).into_iter().zip(kinds).collect();
             if !ast.group_by.is_empty() || named.iter().any(|(_, kind)| kind.is_some()) {
                 info.group_by_aliases = named.iter().map(|(name, _)| name.clone()).collect();
@@ -325,7 +363,9 @@ fn check_compositions(ast: &Query) -> Result<()> {
     };
     let composed = |expr: &&Expr| plain_aggregate(expr).is_none() && crate::bind::contains_aggregate(expr);
     if !ast.from.is_empty() && values.iter().any(composed) {
-        return Err(QueryError::refused("Compositions of aggregates and other expressions are not allowed."));
+        return Err(QueryError::refused(
+            "Compositions of aggregates and other expressions are not allowed.",
+        ));
     }
     Ok(())
 }

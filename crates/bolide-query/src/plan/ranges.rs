@@ -70,7 +70,16 @@ impl KeyRange {
         if self.min != self.max {
             return None;
         }
-        self.min.iter().map(|end| if let KeyEnd::Value(value) = end { Some(value) } else { None }).collect()
+        self.min
+            .iter()
+            .map(|end| {
+                if let KeyEnd::Value(value) = end {
+                    Some(value)
+                } else {
+                    None
+                }
+            })
+            .collect()
     }
 }
 
@@ -108,7 +117,11 @@ pub fn key_ranges(bound: &Bound, schema: &Schema) -> KeyRanges {
     if !bound.select.reads_items() {
         return KeyRanges::Nothing;
     }
-    let mut analysis = Analysis { bound, schema, deep: true };
+    let mut analysis = Analysis {
+        bound,
+        schema,
+        deep: true,
+    };
     let boxes = |analysis: &Analysis<'_>| match &bound.select.filter {
         Some(filter) => analysis.boxes(filter),
         None => vec![analysis.unbounded()],
@@ -155,7 +168,11 @@ impl Analysis<'_> {
         let base = self.bound.slot_paths.get(slot)?.as_ref()?;
         let path: Vec<&PathStep> = base.iter().chain(steps).collect();
         let same = |own: &Vec<String>| {
-            own.len() == path.len() && own.iter().zip(&path).all(|(name, step)| matches!(step, PathStep::Name(n) if n == name))
+            own.len() == path.len()
+                && own
+                    .iter()
+                    .zip(&path)
+                    .all(|(name, step)| matches!(step, PathStep::Name(n) if n == name))
         };
         self.paths().iter().position(same)
     }
@@ -165,7 +182,11 @@ impl Analysis<'_> {
         match condition {
             Scalar::Const(value) if value.is_true() => self.anywhere(),
             Scalar::Const(_) => Vec::new(),
-            Scalar::And(list) => list.iter().map(|operand| self.boxes(operand)).reduce(|a, b| self.intersected(&a, &b)).unwrap_or_default(),
+            Scalar::And(list) => list
+                .iter()
+                .map(|operand| self.boxes(operand))
+                .reduce(|a, b| self.intersected(&a, &b))
+                .unwrap_or_default(),
             Scalar::Or(list) => self.united(list),
             Scalar::Unary(UnaryOp::Not, operand) => self.negated(operand),
             Scalar::Binary(op, sides) => self.comparison(*op, &sides.0, &sides.1),
@@ -203,13 +224,23 @@ impl Analysis<'_> {
     fn united(&self, list: &[Scalar]) -> Vec<KeyBox> {
         let boxes: Vec<KeyBox> = list.iter().flat_map(|operand| self.boxes(operand)).collect();
         let unbounded = |key: &KeyBox| key.first().is_none_or(Option::is_none);
-        // Without a bound on the first component a box is everywhere, and so is what it is united with.
-        if boxes.len() > MOST_BOXES || boxes.iter().any(unbounded) { self.anywhere() } else { boxes }
+        let free = boxes.iter().filter(|key| unbounded(key)).count();
+        // A box without a bound on the first component is nearly everywhere, and takes the bounded ones with it.
+        let mixed = free > 0 && free < boxes.len();
+        if boxes.len() > MOST_BOXES || mixed {
+            self.anywhere()
+        } else {
+            boxes
+        }
     }
 
     fn intersected(&self, left: &[KeyBox], right: &[KeyBox]) -> Vec<KeyBox> {
         if left.len() * right.len() > MOST_BOXES {
-            return if left.len() <= right.len() { left.to_vec() } else { right.to_vec() };
+            return if left.len() <= right.len() {
+                left.to_vec()
+            } else {
+                right.to_vec()
+            };
         }
         let pairs = left.iter().flat_map(|a| right.iter().map(move |b| (a, b)));
         pairs.filter_map(|(a, b)| intersection(a, b)).collect()
@@ -234,7 +265,9 @@ impl Analysis<'_> {
 
     /// Equality with one of some constants.
     fn one_of<'v>(&self, value: &Scalar, constants: impl Iterator<Item = &'v Value<'static>>) -> Vec<KeyBox> {
-        let Some(component) = self.component(value) else { return self.anywhere() };
+        let Some(component) = self.component(value) else {
+            return self.anywhere();
+        };
         let points = constants.filter_map(key_value).map(point);
         points.map(|bounds| self.bounded(component, bounds)).collect()
     }
@@ -294,12 +327,18 @@ impl Analysis<'_> {
     fn ranges(&self, boxes: Vec<KeyBox>) -> KeyRanges {
         let mut out: Vec<KeyRange> = Vec::new();
         for key in boxes {
-            let Some(range) = self.range(key) else { return KeyRanges::All };
+            let Some(range) = self.range(key) else {
+                return KeyRanges::All;
+            };
             if !out.contains(&range) {
                 out.push(range);
             }
         }
-        if out.is_empty() { KeyRanges::Nothing } else { KeyRanges::Some(out) }
+        if out.is_empty() {
+            KeyRanges::Nothing
+        } else {
+            KeyRanges::Some(out)
+        }
     }
 
     /// The range of a box, unless it is everywhere.
@@ -352,7 +391,12 @@ impl Bounds {
             Ordering::Equal => min_inclusive && max_inclusive,
             Ordering::Greater => false,
         };
-        possible.then(|| Bounds { min: min.clone(), max: max.clone(), min_inclusive, max_inclusive })
+        possible.then(|| Bounds {
+            min: min.clone(),
+            max: max.clone(),
+            min_inclusive,
+            max_inclusive,
+        })
     }
 }
 
@@ -384,7 +428,12 @@ impl KeyEnd {
 
 fn point(value: KeyValue) -> Bounds {
     let end = KeyEnd::Value(value);
-    Bounds { min: end.clone(), max: end, min_inclusive: true, max_inclusive: true }
+    Bounds {
+        min: end.clone(),
+        max: end,
+        min_inclusive: true,
+        max_inclusive: true,
+    }
 }
 
 /// The key component a constant is; comparisons with undefined never hold.
@@ -417,7 +466,12 @@ fn inequality(op: BinaryOp, constant: &Value<'_>) -> Option<Bounds> {
         BinaryOp::GreaterOrEqual => (end, highest, true, false),
         _ => return None,
     };
-    Some(Bounds { min, max, min_inclusive, max_inclusive })
+    Some(Bounds {
+        min,
+        max,
+        min_inclusive,
+        max_inclusive,
+    })
 }
 
 /// The strings that begin so: up to the prefix with its last character raised by one.
@@ -427,7 +481,12 @@ fn prefix_bounds(prefix: &str) -> Option<Bounds> {
     let mut end = prefix[..prefix.len() - last.len_utf8()].to_owned();
     end.push(raised);
     let string = |text: String| KeyEnd::Value(KeyValue::String(text));
-    Some(Bounds { min: string(prefix.to_owned()), max: string(end), min_inclusive: true, max_inclusive: false })
+    Some(Bounds {
+        min: string(prefix.to_owned()),
+        max: string(end),
+        min_inclusive: true,
+        max_inclusive: false,
+    })
 }
 
 /// The operator with its sides exchanged.

@@ -4,8 +4,8 @@ use super::{DistinctType, Info, plain_aggregate};
 use crate::aggregate::AggregateKind;
 use crate::bind::columns;
 use crate::error::Span;
-use crate::parameters::Parameters;
 use crate::number::Number;
+use crate::parameters::Parameters;
 use crate::text::ast::{Call, Count, CountValue, Expr, ExprKind, Order, Query, SelectItem, Selection, Source, Window};
 use crate::text::printer::query_text;
 
@@ -52,39 +52,60 @@ fn windowed(query: &mut Query, info: &Info) {
     if info.distinct != DistinctType::None {
         uncut(query);
     } else if let (Some(offset), Some(limit)) = (info.offset, info.limit) {
-        query.window = Some(Window { offset: count(0), limit: count(offset + limit) });
+        query.window = Some(Window {
+            offset: count(0),
+            limit: count(offset + limit),
+        });
     }
 }
 
 fn count(value: u64) -> Count {
-    Count { value: CountValue::Literal(Number::Int(value as i64)), span: Span::default() }
+    Count {
+        value: CountValue::Literal(Number::Int(value as i64)),
+        span: Span::default(),
+    }
 }
 
 fn order_by(mut query: Query, parameters: &Parameters) -> String {
-    let Some(Order::By(items)) = &query.order else { return String::new() };
+    let Some(Order::By(items)) = &query.order else {
+        return String::new();
+    };
     let keys = array(items.iter().map(|item| object([("item", item.value.clone())])));
     let payload = payload(&query, parameters);
-    let mut filter = expr(ExprKind::Name(ORDER_FILTER.to_owned()));
-    // The placeholder stands in parentheses of its own.
-    filter = match query.filter.take() {
-        Some(own) => and(own, parenthesised(filter)),
-        None => parenthesised(filter),
-    };
+    let mut filter = filtered(query.filter.take());
     if let Selection::Value(value) = &query.selection {
         filter = and(filter, call("IS_DEFINED", value.clone()));
     }
     query.filter = Some(filter);
     let rid = member(payload_root(&query), "_rid");
     query.selection = Selection::List(vec![
-        SelectItem { value: rid, alias: None },
-        SelectItem { value: keys, alias: Some("orderByItems".to_owned()) },
-        SelectItem { value: payload, alias: Some("payload".to_owned()) },
+        SelectItem {
+            value: rid,
+            alias: None,
+        },
+        SelectItem {
+            value: keys,
+            alias: Some("orderByItems".to_owned()),
+        },
+        SelectItem {
+            value: payload,
+            alias: Some("payload".to_owned()),
+        },
     ]);
     query_text(&query)
 }
 
+/// The filter with the placeholder in parentheses of its own.
+pub(super) fn filtered(filter: Option<Expr>) -> Expr {
+    let placeholder = expr(ExprKind::Name(format!("({ORDER_FILTER})")));
+    match filter {
+        Some(own) => and(own, placeholder),
+        None => placeholder,
+    }
+}
+
 /// The name of the first input, whose items carry `_rid`.
-fn payload_root(query: &Query) -> Expr {
+pub(super) fn payload_root(query: &Query) -> Expr {
     let name = query.from.first().and_then(|item| match (&item.alias, &item.source) {
         (Some(alias), _) => Some(alias.clone()),
         (None, Source::Path { name, .. }) => Some(name.clone()),
@@ -117,8 +138,14 @@ fn grouped_selection(ast: &Query, parameters: &Parameters) -> Selection {
         _ => payload_with_partials(ast, parameters),
     };
     Selection::List(vec![
-        SelectItem { value: keys, alias: Some("groupByItems".to_owned()) },
-        SelectItem { value: payload, alias: Some("payload".to_owned()) },
+        SelectItem {
+            value: keys,
+            alias: Some("groupByItems".to_owned()),
+        },
+        SelectItem {
+            value: payload,
+            alias: Some("payload".to_owned()),
+        },
     ])
 }
 
@@ -129,11 +156,16 @@ fn aggregate_selection(ast: &Query, parameters: &Parameters) -> Selection {
         return Selection::Value(array([partial(kind, argument, value)]));
     }
     let payload = payload_with_partials(ast, parameters);
-    Selection::List(vec![SelectItem { value: payload, alias: Some("payload".to_owned()) }])
+    Selection::List(vec![SelectItem {
+        value: payload,
+        alias: Some("payload".to_owned()),
+    }])
 }
 
 fn payload_with_partials(ast: &Query, parameters: &Parameters) -> Expr {
-    let Selection::List(items) = &ast.selection else { return payload(ast, parameters) };
+    let Selection::List(items) = &ast.selection else {
+        return payload(ast, parameters);
+    };
     let values = items.iter().map(|item| match plain_aggregate(&item.value) {
         Some((kind, argument)) => partial(kind, argument, &item.value),
         None => item.value.clone(),
@@ -146,8 +178,14 @@ fn partial(kind: AggregateKind, argument: &Expr, whole: &Expr) -> Expr {
     let sub = |name: &str| call(name, argument.clone());
     match kind {
         AggregateKind::Average => object([("item", object([("sum", sub("SUM")), ("count", sub("COUNT"))]))]),
-        AggregateKind::Min => object([("item", whole.clone()), ("item2", object([("min", sub("MIN")), ("count", sub("COUNT"))]))]),
-        AggregateKind::Max => object([("item", whole.clone()), ("item2", object([("max", sub("MAX")), ("count", sub("COUNT"))]))]),
+        AggregateKind::Min => object([
+            ("item", whole.clone()),
+            ("item2", object([("min", sub("MIN")), ("count", sub("COUNT"))])),
+        ]),
+        AggregateKind::Max => object([
+            ("item", whole.clone()),
+            ("item2", object([("max", sub("MAX")), ("count", sub("COUNT"))])),
+        ]),
         _ => object([("item", whole.clone())]),
     }
 }
@@ -177,7 +215,11 @@ pub(super) fn count_distinct(ast: &Query, info: &mut Info) {
 }
 
 pub(super) fn expr(kind: ExprKind) -> Expr {
-    Expr { kind, span: Span::default(), height: 1 }
+    Expr {
+        kind,
+        span: Span::default(),
+        height: 1,
+    }
 }
 
 pub(super) fn array(items: impl IntoIterator<Item = Expr>) -> Expr {
@@ -185,7 +227,12 @@ pub(super) fn array(items: impl IntoIterator<Item = Expr>) -> Expr {
 }
 
 pub(super) fn object<const N: usize>(members: [(&str, Expr); N]) -> Expr {
-    expr(ExprKind::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
+    expr(ExprKind::Object(
+        members
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+    ))
 }
 
 pub(super) fn call(name: &str, argument: Expr) -> Expr {
@@ -193,21 +240,22 @@ pub(super) fn call(name: &str, argument: Expr) -> Expr {
 }
 
 pub(super) fn calls(name: &str, args: Vec<Expr>) -> Expr {
-    expr(ExprKind::Call(Call { name: name.to_owned(), name_span: Span::default(), udf: false, args }))
+    expr(ExprKind::Call(Call {
+        name: name.to_owned(),
+        name_span: Span::default(),
+        udf: false,
+        args,
+    }))
 }
 
 fn member(base: Expr, name: &str) -> Expr {
-    expr(ExprKind::Member { base: Box::new(base), name: name.to_owned(), bracket: false })
+    expr(ExprKind::Member {
+        base: Box::new(base),
+        name: name.to_owned(),
+        bracket: false,
+    })
 }
 
 fn and(left: Expr, right: Expr) -> Expr {
     expr(ExprKind::And(vec![left, right]))
-}
-
-/// A placeholder is text for clients, not a name.
-fn parenthesised(placeholder: Expr) -> Expr {
-    match placeholder.kind {
-        ExprKind::Name(text) => expr(ExprKind::Name(format!("({text})"))),
-        _ => placeholder,
-    }
 }

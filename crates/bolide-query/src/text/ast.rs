@@ -17,6 +17,8 @@ pub struct Query {
     pub order: Option<Order>,
     pub window: Option<Window>,
     pub span: Span,
+    /// The greatest height of its expressions and subqueries.
+    pub height: u16,
 }
 
 /// The number after TOP, OFFSET or LIMIT.
@@ -58,7 +60,11 @@ pub struct FromItem {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
     /// A name and the path below it.
-    Path { name: String, name_span: Span, steps: Vec<Step> },
+    Path {
+        name: String,
+        name_span: Span,
+        steps: Vec<Step>,
+    },
     Subquery(Box<Query>),
     /// `x IN f(…)`; one documentation example uses it.
     Expression(Expr),
@@ -168,7 +174,11 @@ pub struct Call {
 
 impl PartialEq for Call {
     fn eq(&self, other: &Call) -> bool {
-        let same_name = if self.udf { self.name == other.name } else { self.name.eq_ignore_ascii_case(&other.name) };
+        let same_name = if self.udf {
+            self.name == other.name
+        } else {
+            self.name.eq_ignore_ascii_case(&other.name)
+        };
         same_name && self.udf == other.udf && self.args == other.args
     }
 }
@@ -240,7 +250,13 @@ impl ExprKind {
             ExprKind::And(list) | ExprKind::Or(list) | ExprKind::Coalesce(list) | ExprKind::Array(list) => {
                 list.iter().for_each(f);
             }
-            ExprKind::Conditional(a, b, c) | ExprKind::Between { value: a, low: b, high: c, .. } => {
+            ExprKind::Conditional(a, b, c)
+            | ExprKind::Between {
+                value: a,
+                low: b,
+                high: c,
+                ..
+            } => {
                 f(a);
                 f(b);
                 f(c);

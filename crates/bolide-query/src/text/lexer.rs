@@ -106,8 +106,8 @@ pub struct Token<'t> {
 
 /// Longest first, so that `>>>` is not read as `>>` and `>`.
 const SYMBOLS: &[&str] = &[
-    ">>>", "??", "||", "!=", "<>", "<=", ">=", "<<", ">>", "+", "-", "*", "/", "%", "&", "|", "^", "~", "=", "<", ">", "?", ":",
-    ".", ",", "(", ")", "[", "]", "{", "}",
+    ">>>", "??", "||", "!=", "<>", "<=", ">=", "<<", ">>", "+", "-", "*", "/", "%", "&", "|", "^", "~", "=", "<", ">",
+    "?", ":", ".", ",", "(", ")", "[", "]", "{", "}",
 ];
 
 /// Splits a text into tokens; the last one is always [`TokenKind::End`].
@@ -148,7 +148,10 @@ impl<'t> Lexer<'t> {
             Some(quote @ (b'"' | b'\'')) => self.string(quote),
             Some(_) => self.symbol(),
         };
-        Token { kind, span: Span { start, end: self.at } }
+        Token {
+            kind,
+            span: Span { start, end: self.at },
+        }
     }
 
     /// `c.1` is a member access gone wrong, not the number `.1` after a name.
@@ -158,7 +161,11 @@ impl<'t> Lexer<'t> {
 
     fn skip_blank(&mut self) {
         loop {
-            let blank = self.rest().bytes().take_while(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n')).count();
+            let blank = self
+                .rest()
+                .bytes()
+                .take_while(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n'))
+                .count();
             self.at += blank;
             if !self.rest().starts_with("--") {
                 return;
@@ -168,7 +175,10 @@ impl<'t> Lexer<'t> {
     }
 
     fn word_len(&self) -> usize {
-        self.rest().bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count()
+        self.rest()
+            .bytes()
+            .take_while(|b| b.is_ascii_alphanumeric() || *b == b'_')
+            .count()
     }
 
     fn word(&mut self) -> TokenKind<'t> {
@@ -228,7 +238,9 @@ impl<'t> Lexer<'t> {
         if let Ok(value) = i64::from_str_radix(digits, 16) {
             return Some(Number::Int(value));
         }
-        let value = digits.bytes().try_fold(0.0, |sum, b| Some(sum * 16.0 + f64::from((b as char).to_digit(16)?)));
+        let value = digits
+            .bytes()
+            .try_fold(0.0, |sum, b| Some(sum * 16.0 + f64::from((b as char).to_digit(16)?)));
         value.filter(|_| count > 0).map(Number::Float)
     }
 
@@ -252,7 +264,11 @@ impl<'t> Lexer<'t> {
             }
         }
         let text = &self.text[start..self.at];
-        let exact = if integral { text.parse().ok().map(Number::Int) } else { None };
+        let exact = if integral {
+            text.parse().ok().map(Number::Int)
+        } else {
+            None
+        };
         exact.or_else(|| text.parse().ok().map(Number::Float))
     }
 
@@ -261,7 +277,11 @@ impl<'t> Lexer<'t> {
         self.at = start;
         let mut decoded: Option<String> = None;
         loop {
-            let run = self.rest().bytes().take_while(|b| *b != quote && *b != b'\\' && *b >= 0x20).count();
+            let run = self
+                .rest()
+                .bytes()
+                .take_while(|b| *b != quote && *b != b'\\' && *b >= 0x20)
+                .count();
             if let Some(text) = &mut decoded {
                 text.push_str(&self.text[self.at..self.at + run]);
             }
@@ -327,7 +347,10 @@ fn unicode_escape(text: &str) -> Option<(char, usize)> {
     if let Some(c) = char::from_u32(high) {
         return Some((c, 6));
     }
-    let low = text.get(6..12).filter(|t| t.starts_with("\\u")).and_then(|t| hex4(&t[2..]));
+    let low = text
+        .get(6..12)
+        .filter(|t| t.starts_with("\\u"))
+        .and_then(|t| hex4(&t[2..]));
     match low {
         Some(low) if (0xD800..0xDC00).contains(&high) && (0xDC00..0xE000).contains(&low) => {
             char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)).map(|c| (c, 12))
@@ -338,5 +361,8 @@ fn unicode_escape(text: &str) -> Option<(char, usize)> {
 }
 
 fn hex4(text: &str) -> Option<u32> {
-    text.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u32::from_str_radix(text, 16).ok()).flatten()
+    text.bytes()
+        .all(|b| b.is_ascii_hexdigit())
+        .then(|| u32::from_str_radix(text, 16).ok())
+        .flatten()
 }

@@ -1,7 +1,8 @@
 //! The grammar of queries (cosmos-sql §3); expressions are in `parser_expression`.
 
 use super::ast::{
-    Count, CountValue, Direction, Expr, ExprKind, FromItem, Order, OrderItem, Query, SelectItem, Selection, Source, Step, Window,
+    Count, CountValue, Direction, Expr, ExprKind, FromItem, Order, OrderItem, Query, SelectItem, Selection, Source,
+    Step, Window,
 };
 use super::lexer::{Keyword, Token, TokenKind, tokens};
 use crate::error::{QueryError, Result, Span};
@@ -10,14 +11,19 @@ use crate::error::{QueryError, Result, Span};
 pub(super) const MAX_NESTING: usize = 128;
 
 /// Deepest expression tree, which chains of binary operators build without nesting in the text.
-pub(super) const MAX_HEIGHT: u16 = 384;
+pub(super) const MAX_HEIGHT: u16 = 256;
 
 /// Reads one whole query.
 ///
 /// # Errors
 /// `SC1001` at the first token that fits nowhere.
 pub fn parse(text: &str) -> Result<Query> {
-    let mut parser = Parser { text, tokens: tokens(text), at: 0, nesting: 0 };
+    let mut parser = Parser {
+        text,
+        tokens: tokens(text),
+        at: 0,
+        nesting: 0,
+    };
     let query = parser.query()?;
     match parser.peek().kind {
         TokenKind::End => Ok(query),
@@ -27,7 +33,12 @@ pub fn parse(text: &str) -> Result<Query> {
 
 /// Reads FROM and WHERE of a patch condition, which has no SELECT.
 pub fn parse_condition(text: &str) -> Result<Query> {
-    let mut parser = Parser { text, tokens: tokens(text), at: 0, nesting: 0 };
+    let mut parser = Parser {
+        text,
+        tokens: tokens(text),
+        at: 0,
+        nesting: 0,
+    };
     let star = Span::default();
     let mut query = empty_query(Selection::Star(star), star);
     parser.from_clause(&mut query)?;
@@ -49,7 +60,26 @@ fn empty_query(selection: Selection, span: Span) -> Query {
         order: None,
         window: None,
         span,
+        height: 0,
     }
+}
+
+fn height_of(query: &Query) -> u16 {
+    let selected: Box<dyn Iterator<Item = &Expr>> = match &query.selection {
+        Selection::Star(_) => Box::new(std::iter::empty()),
+        Selection::Value(value) => Box::new(std::iter::once(value)),
+        Selection::List(items) => Box::new(items.iter().map(|item| &item.value)),
+    };
+    let expressions = selected
+        .chain(&query.filter)
+        .chain(&query.group_by)
+        .map(|expr| expr.height);
+    let sources = query.from.iter().map(|item| match &item.source {
+        Source::Path { .. } => 0,
+        Source::Subquery(inner) => inner.height + 1,
+        Source::Expression(expr) => expr.height,
+    });
+    expressions.chain(sources).max().unwrap_or(0)
 }
 
 pub(super) struct Parser<'t> {
@@ -115,11 +145,19 @@ impl<'t> Parser<'t> {
     }
 
     pub(super) fn expect_keyword(&mut self, keyword: Keyword) -> Result<()> {
-        if self.take_keyword(keyword) { Ok(()) } else { Err(self.unexpected()) }
+        if self.take_keyword(keyword) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
     }
 
     pub(super) fn expect_symbol(&mut self, symbol: &str) -> Result<()> {
-        if self.take_symbol(symbol) { Ok(()) } else { Err(self.unexpected()) }
+        if self.take_symbol(symbol) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
     }
 
     pub(super) fn expect_identifier(&mut self) -> Result<&'t str> {
@@ -171,9 +209,17 @@ impl<'t> Parser<'t> {
         let start = self.span();
         self.expect_keyword(Keyword::Select)?;
         let distinct = self.take_keyword(Keyword::Distinct);
-        let top = if self.take_keyword(Keyword::Top) { Some(self.count()?) } else { None };
+        let top = if self.take_keyword(Keyword::Top) {
+            Some(self.count()?)
+        } else {
+            None
+        };
         let selection = self.selection()?;
-        let mut query = Query { distinct, top, ..empty_query(selection, start) };
+        let mut query = Query {
+            distinct,
+            top,
+            ..empty_query(selection, start)
+        };
         self.from_clause(&mut query)?;
         self.where_clause(&mut query)?;
         if self.take_keyword(Keyword::Group) {
@@ -187,9 +233,13 @@ impl<'t> Parser<'t> {
         if self.take_keyword(Keyword::Offset) {
             let offset = self.count()?;
             self.expect_keyword(Keyword::Limit)?;
-            query.window = Some(Window { offset, limit: self.count()? });
+            query.window = Some(Window {
+                offset,
+                limit: self.count()?,
+            });
         }
         query.span = start.to(self.last_span());
+        query.height = height_of(&query);
         Ok(query)
     }
 
@@ -239,26 +289,46 @@ impl<'t> Parser<'t> {
     }
 
     fn alias(&mut self) -> Result<Option<&'t str>> {
-        if self.take_keyword(Keyword::As) { self.expect_identifier().map(Some) } else { Ok(self.take_identifier()) }
+        if self.take_keyword(Keyword::As) {
+            self.expect_identifier().map(Some)
+        } else {
+            Ok(self.take_identifier())
+        }
     }
 
     fn from_item(&mut self) -> Result<FromItem> {
         let start = self.span();
-        let iterates = matches!(self.peek().kind, TokenKind::Identifier(_)) && *self.peek_at(1) == TokenKind::Keyword(Keyword::In);
+        let iterates =
+            matches!(self.peek().kind, TokenKind::Identifier(_)) && *self.peek_at(1) == TokenKind::Keyword(Keyword::In);
         if iterates {
             let alias = self.expect_identifier()?.to_owned();
             self.expect_keyword(Keyword::In)?;
             let source = self.iterated_source()?;
-            return Ok(FromItem { source, alias: Some(alias), iterate: true, span: start.to(self.last_span()) });
+            return Ok(FromItem {
+                source,
+                alias: Some(alias),
+                iterate: true,
+                span: start.to(self.last_span()),
+            });
         }
         let source = self.source()?;
         let alias = self.alias()?.map(str::to_owned);
-        Ok(FromItem { source, alias, iterate: false, span: start.to(self.last_span()) })
+        Ok(FromItem {
+            source,
+            alias,
+            iterate: false,
+            span: start.to(self.last_span()),
+        })
     }
 
     fn iterated_source(&mut self) -> Result<Source> {
-        let is_call = matches!(self.peek().kind, TokenKind::Identifier(_)) && *self.peek_at(1) == TokenKind::Symbol("(");
-        if is_call { self.expression().map(Source::Expression) } else { self.source() }
+        let is_call =
+            matches!(self.peek().kind, TokenKind::Identifier(_)) && *self.peek_at(1) == TokenKind::Symbol("(");
+        if is_call {
+            self.expression().map(Source::Expression)
+        } else {
+            self.source()
+        }
     }
 
     fn source(&mut self) -> Result<Source> {
@@ -304,7 +374,11 @@ impl<'t> Parser<'t> {
                 ExprKind::Call(_) => Ok(item),
                 _ => {
                     let near = &p.text[first.start..first.end];
-                    Err(QueryError::at("SC1001", format!("Syntax error, incorrect syntax near '{near}'."), first))
+                    Err(QueryError::at(
+                        "SC1001",
+                        format!("Syntax error, incorrect syntax near '{near}'."),
+                        first,
+                    ))
                 }
             }
         })?;

@@ -30,8 +30,11 @@ const BINARY_OPERATORS: &[(&str, u8, BinaryOp)] = &[
 ];
 
 /// Names that are operators on subqueries when `( SELECT` follows, and ordinary identifiers elsewhere.
-const SOFT_KEYWORDS: &[(&str, SubqueryKind)] =
-    &[("ALL", SubqueryKind::All), ("FIRST", SubqueryKind::First), ("LAST", SubqueryKind::Last)];
+const SOFT_KEYWORDS: &[(&str, SubqueryKind)] = &[
+    ("ALL", SubqueryKind::All),
+    ("FIRST", SubqueryKind::First),
+    ("LAST", SubqueryKind::Last),
+];
 
 impl Parser<'_> {
     pub(super) fn expression(&mut self) -> Result<Expr> {
@@ -40,13 +43,21 @@ impl Parser<'_> {
 
     fn node(&self, kind: ExprKind, start: Span) -> Result<Expr> {
         let span = start.to(self.last_span());
-        let mut height = 0;
+        let mut height = if let ExprKind::Subquery(_, query) = &kind {
+            query.height
+        } else {
+            0
+        };
         kind.for_each_operand(&mut |operand| height = height.max(operand.height));
         if height >= MAX_HEIGHT {
             let message = format!("The SQL query exceeded the maximum expression depth of {MAX_HEIGHT}.");
             return Err(QueryError::uncoded(message, span));
         }
-        Ok(Expr { kind, span, height: height + 1 })
+        Ok(Expr {
+            kind,
+            span,
+            height: height + 1,
+        })
     }
 
     fn conditional(&mut self) -> Result<Expr> {
@@ -58,7 +69,10 @@ impl Parser<'_> {
         let then = self.expression()?;
         self.expect_symbol(":")?;
         let otherwise = self.expression()?;
-        self.node(ExprKind::Conditional(Box::new(condition), Box::new(then), Box::new(otherwise)), start)
+        self.node(
+            ExprKind::Conditional(Box::new(condition), Box::new(then), Box::new(otherwise)),
+            start,
+        )
     }
 
     /// `operand {separator operand}` as one flat node.
@@ -113,7 +127,15 @@ impl Parser<'_> {
         let low = Box::new(self.binary(1)?);
         self.expect_keyword(Keyword::And)?;
         let high = Box::new(self.binary(1)?);
-        self.node(ExprKind::Between { value: Box::new(value), low, high, negated }, start)
+        self.node(
+            ExprKind::Between {
+                value: Box::new(value),
+                low,
+                high,
+                negated,
+            },
+            start,
+        )
     }
 
     fn in_list(&mut self, value: Expr, negated: bool, start: Span) -> Result<Expr> {
@@ -121,14 +143,33 @@ impl Parser<'_> {
         self.expect_symbol("(")?;
         let list = self.list(Self::expression)?;
         self.expect_symbol(")")?;
-        self.node(ExprKind::In { value: Box::new(value), list, negated }, start)
+        self.node(
+            ExprKind::In {
+                value: Box::new(value),
+                list,
+                negated,
+            },
+            start,
+        )
     }
 
     fn like(&mut self, value: Expr, negated: bool, start: Span) -> Result<Expr> {
         self.advance();
         let pattern = Box::new(self.binary(1)?);
-        let escape = if self.take_keyword(Keyword::Escape) { Some(self.escape_character()?) } else { None };
-        self.node(ExprKind::Like { value: Box::new(value), pattern, escape, negated }, start)
+        let escape = if self.take_keyword(Keyword::Escape) {
+            Some(self.escape_character()?)
+        } else {
+            None
+        };
+        self.node(
+            ExprKind::Like {
+                value: Box::new(value),
+                pattern,
+                escape,
+                negated,
+            },
+            start,
+        )
     }
 
     fn escape_character(&mut self) -> Result<String> {
@@ -143,8 +184,13 @@ impl Parser<'_> {
     }
 
     fn binary_operator(&self) -> Option<(u8, BinaryOp)> {
-        let TokenKind::Symbol(symbol) = self.peek().kind else { return None };
-        BINARY_OPERATORS.iter().find(|(text, ..)| *text == symbol).map(|(_, power, op)| (*power, *op))
+        let TokenKind::Symbol(symbol) = self.peek().kind else {
+            return None;
+        };
+        BINARY_OPERATORS
+            .iter()
+            .find(|(text, ..)| *text == symbol)
+            .map(|(_, power, op)| (*power, *op))
     }
 
     fn binary(&mut self, least: u8) -> Result<Expr> {
@@ -185,13 +231,24 @@ impl Parser<'_> {
         loop {
             let kind = if self.take_symbol(".") {
                 let name = self.expect_identifier()?.to_owned();
-                ExprKind::Member { base: Box::new(base), name, bracket: false }
+                ExprKind::Member {
+                    base: Box::new(base),
+                    name,
+                    bracket: false,
+                }
             } else if self.take_symbol("[") {
                 let index = self.expression()?;
                 self.expect_symbol("]")?;
                 match index.kind {
-                    ExprKind::Literal(Literal::String(name)) => ExprKind::Member { base: Box::new(base), name, bracket: true },
-                    _ => ExprKind::Index { base: Box::new(base), index: Box::new(index) },
+                    ExprKind::Literal(Literal::String(name)) => ExprKind::Member {
+                        base: Box::new(base),
+                        name,
+                        bracket: true,
+                    },
+                    _ => ExprKind::Index {
+                        base: Box::new(base),
+                        index: Box::new(index),
+                    },
                 }
             } else {
                 return Ok(base);
@@ -272,14 +329,24 @@ impl Parser<'_> {
         let name_span = self.span();
         let name = self.expect_identifier()?.to_owned();
         let args = self.arguments()?;
-        Ok(ExprKind::Call(Call { name, name_span, udf: true, args }))
+        Ok(ExprKind::Call(Call {
+            name,
+            name_span,
+            udf: true,
+            args,
+        }))
     }
 
     fn call(&mut self, name: &str) -> Result<ExprKind> {
         let name_span = self.span();
         self.advance();
         let args = self.arguments()?;
-        Ok(ExprKind::Call(Call { name: name.to_owned(), name_span, udf: false, args }))
+        Ok(ExprKind::Call(Call {
+            name: name.to_owned(),
+            name_span,
+            udf: false,
+            args,
+        }))
     }
 
     fn arguments(&mut self) -> Result<Vec<Expr>> {

@@ -6,8 +6,8 @@
 use std::fmt::Write;
 
 use super::ast::{
-    BinaryOp, Call, Count, CountValue, Direction, Expr, ExprKind, FromItem, Literal, Order, OrderItem, Query, SelectItem,
-    Selection, Source, Step, SubqueryKind, UnaryOp,
+    BinaryOp, Call, Count, CountValue, Direction, Expr, ExprKind, FromItem, Literal, Order, OrderItem, Query,
+    SelectItem, Selection, Source, Step, SubqueryKind, UnaryOp,
 };
 use crate::number::Number;
 
@@ -222,7 +222,11 @@ impl Printer {
             ExprKind::Parameter(name) | ExprKind::Name(name) => self.text(name),
             ExprKind::Member { base, name, bracket } => {
                 self.base(base);
-                let step = if *bracket { Step::Bracket(name.clone()) } else { Step::Dot(name.clone()) };
+                let step = if *bracket {
+                    Step::Bracket(name.clone())
+                } else {
+                    Step::Dot(name.clone())
+                };
                 self.step(&step);
             }
             ExprKind::Index { base, index } => {
@@ -314,7 +318,12 @@ impl Printer {
     fn predicate(&mut self, kind: &ExprKind) {
         self.text("(");
         match kind {
-            ExprKind::Between { value, low, high, negated } => {
+            ExprKind::Between {
+                value,
+                low,
+                high,
+                negated,
+            } => {
                 self.expression(value);
                 self.text(if *negated { " NOT BETWEEN " } else { " BETWEEN " });
                 self.expression(low);
@@ -327,7 +336,12 @@ impl Printer {
                 self.separated(list, ", ", Self::expression);
                 self.text(")");
             }
-            ExprKind::Like { value, pattern, escape, negated } => {
+            ExprKind::Like {
+                value,
+                pattern,
+                escape,
+                negated,
+            } => {
                 self.expression(value);
                 self.text(if *negated { " NOT LIKE " } else { " LIKE " });
                 self.expression(pattern);
@@ -389,7 +403,11 @@ fn binary_symbol(op: BinaryOp) -> &'static str {
 /// A double with 15 significant digits when they suffice and 17 otherwise, as the service's planner prints.
 fn float_text(value: f64) -> String {
     let short = significant(value, 15);
-    if short.parse() == Ok(value) { short } else { significant(value, 17) }
+    if short.parse() == Ok(value) {
+        short
+    } else {
+        significant(value, 17)
+    }
 }
 
 /// `%g` of C: positional between 1e-5 and 10^digits, scientific elsewhere, no trailing zeros.
@@ -398,11 +416,19 @@ fn significant(value: f64, digits: usize) -> String {
     let (mantissa, exponent) = scientific.split_once('e').expect("Rust writes an exponent with {:e}");
     let exponent: i32 = exponent.parse().expect("Rust writes a decimal exponent");
     if exponent < -5 || exponent >= digits as i32 {
-        let mantissa = if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
+        let mantissa = if mantissa.contains('.') {
+            mantissa.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            mantissa
+        };
         let sign = if exponent < 0 { '-' } else { '+' };
         return format!("{mantissa}e{sign}{:02}", exponent.abs());
     }
     let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
     let fixed = format!("{value:.decimals$}");
-    if fixed.contains('.') { fixed.trim_end_matches('0').trim_end_matches('.').to_owned() } else { fixed }
+    if fixed.contains('.') {
+        fixed.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        fixed
+    }
 }

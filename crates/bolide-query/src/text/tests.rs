@@ -1,0 +1,134 @@
+use proptest::prelude::*;
+
+use super::parse;
+use super::printer::query_text;
+use crate::error::{QueryError, Span};
+
+fn printed(text: &str) -> String {
+    query_text(&parse(text).unwrap())
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn syntax_error(text: &str) -> (String, Span) {
+    match parse(text) {
+        Err(QueryError::Compile(list)) => (list[0].message.clone(), list[0].location.unwrap()),
+        other => panic!("expected a syntax error: {other:?}"),
+    }
+}
+
+#[test]
+fn operators_bind_as_the_table_says() {
+    for (text, expected) in [
+        ("SELECT VALUE 1 = 2 & 3 != 4", "SELECT VALUE ((1 = 2) & (3 != 4))"),
+        ("SELECT VALUE 1 ? 2 ?? 3 : 4", "SELECT VALUE (1 ? (2 ?? 3) : 4)"),
+        (
+            "SELECT VALUE a AND b OR c AND d",
+            "SELECT VALUE ((a AND b) OR (c AND d))",
+        ),
+        ("SELECT VALUE 1 || 2 OR 3 || 4", "SELECT VALUE ((1 || 2) OR (3 || 4))"),
+        ("SELECT VALUE 1 - 2 - 3", "SELECT VALUE ((1 - 2) - 3)"),
+        ("SELECT VALUE c.ab-cd", "SELECT VALUE (c.ab - cd)"),
+        ("SELECT VALUE NOT c.a = 5", "SELECT VALUE ((NOT c.a) = 5)"),
+        ("SELECT VALUE 1 << 2 + 3 < 4", "SELECT VALUE ((1 << (2 + 3)) < 4)"),
+        (
+            "SELECT VALUE 1 BETWEEN 2 AND 3 AND 4",
+            "SELECT VALUE ((1 BETWEEN 2 AND 3) AND 4)",
+        ),
+    ] {
+        assert_eq!(printed(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn comments_end_with_the_line() {
+    assert_eq!(printed("SELECT VALUE 1 --5\n+ 2 -- end"), "SELECT VALUE (1 + 2)");
+}
+
+#[test]
+fn reserved_words_follow_their_case_rules() {
+    assert!(parse("SELECT c.order FROM c").is_err());
+    assert!(parse("SELECT NULL").is_ok(), "upper-case NULL is a name");
+    assert_eq!(printed("select value c.first from c"), "SELECT VALUE c.first FROM c");
+}
+
+#[test]
+fn an_error_points_at_its_token() {
+    let (message, location) = syntax_error("SELECT c.a, FROM c");
+    assert_eq!(message, "Syntax error, incorrect syntax near 'FROM'.");
+    assert_eq!(location, Span { start: 12, end: 16 });
+}
+
+#[test]
+fn hostile_nesting_is_an_error() {
+    for (open, close) in [("(", ")"), ("[", "]"), ("-", ""), ("NOT ", ""), ("(SELECT VALUE ", ")")] {
+        let text = format!("SELECT VALUE {}1{}", open.repeat(5000), close.repeat(5000));
+        assert!(parse(&text).is_err(), "{open}");
+    }
+    let chain = format!("SELECT VALUE 1{}", " + 1".repeat(5000));
+    assert!(parse(&chain).is_err(), "a chain of binary operators is deep, too");
+}
+
+#[test]
+fn long_flat_filters_are_fine() {
+    let text = format!("SELECT * FROM c WHERE c.a = 0{}", " OR c.a = 1".repeat(20_000));
+    let query = parse(&text).unwrap();
+    assert!(query.filter.unwrap().height < 10);
+}
+
+/// A grammar of expressions as text. Literals are such as print back to themselves.
+fn expression() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("c".to_owned()),
+        Just("c.a".to_owned()),
+        Just("c[\"odd name\"].b[2]".to_owned()),
+        Just("@p".to_owned()),
+        Just("undefined".to_owned()),
+        Just("null".to_owned()),
+        any::<bool>().prop_map(|b| b.to_string()),
+        any::<i32>().prop_map(|n| n.to_string()),
+        any::<f64>()
+            .prop_filter("finite", |n| n.is_finite())
+            .prop_map(|n| format!("{n:e}")),
+        "[a-z'\\\\\"\u{e9}\n]{0,6}".prop_map(|text| super::printer::string_literal(&text)),
+    ];
+    leaf.prop_recursive(5, 40, 4, |inner| {
+        let operator = prop::sample::select(vec![
+            "+", "-", "*", "/", "%", "&", "|", "^", "||", "<<", ">>", ">>>", "=", "!=", "<", ">", "<=", ">=", "AND",
+            "OR", "??",
+        ]);
+        prop_oneof![
+            (inner.clone(), operator, inner.clone()).prop_map(|(a, op, b)| format!("({a} {op} {b})")),
+            (inner.clone(), inner.clone(), inner.clone()).prop_map(|(a, b, c)| format!("({a} ? {b} : {c})")),
+            (inner.clone(), inner.clone(), inner.clone())
+                .prop_map(|(a, b, c)| format!("(({a}) BETWEEN ({b}) AND ({c}))")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("(({a}) NOT IN ({b}, 1))")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("(({a}) LIKE ({b}) ESCAPE \"!\")")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("[{a}, {{\"x\": {b}}}]")),
+            inner.clone().prop_map(|a| format!("ABS({a})")),
+            inner.clone().prop_map(|a| format!("NOT ({a})")),
+            inner
+                .clone()
+                .prop_map(|a| format!("EXISTS(SELECT VALUE x FROM x IN c.l WHERE {a})")),
+            inner.prop_map(|a| format!("(SELECT {a} AS y, 1).y")),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_parses_to_the_same(value in expression(), filter in expression(), distinct in any::<bool>()) {
+        let distinct = if distinct { "DISTINCT " } else { "" };
+        let text = format!("SELECT {distinct}TOP 5 {value} AS v, 2 FROM c JOIN t IN c.tags WHERE {filter} ORDER BY c.a DESC, c.b");
+        let once = query_text(&parse(&text).unwrap());
+        let again = query_text(&parse(&once).unwrap());
+        prop_assert_eq!(once, again);
+    }
+
+    #[test]
+    fn no_text_makes_the_parser_panic(text in ".{0,80}") {
+        let _ = parse(&text);
+        let _ = parse(&format!("SELECT {text} FROM c"));
+    }
+}

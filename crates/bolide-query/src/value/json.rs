@@ -45,12 +45,17 @@ pub(super) fn element(text: &str, index: usize) -> Value<'_> {
 }
 
 pub(super) fn elements(text: &str) -> Vec<Value<'_>> {
-    sonic_rs::to_array_iter(text).map_while(Result::ok).map(from_lazy).collect()
+    sonic_rs::to_array_iter(text)
+        .map_while(Result::ok)
+        .map(from_lazy)
+        .collect()
 }
 
 pub(super) fn members(text: &str) -> Vec<(Text<'_>, Value<'_>)> {
     let pairs = sonic_rs::to_object_iter(text).map_while(Result::ok);
-    pairs.map(|(name, value)| (Text::Shared(Arc::from(&*name)), from_lazy(value))).collect()
+    pairs
+        .map(|(name, value)| (Text::Shared(Arc::from(&*name)), from_lazy(value)))
+        .collect()
 }
 
 /// Reads one complete JSON text.
@@ -63,14 +68,19 @@ fn from_tree(tree: &serde_json::Value) -> Value<'static> {
     match tree {
         serde_json::Value::Null => Value::Null,
         serde_json::Value::Bool(value) => Value::Bool(*value),
-        serde_json::Value::Number(number) => {
-            number.as_i64().map(Value::int).or_else(|| number.as_f64().map(Value::float)).unwrap_or(Value::Undefined)
-        }
+        serde_json::Value::Number(number) => number
+            .as_i64()
+            .map(Value::int)
+            .or_else(|| number.as_f64().map(Value::float))
+            .unwrap_or(Value::Undefined),
         serde_json::Value::String(text) => Value::string(text.as_str()),
         serde_json::Value::Array(items) => Value::array(items.iter().map(from_tree)),
-        serde_json::Value::Object(members) => {
-            Value::Object(Arc::new(members.iter().map(|(n, v)| (Text::Shared(n.as_str().into()), from_tree(v))).collect()))
-        }
+        serde_json::Value::Object(members) => Value::Object(Arc::new(
+            members
+                .iter()
+                .map(|(n, v)| (Text::Shared(n.as_str().into()), from_tree(v)))
+                .collect(),
+        )),
     }
 }
 

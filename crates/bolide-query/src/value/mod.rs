@@ -181,9 +181,10 @@ impl<'a> Value<'a> {
     pub fn member(&self, name: &str) -> Value<'a> {
         match self {
             Value::Json(text) => json::member(text, name),
-            Value::Object(members) => {
-                members.iter().find(|(n, _)| n.as_str() == name).map_or(Value::Undefined, |(_, value)| value.clone())
-            }
+            Value::Object(members) => members
+                .iter()
+                .find(|(n, _)| n.as_str() == name)
+                .map_or(Value::Undefined, |(_, value)| value.clone()),
             _ => Value::Undefined,
         }
     }
@@ -235,7 +236,9 @@ impl<'a> Value<'a> {
             return Value::array(items.iter().map(|item| item.clone().into_owned()));
         }
         let members = self.members().unwrap_or_default();
-        let owned = members.iter().map(|(name, value)| (Text::Shared(name.as_str().into()), value.clone().into_owned()));
+        let owned = members
+            .iter()
+            .map(|(name, value)| (Text::Shared(name.as_str().into()), value.clone().into_owned()));
         Value::Object(Arc::new(owned.collect()))
     }
 }

@@ -20,7 +20,10 @@ fn deep_equal(left: &Value<'_>, right: &Value<'_>) -> bool {
         (Value::String(a), Value::String(b)) => a.as_str() == b.as_str(),
         _ => match (left.kind(), right.kind()) {
             (Kind::Array, Kind::Array) => {
-                let (a, b) = (left.elements().unwrap_or_default(), right.elements().unwrap_or_default());
+                let (a, b) = (
+                    left.elements().unwrap_or_default(),
+                    right.elements().unwrap_or_default(),
+                );
                 a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| deep_equal(x, y))
             }
             (Kind::Object, Kind::Object) => {
@@ -35,7 +38,9 @@ fn deep_equal(left: &Value<'_>, right: &Value<'_>) -> bool {
 fn same_members(mut a: Members<'_>, mut b: Members<'_>) -> bool {
     a.sort_by(|x, y| x.0.as_str().cmp(y.0.as_str()));
     b.sort_by(|x, y| x.0.as_str().cmp(y.0.as_str()));
-    a.iter().zip(&b).all(|(x, y)| x.0.as_str() == y.0.as_str() && deep_equal(&x.1, &y.1))
+    a.iter()
+        .zip(&b)
+        .all(|(x, y)| x.0.as_str() == y.0.as_str() && deep_equal(&x.1, &y.1))
 }
 
 /// `<` and its relatives: defined only between primitives of one kind.

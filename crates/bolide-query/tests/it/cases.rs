@@ -17,11 +17,16 @@ pub fn load(family: &str) -> Option<Vec<(String, Json)>> {
         println!("skipped: no ../shared");
         return None;
     };
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(shared.join("cases").join(family)).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(shared.join("cases").join(family))
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
     files.sort();
     let mut cases = Vec::new();
-    for file in files.iter().filter(|file| file.extension().is_some_and(|ext| ext == "json")) {
+    for file in files
+        .iter()
+        .filter(|file| file.extension().is_some_and(|ext| ext == "json"))
+    {
         let topic = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let list: Vec<Json> = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
         cases.extend(list.into_iter().map(|case| (topic.clone(), case)));
@@ -37,7 +42,10 @@ pub fn report(outcomes: &[(String, String, Option<String>)], known: &[(&str, &st
         let entry = topics.entry(topic).or_default();
         entry.1 += 1;
         entry.0 += usize::from(failure.is_none());
-        let reason = known.iter().find(|(listed, _)| listed == name).map(|(_, reason)| *reason);
+        let reason = known
+            .iter()
+            .find(|(listed, _)| listed == name)
+            .map(|(_, reason)| *reason);
         match (failure, reason) {
             (Some(failure), None) => wrong.push(format!("{name}: {failure}")),
             (None, Some(reason)) => wrong.push(format!("{name}: passes, although listed as: {reason}")),
@@ -47,5 +55,10 @@ pub fn report(outcomes: &[(String, String, Option<String>)], known: &[(&str, &st
     for (topic, (passed, all)) in &topics {
         println!("{topic}: {passed}/{all}");
     }
-    assert!(wrong.is_empty(), "{} unexpected outcomes:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} unexpected outcomes:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }

@@ -32,13 +32,15 @@ pub fn same_results(actual: &[Json], expected: &[Json], ordered: bool, tolerance
 fn same_multiset(actual: &[Json], expected: &[Json], tolerance: Tolerance) -> bool {
     let mut left: Vec<&Json> = actual.iter().collect();
     actual.len() == expected.len()
-        && expected.iter().all(|wanted| match left.iter().position(|found| same(found, wanted, tolerance)) {
-            Some(at) => {
-                left.swap_remove(at);
-                true
-            }
-            None => false,
-        })
+        && expected.iter().all(
+            |wanted| match left.iter().position(|found| same(found, wanted, tolerance)) {
+                Some(at) => {
+                    left.swap_remove(at);
+                    true
+                }
+                None => false,
+            },
+        )
 }
 
 fn same(actual: &Json, expected: &Json, tolerance: Tolerance) -> bool {
@@ -50,7 +52,9 @@ fn same(actual: &Json, expected: &Json, tolerance: Tolerance) -> bool {
         (Json::Array(a), Json::Array(b)) if tolerance.unordered_arrays => same_multiset(a, b, tolerance),
         (Json::Array(a), Json::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b, tolerance)),
         (Json::Object(a), Json::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(name, value)| b.get(name).is_some_and(|other| same(value, other, tolerance)))
+            a.len() == b.len()
+                && a.iter()
+                    .all(|(name, value)| b.get(name).is_some_and(|other| same(value, other, tolerance)))
         }
         _ => actual == expected,
     }

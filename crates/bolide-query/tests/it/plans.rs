@@ -8,14 +8,39 @@ use crate::cases::{load, report};
 use crate::sql::vectors;
 
 /// Cases that fail, and why.
-const KNOWN: &[(&str, &str)] = &[];
+///
+/// The range lists of these cases were cut to their last entry when they were carried over from the baselines. A plan with one of
+/// several ranges would lose results, and the reference asks for all of them (cosmos-sql §22.3).
+const KNOWN: &[(&str, &str)] = &[
+    ("plan/many-ranges/in-many-number", "lists the last range only"),
+    ("plan/many-ranges/in-many-string", "lists the last range only"),
+    ("plan/many-ranges/in-many-mixed-types", "lists the last range only"),
+    ("plan/many-ranges/ors", "lists the last range only"),
+    ("plan/many-ranges/abs", "lists the last range only"),
+    ("plan/many-ranges/try-array-contains", "lists the last range only"),
+    (
+        "plan/order-by/select-*-order-by-with-multiple-ranges",
+        "lists the last range only",
+    ),
+    ("plan/range-partition-key/complex-filter", "lists the last range only"),
+    (
+        "plan/range-partition-key/mixed-range-on-partition-key",
+        "lists the last range only",
+    ),
+];
 
 #[test]
 fn query_plan_cases_hold() {
     let Some(cases) = load("query-plan") else { return };
     let outcomes: Vec<_> = cases
         .iter()
-        .map(|(topic, case)| (topic.clone(), case["name"].as_str().unwrap().to_owned(), check(case).err()))
+        .map(|(topic, case)| {
+            (
+                topic.clone(),
+                case["name"].as_str().unwrap().to_owned(),
+                check(case).err(),
+            )
+        })
         .collect();
     report(&outcomes, KNOWN);
 }
@@ -42,7 +67,9 @@ fn check(case: &Json) -> Result<(), String> {
 fn check_error(error: &QueryError, expected: &Json) -> Result<(), String> {
     let body: Json = serde_json::from_str(&error.body()).unwrap();
     let agrees = |member: &str, found: &Json| expected.get(member).is_none_or(|wanted| wanted == found);
-    let listed = expected.get("messages").is_none_or(|messages| *messages == body["Errors"]);
+    let listed = expected
+        .get("messages")
+        .is_none_or(|messages| *messages == body["Errors"]);
     let code = json!(error.code().unwrap_or_default());
     let same = agrees("code", &code) && agrees("message", &json!(error.message()));
     if listed && same && agrees("location", &body["errors"][0]["location"]) {
@@ -55,12 +82,14 @@ fn check_error(error: &QueryError, expected: &Json) -> Result<(), String> {
 fn differences(at: &str, actual: &Json, wanted: &Json) -> Result<(), String> {
     match (actual, wanted) {
         (Json::String(a), Json::String(b)) if collapsed(a) == collapsed(b) => Ok(()),
-        (Json::Object(a), Json::Object(b)) => {
-            b.iter().try_for_each(|(name, value)| differences(&format!("{at}.{name}"), a.get(name).unwrap_or(&Json::Null), value))
-        }
-        (Json::Array(a), Json::Array(b)) if a.len() == b.len() => {
-            a.iter().zip(b).enumerate().try_for_each(|(n, (a, b))| differences(&format!("{at}[{n}]"), a, b))
-        }
+        (Json::Object(a), Json::Object(b)) => b.iter().try_for_each(|(name, value)| {
+            differences(&format!("{at}.{name}"), a.get(name).unwrap_or(&Json::Null), value)
+        }),
+        (Json::Array(a), Json::Array(b)) if a.len() == b.len() => a
+            .iter()
+            .zip(b)
+            .enumerate()
+            .try_for_each(|(n, (a, b))| differences(&format!("{at}[{n}]"), a, b)),
         _ if actual == wanted => Ok(()),
         _ => Err(format!("{at}: got {actual}\n    expected {wanted}")),
     }
@@ -76,7 +105,11 @@ fn same_ranges(actual: &Json, wanted: &Json) -> Result<(), String> {
     let mut b: Vec<String> = wanted.as_array().unwrap().iter().map(key).collect();
     a.sort();
     b.sort();
-    if a == b { Ok(()) } else { Err(format!("queryRanges: got {a:?}\n    expected {b:?}")) }
+    if a == b {
+        Ok(())
+    } else {
+        Err(format!("queryRanges: got {a:?}\n    expected {b:?}"))
+    }
 }
 
 /// One spelling for numbers and the order of members.
@@ -86,7 +119,12 @@ fn normal(value: &Json) -> Json {
         Json::Array(items) => items.iter().map(normal).collect(),
         Json::Object(members) => {
             let sorted: std::collections::BTreeMap<_, _> = members.iter().collect();
-            Json::Object(sorted.into_iter().map(|(name, value)| (name.clone(), normal(value))).collect::<Map<_, _>>())
+            Json::Object(
+                sorted
+                    .into_iter()
+                    .map(|(name, value)| (name.clone(), normal(value)))
+                    .collect::<Map<_, _>>(),
+            )
         }
         other => other.clone(),
     }
@@ -95,15 +133,24 @@ fn normal(value: &Json) -> Json {
 fn plan(case: &Json) -> Result<Json, QueryError> {
     let definition = &case["partitionKey"];
     let paths = definition["paths"].as_array().unwrap().iter();
-    let paths = paths.map(|path| path.as_str().unwrap()[1..].split('/').map(str::to_owned).collect()).collect();
+    let paths = paths
+        .map(|path| path.as_str().unwrap()[1..].split('/').map(str::to_owned).collect())
+        .collect();
     let kind = match definition["kind"].as_str().unwrap() {
         "MultiHash" => PartitionKeyKind::MultiHash,
         "Range" => PartitionKeyKind::Range,
         _ => PartitionKeyKind::Hash,
     };
     // The planner of the baselines knows no index rules.
-    let schema = Schema { indexing: None, vectors: vectors(case), ..Schema::container(paths, kind) };
-    let schema = Schema { geometry: case["geospatialType"] == json!("Geometry"), ..schema };
+    let schema = Schema {
+        indexing: None,
+        vectors: vectors(case),
+        ..Schema::container(paths, kind)
+    };
+    let schema = Schema {
+        geometry: case["geospatialType"] == json!("Geometry"),
+        ..schema
+    };
     let parameters = Parameters::from_json(case.get("parameters").unwrap_or(&Json::Null)).unwrap();
     let query = Query::compile(case["query"].as_str().unwrap(), &parameters, &schema)?;
     let plan = query.plan(&SupportedFeatures::all())?;
@@ -121,7 +168,12 @@ fn range_json(min: Json, max: Json, min_inclusive: bool, max_inclusive: bool) ->
 
 fn key_range(range: &KeyRange) -> Json {
     let end = |ends: &[KeyEnd]| Json::Array(ends.iter().map(key_end).collect());
-    range_json(end(&range.min), end(&range.max), range.min_inclusive, range.max_inclusive)
+    range_json(
+        end(&range.min),
+        end(&range.max),
+        range.min_inclusive,
+        range.max_inclusive,
+    )
 }
 
 fn key_end(end: &KeyEnd) -> Json {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bolide_query::schema::{
-    ComputedProperty, CompositePath, DistanceFunction, FullTextPolicy, IndexedPath, PartitionKeyKind, VectorPath,
+    CompositePath, ComputedProperty, DistanceFunction, FullTextPolicy, IndexedPath, PartitionKeyKind, VectorPath,
 };
 use bolide_query::{Environment, PageLimit, Parameters, PathStep, Progress, Query, QueryError, Schema, Udfs};
 use serde_json::{Value as Json, json};
@@ -56,7 +56,12 @@ fn check(case: &Json) -> Result<(), String> {
     if same_results(&rows, &expected, ordered, tolerance) {
         return Ok(());
     }
-    Err(format!("got {}\n    expected {}\n    {}", json!(rows), json!(expected), case["query"]))
+    Err(format!(
+        "got {}\n    expected {}\n    {}",
+        json!(rows),
+        json!(expected),
+        case["query"]
+    ))
 }
 
 fn check_error(error: &QueryError, expected: &Json) -> Result<(), String> {
@@ -65,7 +70,9 @@ fn check_error(error: &QueryError, expected: &Json) -> Result<(), String> {
     let body: Json = serde_json::from_str(&error.body()).unwrap();
     let location = &body["errors"][0]["location"];
     let agrees = |member: &str, found: &Json| expected.get(member).is_none_or(|wanted| wanted == found);
-    let contains = expected["message_contains"].as_str().is_none_or(|part| message.contains(part));
+    let contains = expected["message_contains"]
+        .as_str()
+        .is_none_or(|part| message.contains(part));
     if agrees("code", &json!(code)) && agrees("message", &json!(message)) && agrees("location", location) && contains {
         return Ok(());
     }
@@ -91,14 +98,22 @@ fn check_shape(rows: &[Json], shape: &Json) -> Result<(), String> {
     };
     let equal = item["allEqual"] != json!(true) || rows.windows(2).all(|pair| pair[0] == pair[1]);
     let count = shape["count"].as_u64().unwrap() as usize;
-    if rows.len() == count && rows.iter().all(fits) && equal { Ok(()) } else { Err(format!("got {rows:?} expected {shape}")) }
+    if rows.len() == count && rows.iter().all(fits) && equal {
+        Ok(())
+    } else {
+        Err(format!("got {rows:?} expected {shape}"))
+    }
 }
 
 fn run(case: &Json) -> Result<Vec<Json>, QueryError> {
     let text = case["query"].as_str().unwrap();
     let parameters = Parameters::from_json(case.get("parameters").unwrap_or(&Json::Null)).unwrap();
     let query = Query::compile(text, &parameters, &schema(case))?;
-    let environment = Environment { now_ms: NOW_MS, random_seed: 1, udfs: Some(Arc::new(KnownUdfs)) };
+    let environment = Environment {
+        now_ms: NOW_MS,
+        random_seed: 1,
+        udfs: Some(Arc::new(KnownUdfs)),
+    };
     let mut page = query.execution(environment, PageLimit::NONE, None)?;
     for (n, document) in case["documents"].as_array().into_iter().flatten().enumerate() {
         if page.push(stored(document, n as u64 + 1).as_bytes(), n as u64 + 1)? != Progress::Continue {
@@ -107,7 +122,11 @@ fn run(case: &Json) -> Result<Vec<Json>, QueryError> {
     }
     let finished = page.finish(true)?;
     assert_eq!(finished.resume, None, "one unlimited page holds everything");
-    Ok(finished.rows.iter().map(|row| stripped(serde_json::from_slice(row).unwrap())).collect())
+    Ok(finished
+        .rows
+        .iter()
+        .map(|row| stripped(serde_json::from_slice(row).unwrap()))
+        .collect())
 }
 
 /// A document with its system properties, as the database keeps it.
@@ -146,11 +165,16 @@ fn schema(case: &Json) -> Schema {
             path: PathStep::parse_policy_path(entry["path"].as_str().unwrap()),
             descending: entry["order"] == json!("descending"),
         };
-        indexing.composite.push(index.as_array().unwrap().iter().map(component).collect());
+        indexing
+            .composite
+            .push(index.as_array().unwrap().iter().map(component).collect());
     }
     for property in list(case, "computedProperties") {
         let text = |name: &str| property[name].as_str().unwrap().to_owned();
-        schema.computed.push(ComputedProperty { name: text("name"), query: text("query") });
+        schema.computed.push(ComputedProperty {
+            name: text("name"),
+            query: text("query"),
+        });
     }
     schema.vectors = vectors(case);
     let policy = &case["fullTextPolicy"];
@@ -172,14 +196,21 @@ struct KnownUdfs;
 
 impl Udfs for KnownUdfs {
     fn call(&self, name: &str, arguments: &[String]) -> Result<Option<String>, String> {
-        let arguments: Vec<Json> = arguments.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+        let arguments: Vec<Json> = arguments
+            .iter()
+            .map(|text| serde_json::from_str(text).unwrap())
+            .collect();
         let result = match name {
             "REGEX_MATCH" => Some(json!(arguments[0].as_str().unwrap().ends_with("eattle"))),
             "addTax" => arguments[0].as_f64().map(|price| json!(price * 2.0)),
             "pair" => Some(json!([arguments[0], arguments[1]])),
             "make" => Some(json!({ "v": arguments[0] })),
             "GetMaxNutritionValue" => {
-                let values = arguments[0].as_array().into_iter().flatten().map(|n| n["nutritionValue"].as_f64().unwrap());
+                let values = arguments[0]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .map(|n| n["nutritionValue"].as_f64().unwrap());
                 values.reduce(f64::max).map(|max| json!(max))
             }
             other => return Err(format!("no such function: {other}")),

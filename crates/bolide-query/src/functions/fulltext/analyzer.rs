@@ -1,0 +1,110 @@
+//! From text to comparable words: split, lower-cased, without stop words, stemmed for the language.
+
+use rust_stemmers::{Algorithm, Stemmer};
+
+use super::stopwords::StopWords;
+use crate::value::Value;
+
+/// Splits text into comparable words for one language.
+pub struct Analyzer {
+    stemmer: Stemmer,
+    stop_words: &'static StopWords,
+}
+
+impl std::fmt::Debug for Analyzer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Analyzer")
+    }
+}
+
+/// A term of a query.
+#[derive(Debug, Clone)]
+pub struct Term {
+    /// One word, or the words of a phrase.
+    words: Vec<String>,
+    /// How many edits a word may be away.
+    distance: usize,
+}
+
+impl Analyzer {
+    /// The analyzer of a language such as `en-US`; unknown ones are treated as English.
+    pub fn new(language: &str) -> Analyzer {
+        let base = language.split('-').next().unwrap_or_default().to_ascii_lowercase();
+        let algorithm = match base.as_str() {
+            "de" => Algorithm::German,
+            "es" => Algorithm::Spanish,
+            "fr" => Algorithm::French,
+            "it" => Algorithm::Italian,
+            "pt" => Algorithm::Portuguese,
+            _ => Algorithm::English,
+        };
+        Analyzer {
+            stemmer: Stemmer::create(algorithm),
+            stop_words: StopWords::of(&base),
+        }
+    }
+
+    /// The words of a text that count, in order.
+    pub fn words(&self, text: &str) -> Vec<String> {
+        let words = text
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty());
+        let lower = words.map(str::to_lowercase);
+        lower
+            .filter(|word| !self.stop_words.contains(word))
+            .map(|word| self.stemmer.stem(&word).into_owned())
+            .collect()
+    }
+
+    /// Reads a term: a string, or `{"term": "x", "distance": 1}` for a fuzzy one.
+    pub fn term(&self, value: &Value<'_>) -> Option<Term> {
+        const MOST_EDITS: usize = 2;
+        if let Some(text) = value.as_str() {
+            return Some(Term {
+                words: self.words(text),
+                distance: 0,
+            });
+        }
+        let text = value.member("term");
+        let distance = value
+            .member("distance")
+            .as_i64()
+            .and_then(|n| usize::try_from(n).ok())
+            .unwrap_or(0);
+        Some(Term {
+            words: self.words(text.as_str()?),
+            distance: distance.min(MOST_EDITS),
+        })
+    }
+}
+
+/// How often a term occurs: its words side by side.
+pub fn term_hits(words: &[String], term: &Term) -> u64 {
+    if term.words.is_empty() {
+        return 0;
+    }
+    let same = |a: &String, b: &String| {
+        if term.distance == 0 {
+            a == b
+        } else {
+            within(a, b, term.distance)
+        }
+    };
+    let hit = |window: &&[String]| window.iter().zip(&term.words).all(|(a, b)| same(a, b));
+    words.windows(term.words.len()).filter(hit).count() as u64
+}
+
+/// Whether two words are at most so many insertions, deletions and replacements apart.
+fn within(a: &str, b: &str, distance: usize) -> bool {
+    let b: Vec<char> = b.chars().collect();
+    let mut previous: Vec<usize> = (0..=b.len()).collect();
+    for (row, x) in a.chars().enumerate() {
+        let mut current = vec![row + 1];
+        for (column, y) in b.iter().enumerate() {
+            let replaced = previous[column] + usize::from(x != *y);
+            current.push(replaced.min(previous[column + 1] + 1).min(current[column] + 1));
+        }
+        previous = current;
+    }
+    previous.last().is_some_and(|edits| *edits <= distance)
+}

@@ -1,0 +1,43 @@
+//! Words too common to search for, per language. Single digits and letters are among them.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+/// The stop words of one language.
+#[derive(Debug)]
+pub struct StopWords {
+    words: HashSet<&'static str>,
+}
+
+static ENGLISH: LazyLock<StopWords> = LazyLock::new(|| StopWords::new(include_str!("stopwords/en.txt")));
+static GERMAN: LazyLock<StopWords> = LazyLock::new(|| StopWords::new(include_str!("stopwords/de.txt")));
+static SPANISH: LazyLock<StopWords> = LazyLock::new(|| StopWords::new(include_str!("stopwords/es.txt")));
+static FRENCH: LazyLock<StopWords> = LazyLock::new(|| StopWords::new(include_str!("stopwords/fr.txt")));
+static ITALIAN: LazyLock<StopWords> = LazyLock::new(|| StopWords::new(include_str!("stopwords/it.txt")));
+static PORTUGUESE: LazyLock<StopWords> = LazyLock::new(|| StopWords::new(include_str!("stopwords/pt.txt")));
+
+impl StopWords {
+    fn new(list: &'static str) -> StopWords {
+        StopWords {
+            words: list.split_whitespace().collect(),
+        }
+    }
+
+    /// The stop words of a language such as `en`; unknown ones have the English list.
+    pub fn of(language: &str) -> &'static StopWords {
+        match language {
+            "de" => &GERMAN,
+            "es" => &SPANISH,
+            "fr" => &FRENCH,
+            "it" => &ITALIAN,
+            "pt" => &PORTUGUESE,
+            _ => &ENGLISH,
+        }
+    }
+
+    /// Whether a lower-case word is one.
+    pub fn contains(&self, word: &str) -> bool {
+        let single_digit = word.len() == 1 && word.as_bytes()[0].is_ascii_digit();
+        single_digit || self.words.contains(word)
+    }
+}

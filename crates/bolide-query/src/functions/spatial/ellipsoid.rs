@@ -1,0 +1,184 @@
+//! The WGS-84 ellipsoid.
+//!
+//! Distances and areas follow geodesics (GeographicLib). Questions of side and crossing are asked in three dimensions: an edge lies in
+//! the plane through its ends and the centre, so the signs of determinants decide. Interiors lie to the left of a shell; a clockwise
+//! shell encloses the rest of the world.
+
+use std::sync::LazyLock;
+
+use geographiclib_rs::{DirectGeodesic, Geodesic, InverseGeodesic, PolygonArea, Winding};
+
+use super::geojson::{Position, Ring};
+use super::relations::Surface;
+
+static WGS84: LazyLock<Geodesic> = LazyLock::new(Geodesic::wgs84);
+
+/// Area of the whole ellipsoid, in square metres.
+static WORLD_AREA: LazyLock<f64> = LazyLock::new(|| WGS84.area());
+
+/// Halvings of an edge while looking for the point nearest to another; leaves less than a nanometre.
+const HALVINGS: usize = 56;
+
+/// Sines below this are zero: about 6 micrometres on the ground.
+const ON_EDGE: f64 = 1e-12;
+
+/// How far left of an edge, in radians, a point is surely inside: about 6 millimetres.
+const NUDGE: f64 = 1e-9;
+
+/// The ellipsoid.
+pub struct Ellipsoid;
+
+type Vector = [f64; 3];
+
+/// The direction from the centre to a point on the surface.
+fn direction(position: Position) -> Vector {
+    // Geocentric latitude: tan φ' = (1 − f)² tan φ.
+    const FLATTENING: f64 = 1.0 / 298.257_223_563;
+    let ratio = (1.0 - FLATTENING) * (1.0 - FLATTENING);
+    let latitude = position.y.to_radians();
+    let longitude = position.x.to_radians();
+    let (sin, cos) = (ratio * latitude.sin(), latitude.cos());
+    unit([cos * longitude.cos(), cos * longitude.sin(), sin])
+}
+
+fn cross(a: Vector, b: Vector) -> Vector {
+    [
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
+    ]
+}
+
+fn dot(a: Vector, b: Vector) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn unit(v: Vector) -> Vector {
+    let length = dot(v, v).sqrt();
+    if length == 0.0 { v } else { v.map(|x| x / length) }
+}
+
+fn add(a: Vector, b: Vector) -> Vector {
+    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
+}
+
+/// Whether the arcs cross inside both.
+fn arcs_cross(a: Vector, b: Vector, c: Vector, d: Vector) -> bool {
+    let (first, second) = (cross(a, b), cross(c, d));
+    let (side_c, side_d) = (dot(first, c), dot(first, d));
+    let (side_a, side_b) = (dot(second, a), dot(second, b));
+    if side_c * side_d >= 0.0 || side_a * side_b >= 0.0 {
+        return false;
+    }
+    // The planes meet in two opposite points; the arcs must meet in the same one.
+    let meeting = cross(first, second);
+    let on_first = dot(meeting, add(a, b));
+    let on_second = dot(meeting, add(c, d));
+    on_first * on_second > 0.0
+}
+
+/// Whether an arc passes through an end of another, or nearly so: then counting crossings means nothing.
+fn grazes(a: Vector, b: Vector, c: Vector, d: Vector) -> bool {
+    let plane = unit(cross(a, b));
+    dot(plane, c).abs() < ON_EDGE || dot(plane, d).abs() < ON_EDGE
+}
+
+impl Ellipsoid {
+    /// A point just left of an edge and the number of times the arc from there to `point` crosses the ring; `None` if the arc grazes.
+    fn crossings(ring: &[Vector], edge: usize, point: Vector) -> Option<usize> {
+        let (a, b) = (ring[edge], ring[edge + 1]);
+        let left = unit(cross(a, b));
+        let start = unit(add(unit(add(a, b)), left.map(|x| x * NUDGE)));
+        let grazed = ring.windows(2).any(|pair| grazes(start, point, pair[0], pair[1]));
+        if grazed || dot(left, left) == 0.0 {
+            return None;
+        }
+        Some(
+            ring.windows(2)
+                .filter(|pair| arcs_cross(start, point, pair[0], pair[1]))
+                .count(),
+        )
+    }
+}
+
+impl Surface for Ellipsoid {
+    fn distance(&self, a: Position, b: Position) -> f64 {
+        if a == b {
+            return 0.0;
+        }
+        WGS84.inverse(a.y, a.x, b.y, b.x)
+    }
+
+    fn distance_to_edge(&self, point: Position, (a, b): (Position, Position)) -> f64 {
+        let (length, azimuth, _, _): (f64, f64, f64, f64) = WGS84.inverse(a.y, a.x, b.y, b.x);
+        // Distance to the point some way along, and whether the nearest point lies further on.
+        let look = |along: f64| {
+            let (y, x, forward): (f64, f64, f64) = WGS84.direct(a.y, a.x, azimuth, along);
+            let (distance, towards, _, _): (f64, f64, f64, f64) = WGS84.inverse(y, x, point.y, point.x);
+            (distance, (towards - forward).to_radians().cos() > 0.0)
+        };
+        let (mut low, mut high) = (0.0, length);
+        let (at_start, ahead_of_start) = look(low);
+        let (at_end, ahead_of_end) = look(high);
+        if !ahead_of_start || ahead_of_end {
+            return at_start.min(at_end);
+        }
+        let mut best = at_start.min(at_end);
+        for _ in 0..HALVINGS {
+            let middle = (low + high) / 2.0;
+            let (distance, ahead) = look(middle);
+            best = best.min(distance);
+            if ahead { low = middle } else { high = middle }
+        }
+        best
+    }
+
+    fn is_on_edge(&self, point: Position, (a, b): (Position, Position)) -> bool {
+        if point == a || point == b {
+            return true;
+        }
+        let (p, a, b) = (direction(point), direction(a), direction(b));
+        let plane = cross(a, b);
+        dot(unit(plane), p).abs() < ON_EDGE && dot(cross(a, p), plane) >= 0.0 && dot(cross(p, b), plane) >= 0.0
+    }
+
+    fn crosses(&self, (a, b): (Position, Position), (c, d): (Position, Position)) -> bool {
+        let (a, b, c, d) = (direction(a), direction(b), direction(c), direction(d));
+        !grazes(a, b, c, d) && !grazes(c, d, a, b) && arcs_cross(a, b, c, d)
+    }
+
+    fn encloses(&self, ring: &Ring, is_hole: bool, point: Position) -> bool {
+        let mut directions: Vec<Vector> = ring.iter().map(|position| direction(*position)).collect();
+        if is_hole && self.ring_area(ring, false) > *WORLD_AREA / 2.0 {
+            // Turned so that the smaller side is on the left.
+            directions.reverse();
+        }
+        let point = direction(point);
+        let edges = 0..directions.len() - 1;
+        let crossings = edges
+            .into_iter()
+            .find_map(|edge| Ellipsoid::crossings(&directions, edge, point));
+        crossings.is_some_and(|count| count % 2 == 0)
+    }
+
+    fn ring_area(&self, ring: &Ring, is_hole: bool) -> f64 {
+        let mut polygon = PolygonArea::new(&WGS84, Winding::CounterClockwise);
+        // The ring closes by itself.
+        ring[..ring.len() - 1]
+            .iter()
+            .for_each(|position| polygon.add_point(position.y, position.x));
+        let (_, area, _) = polygon.compute(false);
+        if is_hole { area.min(*WORLD_AREA - area) } else { area }
+    }
+
+    fn middle(&self, (a, b): (Position, Position)) -> Position {
+        let middle = unit(add(direction(a), direction(b)));
+        const FLATTENING: f64 = 1.0 / 298.257_223_563;
+        let ratio = (1.0 - FLATTENING) * (1.0 - FLATTENING);
+        let latitude = (middle[2] / ratio).atan2(middle[0].hypot(middle[1]));
+        Position {
+            x: middle[1].atan2(middle[0]).to_degrees(),
+            y: latitude.to_degrees(),
+        }
+    }
+}

@@ -23,7 +23,7 @@ async def main():
     """Runs the tour and returns how many checks failed."""
     options = arguments()
     read_account = lambda client: client._get_database_account()
-    async with World(options.endpoint, options.key, connect, read_account) as world:
+    async with World(options.endpoint, options.key, connect, read_account, everywhere={}) as world:
         return await whole_tour().run(world)
 
 

@@ -66,13 +66,6 @@ export function declareItems(tour) {
     equal((await item.read(ifNoneMatch('"another"'))).statusCode, 200, "status");
   });
 
-  tour.check("write without content in the response returns headers only", async (world) => {
-    const container = await world.container("items");
-    const answer = await container.items.create({ id: "a", pk: "p" }, { contentResponseOnWriteEnabled: false });
-    equal([answer.statusCode, answer.resource?._rid], [201, undefined]);
-    equal((await container.item("a", "p").read()).etag, answer.etag, "etag");
-  });
-
   tour.check("patch applies every operation in order", async (world) => {
     const container = await world.container("items");
     await add(container, { id: "a", pk: "p", keep: 1, gone: 1, n: 3, list: ["x"], from: "here" });

@@ -37,11 +37,6 @@ def declare(tour):
             equal(sorted(found), ["item 03", "item 11", "item 19"])
 
     @tour.check
-    async def cross_partition_query_without_the_flag_is_refused_with_400(world):
-        for container in stores.values():
-            await refused(400, lambda: rows(container.query_items("SELECT * FROM c")))
-
-    @tour.check
     async def continuation_resumes_with_the_rest(world):
         query = lambda: stores["one range"].query_items(
             "SELECT VALUE c.id FROM c", partition_key="p1", max_item_count=1)
@@ -58,19 +53,19 @@ def declare(tour):
     @tour.check
     async def malformed_query_is_refused_with_400(world):
         for container in stores.values():
-            await refused(400, lambda: rows(container.query_items("SELEKT *", enable_cross_partition_query=True)))
+            await refused(400, lambda: rows(container.query_items("SELEKT *", **world.everywhere)))
 
 
 def query_check(stores, where, query):
     """Makes the check that one query returns the expected rows whatever the page size."""
 
-    async def check(_world):
+    async def check(world):
         for size in PAGE_SIZES:
             pager = stores[where].query_items(
                 query["text"],
                 parameters=[{"name": name, "value": value} for name, value in query["parameters"].items()],
-                enable_cross_partition_query=True,
                 max_item_count=size,
+                **world.everywhere,
             )
             found = [row for page in await pages(pager) for row in page]
             expected = query["rows"]

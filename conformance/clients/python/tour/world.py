@@ -21,14 +21,16 @@ class World:
     """A connected client and the tour's database.
 
     `connect` is how a flavour makes a client: an async function from an endpoint and a key to a client that works.
-    `read_account` reads the account's properties with such a client.
+    `read_account` reads the account's properties with such a client. `everywhere` are the arguments of a query over
+    several partitions: the synchronous client wants a flag for it, the asynchronous client refuses that flag.
     """
 
-    def __init__(self, endpoint, key, connect, read_account):
+    def __init__(self, endpoint, key, connect, read_account, everywhere):
         self.endpoint = endpoint
         self.key = key
         self.connect = connect
         self.read_account = read_account
+        self.everywhere = everywhere
         self.clock = Clock(endpoint, key)
         self.client = None
         self.database = None

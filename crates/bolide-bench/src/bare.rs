@@ -1,0 +1,119 @@
+//! The bare server: hyper with nothing behind it, answering what Bolide answered once.
+//!
+//! It runs in a process of its own, on as many threads as Bolide's runtime has, and gives every request the same status, headers and body.
+//! `date` and `content-length` are left to hyper, which adds them for Bolide too. Signatures are not looked at.
+
+use std::convert::Infallible;
+use std::future::ready;
+use std::io::{BufRead as _, BufReader};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, DATE};
+use http::{HeaderName, HeaderValue, Response};
+use http_body_util::Full;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tempfile::NamedTempFile;
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::Result;
+use crate::connection::Answer;
+use crate::process::OwnedChild;
+
+/// A bare server in a child process; ends when dropped.
+pub struct BareServer {
+    child: OwnedChild,
+    pub address: SocketAddr,
+    _answer: NamedTempFile,
+}
+
+impl BareServer {
+    /// Starts one that answers like `answer`.
+    pub fn start(answer: &Answer<'_>) -> Result<BareServer> {
+        let file = NamedTempFile::new()?;
+        std::fs::write(file.path(), [answer.head, answer.body].concat())?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command
+            .arg("bare")
+            .arg(file.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        let mut child = OwnedChild(command.spawn()?);
+        let output = child.0.stdout.take().ok_or("the bare server has no output")?;
+        let mut port = String::new();
+        BufReader::new(output).read_line(&mut port)?;
+        Ok(BareServer {
+            child,
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, port.trim().parse()?)),
+            _answer: file,
+        })
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.0.id()
+    }
+}
+
+/// Serves the answer in a file until the process is ended. Prints the port first.
+pub fn serve(answer: &Path) -> Result<()> {
+    let answer = parse(&std::fs::read(answer)?)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        println!("{}", listener.local_addr()?.port());
+        loop {
+            let (stream, _) = listener.accept().await?;
+            stream.set_nodelay(true)?;
+            tokio::spawn(serve_connection(stream, answer.clone()));
+        }
+    })
+}
+
+async fn serve_connection(stream: TcpStream, answer: Response<Full<Bytes>>) {
+    let service = service_fn(move |_| ready(Ok::<_, Infallible>(answer.clone())));
+    // A client that goes away is no news.
+    let _ = http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}
+
+/// Takes an answer apart that came over the wire.
+fn parse(bytes: &[u8]) -> Result<Response<Full<Bytes>>> {
+    let head_end = memchr::memmem::find(bytes, b"\r\n\r\n").ok_or("an answer without a head")?;
+    let head = std::str::from_utf8(&bytes[..head_end])?;
+    let body = Bytes::copy_from_slice(&bytes[head_end + 4..]);
+    let mut lines = head.split("\r\n");
+    let status = lines
+        .next()
+        .and_then(|line| line.split(' ').nth(1))
+        .ok_or("an answer without a status")?;
+    let mut response = Response::new(Full::new(body));
+    *response.status_mut() = status.parse()?;
+    for line in lines {
+        let (name, value) = line.split_once(": ").ok_or("a malformed header")?;
+        let name: HeaderName = name.parse()?;
+        if name != DATE && name != CONTENT_LENGTH {
+            response.headers_mut().append(name, HeaderValue::from_str(value)?);
+        }
+    }
+    Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_given_as_it_came_but_for_what_hyper_adds() {
+        let response = parse(b"HTTP/1.1 200 OK\r\netag: \"a\"\r\ncontent-length: 2\r\ndate: now\r\nlsn: 7\r\n\r\n{}")
+            .expect("an answer");
+        assert_eq!(response.status(), 200);
+        let names: Vec<&str> = response.headers().keys().map(HeaderName::as_str).collect();
+        assert_eq!(names, ["etag", "lsn"]);
+    }
+}

@@ -1,0 +1,193 @@
+//! Requests of the Cosmos DB protocol as the bytes that go over the wire, signed like those of the SDKs.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bolide_model::time::wall_clock;
+use hmac::{Hmac, Mac};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use sha2::Sha256;
+
+use std::net::SocketAddr;
+use std::time::{Duration, UNIX_EPOCH};
+
+use crate::connection::Connection;
+use crate::item;
+use crate::{Result, connection};
+
+const KEY: &[u8] = b"a key that guards benchmarks only";
+/// The only container.
+const CONTAINER: &str = "dbs/bench/colls/items";
+
+/// The account key of servers that are measured.
+pub fn account_key() -> String {
+    STANDARD.encode(KEY)
+}
+
+/// Makes requests to one server. Their date is that of this value's making, so it must not live for more than a quarter of an hour.
+pub struct Requests {
+    address: SocketAddr,
+    date: String,
+}
+
+/// What differs between requests.
+struct Draft<'a> {
+    method: &'a str,
+    path: &'a str,
+    resource_type: &'a str,
+    /// What is signed: the resource for operations on one, its parent for feeds.
+    link: &'a str,
+    /// Whole lines, each with its line break.
+    headers: &'a str,
+    body: &'a str,
+}
+
+impl Requests {
+    /// Requests dated now.
+    pub fn to(address: SocketAddr) -> Requests {
+        let now = UNIX_EPOCH + Duration::from_millis(u64::try_from(wall_clock().0).unwrap_or_default());
+        Requests {
+            address,
+            date: httpdate::fmt_http_date(now),
+        }
+    }
+
+    /// Reads an item.
+    pub fn read(&self, id: &str) -> Vec<u8> {
+        let path = format!("{CONTAINER}/docs/{id}");
+        self.request(&Draft {
+            method: "GET",
+            path: &path,
+            resource_type: "docs",
+            link: &path,
+            headers: &partition_key(id),
+            body: "",
+        })
+    }
+
+    /// Creates an item; see [`item::document`].
+    pub fn create(&self, id: &str, ttl: Option<i32>) -> Vec<u8> {
+        let path = format!("{CONTAINER}/docs");
+        self.request(&Draft {
+            method: "POST",
+            path: &path,
+            resource_type: "docs",
+            link: CONTAINER,
+            headers: &partition_key(id),
+            body: &item::document(id, ttl),
+        })
+    }
+
+    /// Lists the databases: the cheapest answer that needs an open store.
+    pub fn list_databases(&self) -> Vec<u8> {
+        self.request(&Draft {
+            method: "GET",
+            path: "dbs",
+            resource_type: "dbs",
+            link: "",
+            headers: "",
+            body: "",
+        })
+    }
+
+    /// Makes the database and the container, without a throughput that would hold the purge back.
+    pub async fn set_up(&self, connection: &mut Connection, default_ttl: Option<i32>) -> Result<()> {
+        let database = self.request(&Draft {
+            method: "POST",
+            path: "dbs",
+            resource_type: "dbs",
+            link: "",
+            headers: "",
+            body: r#"{"id":"bench"}"#,
+        });
+        connection.expect(201, &database).await?;
+        let container = self.request(&Draft {
+            method: "POST",
+            path: "dbs/bench/colls",
+            resource_type: "colls",
+            link: "dbs/bench",
+            headers: "",
+            body: &container_definition(default_ttl),
+        });
+        connection.expect(201, &container).await?;
+        Ok(())
+    }
+
+    /// Sets the container's default ttl, which holds for the items already there too.
+    pub fn set_default_ttl(&self, seconds: i32) -> Vec<u8> {
+        self.request(&Draft {
+            method: "PUT",
+            path: CONTAINER,
+            resource_type: "colls",
+            link: CONTAINER,
+            headers: "",
+            body: &container_definition(Some(seconds)),
+        })
+    }
+
+    /// Whether an item is stored, live or not: asks the server why it is there. Costs the server what a point read does.
+    pub async fn is_stored(&self, connection: &mut Connection, id: &str) -> Result<bool> {
+        let pk = utf8_percent_encode(&format!("[\"{id}\"]"), NON_ALPHANUMERIC).to_string();
+        let request = format!(
+            "GET /_bolide/{CONTAINER}/ttl/why?id={id}&pk={pk} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\r\n",
+            self.address,
+            account_key()
+        );
+        let answer = connection.expect(200, request.as_bytes()).await?;
+        Ok(state_of(&answer)? != "absent")
+    }
+
+    fn request(&self, draft: &Draft<'_>) -> Vec<u8> {
+        let Draft {
+            method,
+            path,
+            headers,
+            body,
+            ..
+        } = draft;
+        let request = format!(
+            "{method} /{path} HTTP/1.1\r\nhost: {address}\r\nauthorization: {authorization}\r\nx-ms-date: {date}\r\n\
+             x-ms-version: 2020-07-15\r\naccept: application/json\r\ncache-control: no-cache\r\nuser-agent: bolide-bench\r\n\
+             content-type: application/json\r\n{headers}content-length: {length}\r\n\r\n{body}",
+            address = self.address,
+            authorization = self.authorization(draft),
+            date = self.date,
+            length = body.len(),
+        );
+        request.into_bytes()
+    }
+
+    /// Source: REST reference, "Access control on Cosmos DB resources".
+    fn authorization(&self, draft: &Draft<'_>) -> String {
+        let Draft {
+            method,
+            resource_type,
+            link,
+            ..
+        } = draft;
+        let payload = format!(
+            "{}\n{resource_type}\n{link}\n{}\n\n",
+            method.to_lowercase(),
+            self.date.to_lowercase()
+        );
+        let mut mac = Hmac::<Sha256>::new_from_slice(KEY).expect("HMAC takes keys of any length");
+        mac.update(payload.as_bytes());
+        let signature = STANDARD.encode(mac.finalize().into_bytes());
+        utf8_percent_encode(&format!("type=master&ver=1.0&sig={signature}"), NON_ALPHANUMERIC).to_string()
+    }
+}
+
+fn partition_key(id: &str) -> String {
+    format!("x-ms-documentdb-partitionkey: [\"{id}\"]\r\n")
+}
+
+fn container_definition(default_ttl: Option<i32>) -> String {
+    let ttl = default_ttl
+        .map(|seconds| format!(",\"defaultTtl\":{seconds}"))
+        .unwrap_or_default();
+    format!("{{\"id\":\"items\",\"partitionKey\":{{\"paths\":[\"/id\"],\"kind\":\"Hash\",\"version\":2}}{ttl}}}")
+}
+
+fn state_of(answer: &connection::Answer<'_>) -> Result<String> {
+    let body: serde_json::Value = serde_json::from_slice(answer.body)?;
+    Ok(body["state"].as_str().ok_or("an answer without a state")?.to_owned())
+}

@@ -1,0 +1,93 @@
+//! Statistics over what was measured.
+
+use std::time::Duration;
+
+/// How long requests took.
+#[derive(Debug, Default)]
+pub struct Latencies {
+    sorted: Vec<Duration>,
+}
+
+impl FromIterator<Duration> for Latencies {
+    fn from_iter<I: IntoIterator<Item = Duration>>(latencies: I) -> Latencies {
+        let mut sorted: Vec<Duration> = latencies.into_iter().collect();
+        sorted.sort_unstable();
+        Latencies { sorted }
+    }
+}
+
+impl Latencies {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// The latency that `percent` of all requests did not exceed, by nearest rank; zero without any request.
+    pub fn percentile(&self, percent: f64) -> Duration {
+        let rank = (percent / 100.0 * self.sorted.len() as f64).ceil() as usize;
+        self.sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
+    }
+}
+
+/// The middle one of some numbers; the mean of the middle two of an even number of them; 0 of none.
+pub fn median(numbers: impl IntoIterator<Item = f64>) -> f64 {
+    let mut sorted: Vec<f64> = numbers.into_iter().collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => 0.0,
+        odd if odd % 2 == 1 => sorted[middle],
+        _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
+    }
+}
+
+/// The median of the ratios of pairs that were measured in the same round.
+pub fn median_ratio(pairs: impl IntoIterator<Item = (f64, f64)>) -> f64 {
+    median(pairs.into_iter().map(|(part, whole)| part / whole))
+}
+
+/// Microseconds, for tables.
+pub fn micros(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
+/// A ratio as a percentage, for tables.
+pub fn percent(ratio: f64) -> String {
+    format!("{:.0} %", ratio * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn milliseconds(latencies: impl IntoIterator<Item = u64>) -> Latencies {
+        latencies.into_iter().map(Duration::from_millis).collect()
+    }
+
+    #[test]
+    fn a_percentile_is_a_latency_that_occurred() {
+        let latencies = milliseconds((1..=200).rev());
+        assert_eq!(latencies.percentile(50.0), Duration::from_millis(100));
+        assert_eq!(latencies.percentile(99.0), Duration::from_millis(198));
+        assert_eq!(latencies.percentile(100.0), Duration::from_millis(200));
+    }
+
+    #[test]
+    fn the_high_percentile_of_a_few_is_the_slowest() {
+        assert_eq!(milliseconds([3, 1, 2]).percentile(99.0), Duration::from_millis(3));
+        assert_eq!(milliseconds([]).percentile(99.0), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_median_is_not_moved_by_one_bad_round() {
+        assert_eq!(median([10.0, 900.0, 11.0]), 11.0);
+        assert_eq!(median([4.0, 1.0, 3.0, 2.0]), 2.5);
+        assert_eq!(median([]), 0.0);
+    }
+
+    #[test]
+    fn ratios_are_taken_within_rounds() {
+        // The machine was half as fast in the second round, for both sides.
+        assert_eq!(median_ratio([(60.0, 100.0), (30.0, 50.0), (61.0, 100.0)]), 0.6);
+    }
+}

@@ -1,0 +1,42 @@
+//! The items that are stored and read: documents of exactly 1 KB.
+
+/// Bytes of a document.
+pub const BYTES: usize = 1024;
+
+/// The id of the `number`-th item; all ids have the same length.
+pub fn id(number: u64) -> String {
+    format!("{number:012}")
+}
+
+/// The document with an id, which is its partition key too. Without `ttl` it lives by its container's default.
+pub fn document(id: &str, ttl: Option<i32>) -> String {
+    let ttl = ttl.map(|seconds| format!("\"ttl\":{seconds},")).unwrap_or_default();
+    let mut text = format!(
+        "{{\"id\":\"{id}\",{ttl}\"kind\":\"session\",\"user\":{{\"name\":\"Ada Lovelace\",\"roles\":[\"reader\",\"editor\"]}},\
+         \"visits\":17,\"score\":0.75,\"active\":true,\"device\":null,\"notes\":\""
+    );
+    const END: &str = "\"}";
+    text.extend(
+        std::iter::repeat_n("lorem ipsum ", BYTES / 12)
+            .flat_map(str::chars)
+            .take(BYTES - END.len() - text.len()),
+    );
+    text.push_str(END);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_json_of_one_kilobyte() {
+        for ttl in [None, Some(-1)] {
+            let text = document(&id(7), ttl);
+            assert_eq!(text.len(), 1024);
+            let value: serde_json::Value = serde_json::from_str(&text).expect("a document is JSON");
+            assert_eq!(value["id"], "000000000007");
+            assert_eq!(value.get("ttl").and_then(serde_json::Value::as_i64), ttl.map(i64::from));
+        }
+    }
+}

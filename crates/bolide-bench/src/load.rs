@@ -1,0 +1,225 @@
+//! Load: as fast as answers come (closed loop), or at a fixed rate whatever the answers do (open loop).
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::JoinSet;
+
+use crate::Result;
+use crate::connection::Connection;
+use crate::figures::Latencies;
+use crate::process::cpu_time;
+
+/// Time before counting begins: connections are opened, caches filled.
+const WARM_UP: Duration = Duration::from_millis(500);
+
+/// One of several that work at the same time.
+pub trait Worker: Send + 'static {
+    /// Does one operation to its end.
+    fn step(&mut self) -> impl Future<Output = Result<()>> + Send;
+}
+
+/// What a closed loop came to.
+#[derive(Debug)]
+pub struct Measured {
+    /// Operations that began and ended within the time.
+    pub latencies: Latencies,
+    /// How long was counted.
+    pub time: Duration,
+    /// CPU time that the measured process consumed meanwhile.
+    pub cpu: Duration,
+}
+
+impl Measured {
+    /// Operations per second.
+    pub fn per_second(&self) -> f64 {
+        self.latencies.count() as f64 / self.time.as_secs_f64()
+    }
+
+    /// CPU time per operation, in microseconds.
+    pub fn cpu_micros(&self) -> f64 {
+        crate::figures::micros(self.cpu) / self.latencies.count().max(1) as f64
+    }
+}
+
+/// Lets every worker repeat its operation for `time`, after warming up. `pid` is the process that is measured.
+///
+/// # Errors
+/// The first failed operation.
+pub async fn closed_loop<W: Worker>(workers: Vec<W>, time: Duration, pid: u32) -> Result<Measured> {
+    let begin = Instant::now() + WARM_UP;
+    let end = begin + time;
+    let mut tasks = JoinSet::new();
+    for worker in workers {
+        tasks.spawn(repeat(worker, begin, end));
+    }
+    tokio::time::sleep_until(begin.into()).await;
+    let cpu_before = cpu_time(pid)?;
+    tokio::time::sleep_until(end.into()).await;
+    let cpu_after = cpu_time(pid)?;
+    let mut latencies = Vec::new();
+    while let Some(done) = tasks.join_next().await {
+        latencies.append(&mut done??);
+    }
+    Ok(Measured {
+        latencies: latencies.into_iter().collect(),
+        time,
+        cpu: cpu_after.saturating_sub(cpu_before),
+    })
+}
+
+async fn repeat(mut worker: impl Worker, begin: Instant, end: Instant) -> Result<Vec<Duration>> {
+    let mut latencies = Vec::new();
+    loop {
+        let started = Instant::now();
+        if started >= end {
+            return Ok(latencies);
+        }
+        worker.step().await?;
+        let ended = Instant::now();
+        if started >= begin && ended <= end {
+            latencies.push(ended - started);
+        }
+    }
+}
+
+/// A worker that sends requests over a connection of its own and wants all of them answered with one status.
+pub struct Client<F> {
+    connection: Connection,
+    expected: u16,
+    next: F,
+}
+
+impl<R, F> Client<F>
+where
+    R: AsRef<[u8]> + Send,
+    F: FnMut() -> R + Send + 'static,
+{
+    /// Clients over `connections` connections; `next` makes for each of them what makes its requests.
+    pub async fn connect(
+        address: SocketAddr,
+        connections: usize,
+        expected: u16,
+        mut next: impl FnMut(usize) -> F,
+    ) -> Result<Vec<Client<F>>> {
+        let mut clients = Vec::with_capacity(connections);
+        for number in 0..connections {
+            clients.push(Client {
+                connection: Connection::open(address).await?,
+                expected,
+                next: next(number),
+            });
+        }
+        Ok(clients)
+    }
+}
+
+impl<R, F> Worker for Client<F>
+where
+    R: AsRef<[u8]> + Send,
+    F: FnMut() -> R + Send + 'static,
+{
+    async fn step(&mut self) -> Result<()> {
+        let request = (self.next)();
+        self.connection.expect(self.expected, request.as_ref()).await?;
+        Ok(())
+    }
+}
+
+/// A request of an open loop.
+pub struct Planned<K> {
+    pub kind: K,
+    pub request: Vec<u8>,
+    pub expected: u16,
+}
+
+/// What became of a request of an open loop.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample<K> {
+    pub kind: K,
+    /// When it should have started.
+    pub intended: Instant,
+    /// From then to its answer, waiting for a free connection included.
+    pub latency: Duration,
+}
+
+/// A running open loop; see [`OpenLoop::start`].
+pub struct OpenLoop<K> {
+    stop: Arc<AtomicBool>,
+    tasks: JoinSet<Result<Vec<Sample<K>>>>,
+}
+
+impl<K: Copy + Send + 'static> OpenLoop<K> {
+    /// Starts `rate` requests per second, evenly spaced, over as many connections as are free; `plan` makes the n-th one.
+    ///
+    /// Latencies count from the intended start, so a server that stalls is charged for every request that should have started
+    /// meanwhile.
+    pub async fn start(
+        address: SocketAddr,
+        rate: u32,
+        connections: usize,
+        plan: impl Fn(u64) -> Planned<K> + Send + Sync + 'static,
+    ) -> Result<OpenLoop<K>> {
+        let (starts, queue) = mpsc::unbounded_channel();
+        let (queue, plan) = (Arc::new(Mutex::new(queue)), Arc::new(plan));
+        let mut tasks = JoinSet::new();
+        for _ in 0..connections {
+            let connection = Connection::open(address).await?;
+            tasks.spawn(answer_starts(connection, queue.clone(), plan.clone()));
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        std::thread::spawn(move || pace(rate, &starts, &stopped));
+        Ok(OpenLoop { stop, tasks })
+    }
+
+    /// Stops, waits for the requests under way, and returns all samples.
+    ///
+    /// # Errors
+    /// The first failed request.
+    pub async fn finish(mut self) -> Result<Vec<Sample<K>>> {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut samples = Vec::new();
+        while let Some(done) = self.tasks.join_next().await {
+            samples.append(&mut done??);
+        }
+        Ok(samples)
+    }
+}
+
+/// Sends starts at their times, from a thread because timers of the runtime are only good to a millisecond.
+fn pace(rate: u32, starts: &mpsc::UnboundedSender<(u64, Instant)>, stopped: &AtomicBool) {
+    let begin = Instant::now();
+    for number in 0.. {
+        let intended = begin + Duration::from_secs_f64(number as f64 / f64::from(rate));
+        std::thread::sleep(intended.saturating_duration_since(Instant::now()));
+        if stopped.load(Ordering::Relaxed) || starts.send((number, intended)).is_err() {
+            return;
+        }
+    }
+}
+
+async fn answer_starts<K: Copy>(
+    mut connection: Connection,
+    queue: Arc<Mutex<mpsc::UnboundedReceiver<(u64, Instant)>>>,
+    plan: Arc<impl Fn(u64) -> Planned<K>>,
+) -> Result<Vec<Sample<K>>> {
+    let mut samples = Vec::new();
+    loop {
+        let next = queue.lock().await.recv().await;
+        let Some((number, intended)) = next else {
+            return Ok(samples);
+        };
+        let planned = plan(number);
+        connection.expect(planned.expected, &planned.request).await?;
+        samples.push(Sample {
+            kind: planned.kind,
+            intended,
+            latency: intended.elapsed(),
+        });
+    }
+}

@@ -1,0 +1,26 @@
+//! What a reader must know of the machine to read the figures; nothing that names it.
+
+use std::fs;
+
+use crate::Result;
+
+/// A paragraph on the machine and on what else it is doing, and the commands of a run.
+pub fn describe() -> Result<String> {
+    let cores = std::thread::available_parallelism()?;
+    let memory_gib = memory_kib()? as f64 / 1024.0 / 1024.0;
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
+    let load = fs::read_to_string("/proc/loadavg")?;
+    Ok(format!(
+        "Machine: {cores} cores ({arch}), {memory_gib:.0} GiB of memory, Linux {kernel}. Load average when the run began: {load}.\n\n    \
+         cargo build --release -p bolide-server -p bolide-bench\n    \
+         target/release/bolide-bench all\n",
+        arch = std::env::consts::ARCH,
+        kernel = kernel.trim(),
+        load = load.split(' ').next().unwrap_or_default(),
+    ))
+}
+
+fn memory_kib() -> Result<u64> {
+    let text = fs::read_to_string("/proc/meminfo")?;
+    crate::process::field(&text, "MemTotal:")
+}

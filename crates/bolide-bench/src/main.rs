@@ -1,0 +1,104 @@
+//! Benchmarks of Bolide beside what bounds it: a bare HTTP server, the engine alone, itself at rest.
+//!
+//! One run gives one table in Markdown. What is compared is measured in the same run, in rounds that take turns (A B C A B C …), so that a
+//! machine with other work to do disturbs all sides alike; figures are medians of the rounds and ratios are medians of the rounds'
+//! ratios. The server is the release binary in a process of its own, and so is the bare server; both are ended by their
+//! process ids.
+//!
+//! ```text
+//!   reads     point reads over HTTP       beside   hyper answering the same bytes
+//!   creates   durable creates over HTTP   beside   the core without HTTP, the engine without the core
+//!   purge     latencies while 100,000 items are purged   beside   latencies before
+//!   start     time to the first answer, idle memory, size of the binary
+//! ```
+//!
+//! Out of scope: time limits in tests. Whether a figure is good is said here and in `docs/benchmarks.md`, by people.
+#![expect(clippy::print_stdout, reason = "a command line tool reports on its standard output")]
+
+mod bare;
+mod connection;
+mod cosmos;
+mod creates;
+mod figures;
+mod item;
+mod load;
+mod machine;
+mod process;
+mod purge;
+mod reads;
+mod server;
+mod start;
+mod table;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// What went wrong, in words for the person who ran the benchmark.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+#[derive(Parser)]
+#[command(
+    name = "bolide-bench",
+    about = "Measures Bolide beside what bounds it",
+    disable_help_subcommand = true
+)]
+struct Cli {
+    /// The server to measure; by default the release build beside this executable.
+    #[arg(long, global = true, value_name = "PATH")]
+    bolide: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Point reads over HTTP, beside a bare hyper server that answers the same bytes.
+    Http(reads::Options),
+    /// Durable creates over HTTP, beside the core and the engine without HTTP.
+    Create(creates::Options),
+    /// Latencies while expired items are purged, beside latencies before.
+    Purge(purge::Options),
+    /// Time to the first answer, idle memory, size of the binary.
+    Start(start::Options),
+    /// Everything with default settings, with a description of the machine.
+    All,
+    /// The bare server: answers every request with the answer in a file.
+    #[command(hide = true)]
+    Bare { answer: PathBuf },
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<()> {
+    let bolide = || server::find(cli.bolide.clone());
+    match cli.command {
+        Command::Http(options) => print_section(&reads::run(&bolide()?, &options)?),
+        Command::Create(options) => print_section(&creates::run(&bolide()?, &options)?),
+        Command::Purge(options) => print_section(&purge::run(&bolide()?, &options)?),
+        Command::Start(options) => print_section(&start::run(&bolide()?, &options)?),
+        Command::All => {
+            let bolide = bolide()?;
+            print_section(&machine::describe()?);
+            print_section(&reads::run(&bolide, &reads::Options::default())?);
+            print_section(&creates::run(&bolide, &creates::Options::default())?);
+            print_section(&purge::run(&bolide, &purge::Options::default())?);
+            print_section(&start::run(&bolide, &start::Options::default())?);
+        }
+        Command::Bare { answer } => bare::serve(&answer)?,
+    }
+    Ok(())
+}
+
+fn print_section(text: &str) {
+    println!("{text}");
+}

@@ -1,0 +1,61 @@
+//! Processes from outside: what they consume, and children that end with their owner.
+
+use std::fs;
+use std::process::Child;
+use std::time::Duration;
+
+use crate::Result;
+
+/// Units of CPU time per second in `/proc`: part of the kernel's interface, the same on every machine.
+const TICKS_PER_SECOND: u64 = 100;
+
+/// CPU time a process has consumed so far, in all of its threads, in steps of 10 ms.
+///
+/// Source: proc(5), `/proc/pid/stat`, fields 14 and 15.
+pub fn cpu_time(pid: u32) -> Result<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The second field is the command in parentheses and may hold blanks.
+    let (_, fields) = stat.rsplit_once(')').ok_or("a malformed process status")?;
+    let ticks: u64 = fields
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .map(str::parse::<u64>)
+        .sum::<std::result::Result<_, _>>()?;
+    Ok(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
+}
+
+/// Memory of a process that is in RAM, in KiB.
+pub fn resident_kib(pid: u32) -> Result<u64> {
+    field(&fs::read_to_string(format!("/proc/{pid}/status"))?, "VmRSS:")
+}
+
+/// The number behind a name in a file of `name: number kB` lines.
+pub fn field(text: &str, name: &str) -> Result<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|rest| rest.split_whitespace().next());
+    Ok(number.ok_or_else(|| format!("`{name}` is missing"))?.parse()?)
+}
+
+/// A child process that is killed when its owner lets go of it.
+pub struct OwnedChild(pub Child);
+
+impl Drop for OwnedChild {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_found_by_its_name() {
+        let text = "Name:\tbolide\nVmRSS:\t   24816 kB\nThreads:\t4\n";
+        assert_eq!(field(text, "VmRSS:").expect("it is there"), 24_816);
+        assert!(field(text, "VmHWM:").is_err());
+    }
+}

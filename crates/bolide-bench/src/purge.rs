@@ -1,0 +1,240 @@
+//! Latencies of point reads and creates at a modest fixed rate, before and while 100,000 expired items are purged.
+//!
+//! One container on the embedded engine, durable at every answer, without a throughput that would hold the purge back:
+//!
+//!   1. 100,000 items without a ttl of their own are created, then one more, the last in the purge's queue; and items with `ttl` -1 to be read.
+//!   2. Half of the requests read, half create items with `ttl` -1. Latencies count from when a request should have started.
+//!   3. After some seconds the container's default ttl is set to 1 s: everything of step 1 is due at once.
+//!   4. The purge is over when the last item of the queue is not stored any more, live or not.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::Result;
+use crate::connection::Connection;
+use crate::cosmos::Requests;
+use crate::figures::{Latencies, median, median_ratio, micros};
+use crate::item;
+use crate::load::{OpenLoop, Planned, Sample};
+use crate::server::{Server, Store};
+use crate::table::Table;
+
+/// Connections that create the items to be purged.
+const FILLING: usize = 64;
+/// Connections that requests at a fixed rate may use at the same time.
+const FOREGROUND: usize = 64;
+/// Items that are read in turn.
+const READ_ITEMS: u64 = 1_000;
+/// Longer than this no purge may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Lets what filling left behind come to rest.
+const REST: Duration = Duration::from_secs(3);
+const WARM_UP: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_millis(50);
+/// An item that stays whatever the container's default is.
+const NEVER: Option<i32> = Some(-1);
+
+// Ids begin at different numbers so that none is used twice.
+const READ_IDS: u64 = 1 << 33;
+const CREATED_IDS: u64 = 1 << 34;
+
+/// How much is measured.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Options {
+    /// Rounds, each on a new store.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Items to purge.
+    #[arg(long, default_value_t = 100_000)]
+    items: u64,
+    /// Requests per second, half of them reads and half of them creates.
+    #[arg(long, default_value_t = 500)]
+    rate: u32,
+    /// Seconds measured before the purge.
+    #[arg(long, default_value_t = 10.0)]
+    seconds: f64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            rounds: 3,
+            items: 100_000,
+            rate: 500,
+            seconds: 10.0,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Read,
+    Create,
+}
+
+/// What a round came to.
+struct Round {
+    samples: Vec<Sample<Kind>>,
+    counted_from: Instant,
+    due_at: Instant,
+    purged_at: Instant,
+}
+
+impl Round {
+    fn before(&self, kind: Kind) -> Latencies {
+        self.between(kind, self.counted_from, self.due_at)
+    }
+
+    fn during(&self, kind: Kind) -> Latencies {
+        self.between(kind, self.due_at, self.purged_at)
+    }
+
+    fn between(&self, kind: Kind, from: Instant, to: Instant) -> Latencies {
+        let inside = self
+            .samples
+            .iter()
+            .filter(|sample| sample.kind == kind && (from..to).contains(&sample.intended));
+        inside.map(|sample| sample.latency).collect()
+    }
+
+    fn purge_seconds(&self) -> f64 {
+        (self.purged_at - self.due_at).as_secs_f64()
+    }
+}
+
+/// Runs the benchmark.
+pub fn run(bolide: &Path, options: &Options) -> Result<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut rounds = Vec::new();
+    for _ in 0..options.rounds {
+        let server = Server::start(bolide, Store::Embedded)?;
+        rounds.push(runtime.block_on(measure(&server, options))?);
+    }
+    let mut table = Table::new([
+        "operation",
+        "p50 before µs",
+        "p50 during µs",
+        "p99 before µs",
+        "p99 during µs",
+        "p99 ratio",
+    ]);
+    for (name, kind) in [("point read", Kind::Read), ("create", Kind::Create)] {
+        let percentile = |percent, latencies: fn(&Round, Kind) -> Latencies| {
+            format!(
+                "{:.0}",
+                median(
+                    rounds
+                        .iter()
+                        .map(|round| micros(latencies(round, kind).percentile(percent)))
+                )
+            )
+        };
+        let p99 = |latencies: Latencies| micros(latencies.percentile(99.0));
+        let pairs = rounds
+            .iter()
+            .map(|round| (p99(round.during(kind)), p99(round.before(kind))));
+        table.row([
+            name.to_owned(),
+            percentile(50.0, Round::before),
+            percentile(50.0, Round::during),
+            percentile(99.0, Round::before),
+            percentile(99.0, Round::during),
+            format!("{:.2}", median_ratio(pairs)),
+        ]);
+    }
+    let seconds = median(rounds.iter().map(Round::purge_seconds));
+    Ok(format!(
+        "## Latency under the purge\n\n{} rounds, {} requests/s, {} s before each purge. {} items were purged in {seconds:.1} s, \
+         {:.0} per second (median).\n\n{table}",
+        options.rounds,
+        options.rate,
+        options.seconds,
+        options.items,
+        options.items as f64 / seconds,
+    ))
+}
+
+async fn measure(server: &Server, options: &Options) -> Result<Round> {
+    let requests = Arc::new(Requests::to(server.address));
+    let mut control = Connection::open(server.address).await?;
+    // Ttl is on, and no default ends what has none of its own.
+    requests.set_up(&mut control, NEVER).await?;
+    fill(server, &requests, options.items).await?;
+    // Nothing else is under way: this one is last in the log.
+    let last = item::id(options.items);
+    control.expect(201, &requests.create(&last, None)).await?;
+    for number in 0..READ_ITEMS {
+        control
+            .expect(201, &requests.create(&item::id(READ_IDS + number), NEVER))
+            .await?;
+    }
+    tokio::time::sleep(REST).await;
+
+    let plan_requests = requests.clone();
+    let load = OpenLoop::start(server.address, options.rate, FOREGROUND, move |number| {
+        plan(&plan_requests, number)
+    })
+    .await?;
+    tokio::time::sleep(WARM_UP).await;
+    let counted_from = Instant::now();
+    tokio::time::sleep(Duration::from_secs_f64(options.seconds)).await;
+    let due_at = Instant::now();
+    control.expect(200, &requests.set_default_ttl(1)).await?;
+    while requests.is_stored(&mut control, &last).await? {
+        if due_at.elapsed() > PATIENCE {
+            return Err("the purge did not end".into());
+        }
+        tokio::time::sleep(POLL).await;
+    }
+    let purged_at = Instant::now();
+    Ok(Round {
+        samples: load.finish().await?,
+        counted_from,
+        due_at,
+        purged_at,
+    })
+}
+
+/// Creates items that live by the container's default.
+async fn fill(server: &Server, requests: &Arc<Requests>, items: u64) -> Result<()> {
+    let numbers = Arc::new(AtomicU64::new(0));
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..FILLING {
+        let mut connection = Connection::open(server.address).await?;
+        let (requests, numbers) = (requests.clone(), numbers.clone());
+        tasks.spawn(async move {
+            loop {
+                let number = numbers.fetch_add(1, Ordering::Relaxed);
+                if number >= items {
+                    return Result::Ok(());
+                }
+                connection
+                    .expect(201, &requests.create(&item::id(number), None))
+                    .await?;
+            }
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done??;
+    }
+    Ok(())
+}
+
+fn plan(requests: &Requests, number: u64) -> Planned<Kind> {
+    if number.is_multiple_of(2) {
+        let id = item::id(READ_IDS + number / 2 * 31 % READ_ITEMS);
+        return Planned {
+            kind: Kind::Read,
+            request: requests.read(&id),
+            expected: 200,
+        };
+    }
+    let id = item::id(CREATED_IDS + number);
+    Planned {
+        kind: Kind::Create,
+        request: requests.create(&id, NEVER),
+        expected: 201,
+    }
+}

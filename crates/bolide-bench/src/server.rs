@@ -1,0 +1,98 @@
+//! The server under test: the `bolide` binary as a child process.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::Result;
+use crate::cosmos::account_key;
+use crate::process::OwnedChild;
+
+/// How long a server may take to start.
+const PATIENCE: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(5);
+
+/// Where a server keeps its items.
+#[derive(Debug, Clone, Copy)]
+pub enum Store {
+    /// In memory.
+    Memory,
+    /// On the embedded engine, durable at every answer.
+    Embedded,
+}
+
+/// A running server, over a directory of its own; ends when dropped.
+pub struct Server {
+    child: OwnedChild,
+    pub address: SocketAddr,
+    // Behind the child: the directory goes after the process.
+    _home: TempDir,
+}
+
+impl Server {
+    /// Starts a server on a free port and waits until it says it is ready.
+    pub fn start(bolide: &Path, store: Store) -> Result<Server> {
+        let home = tempfile::tempdir()?;
+        let ready = home.path().join("ready.json");
+        let mut command = command(bolide, store, home.path(), 0);
+        let child = OwnedChild(command.arg("--ready-file").arg(&ready).spawn()?);
+        let deadline = Instant::now() + PATIENCE;
+        while !ready.exists() {
+            if Instant::now() > deadline {
+                return Err("the server did not get ready".into());
+            }
+            std::thread::sleep(POLL);
+        }
+        Ok(Server {
+            address: address_in(&std::fs::read_to_string(&ready)?)?,
+            child,
+            _home: home,
+        })
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.0.id()
+    }
+}
+
+/// The command that starts a server with its data below `home`; nothing of this process's environment reaches it.
+pub fn command(bolide: &Path, store: Store, home: &Path, port: u16) -> Command {
+    let mut command = Command::new(bolide);
+    command
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::inherit());
+    command.args(["--key", &account_key(), "--port", &port.to_string()]);
+    match store {
+        Store::Memory => command.arg("--memory"),
+        Store::Embedded => command.arg("--data-dir").arg(home.join("data")),
+    };
+    command
+}
+
+/// The server to measure: as given, or the one that cargo put beside this executable.
+pub fn find(given: Option<PathBuf>) -> Result<PathBuf> {
+    let path = match given {
+        Some(path) => path,
+        None => std::env::current_exe()?.with_file_name("bolide"),
+    };
+    if path.is_file() {
+        return Ok(path);
+    }
+    Err(format!(
+        "no server at {}; build it with `cargo build --release -p bolide-server`",
+        path.display()
+    )
+    .into())
+}
+
+fn address_in(ready_file: &str) -> Result<SocketAddr> {
+    let ready: serde_json::Value = serde_json::from_str(ready_file)?;
+    let url = ready["cosmos"].as_str().ok_or("the ready file has no endpoint")?;
+    Ok(url.trim_start_matches("http://").parse()?)
+}

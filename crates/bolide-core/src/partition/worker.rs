@@ -71,18 +71,17 @@ impl Worker {
     pub async fn run(mut self, mut queues: Queues) {
         let mut round: Vec<Box<dyn Transaction>> = Vec::new();
         loop {
-            let first = tokio::select! {
+            let upkeep = tokio::select! {
                 biased;
-                write = queues.writes.recv() => match write {
-                    Some(write) => Some(write),
-                    None => queues.upkeep.recv().await,
-                },
+                Some(write) = queues.writes.recv() => {
+                    round.push(write);
+                    queues.upkeep.try_recv().ok()
+                }
                 Some(upkeep) = queues.upkeep.recv() => Some(upkeep),
+                else => return,
             };
-            let Some(first) = first else { return };
-            round.push(first);
-            // Upkeep goes first: only the first transaction of a round may scan.
-            if let Ok(upkeep) = queues.upkeep.try_recv() {
+            // Upkeep goes first, and one of it only: nothing but the first transaction of a round may scan.
+            if let Some(upkeep) = upkeep {
                 round.insert(0, upkeep);
             }
             while round.len() < ROUND_TRANSACTIONS {

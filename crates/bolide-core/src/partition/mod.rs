@@ -159,6 +159,7 @@ where
 
 /// A transaction on its way through a worker.
 struct Pending<T, F> {
+            rests_on_others: false,
     decide: F,
     decided: Option<Result<T>>,
     reply: oneshot::Sender<Result<T>>,
@@ -170,6 +171,8 @@ where
     F: FnMut(&mut Round<'_>) -> Step<T> + Send,
 {
     fn decide(&mut self, round: &mut Round<'_>) -> std::result::Result<(), ()> {
+    /// Transactions of the same round went before, and it saw their effects.
+    rests_on_others: bool,
         self.decided = match (self.decide)(round) {
             Ok(value) => Some(Ok(value)),
             Err(Stop::Refused(error)) => Some(Err(error)),
@@ -179,8 +182,10 @@ where
     }
 
     fn end(self: Box<Self>, ended: &Result<Lsn>) {
+        self.rests_on_others = round.has_effects();
         let result = match (ended, self.decided) {
-            // A refusal was judged on what was read, and holds whatever became of the others' commit.
+            // What a refusal saw of others has not happened, or may not have.
+            (Err(error), Some(Err(_))) if self.rests_on_others => Err(error.clone()),
             (_, Some(Err(refusal))) => Err(refusal),
             (Ok(_), Some(Ok(value))) => Ok(value),
             (Err(error), _) => Err(error.clone()),

@@ -172,6 +172,11 @@ impl<'a> Round<'a> {
         self.effects.insert(key, None);
     }
 
+    /// Whether transactions before have changed anything.
+    pub fn has_effects(&self) -> bool {
+        !self.effects.is_empty()
+    }
+
     /// What is still to be read before the round is decided.
     pub fn missing(&mut self) -> Missing {
         std::mem::take(&mut self.missing)

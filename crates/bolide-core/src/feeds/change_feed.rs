@@ -70,6 +70,11 @@ impl Account {
         let slices = read.scope.slices(&visit.state)?;
         let _reading = container.reading_at(ctx.now.seconds());
         let mut places = start(&read.start, &slices).await?;
+        let now = match slices.first() {
+            // As in a walk: what the purge removed before the registration was due by now.
+            Some(slice) => ctx.now.max(slice.partition.now().await?),
+            None => ctx.now,
+        };
         let most = read
             .max_items
             .unwrap_or(limits::PAGE_ITEMS)
@@ -85,7 +90,7 @@ impl Account {
                 container,
                 visit: &visit,
                 slice,
-                now: ctx.now,
+                now,
             };
             place.next = reader
                 .read(place.next, most - items.len(), &mut items, &mut touched)

@@ -69,6 +69,11 @@ impl<'a> ItemWalk<'a> {
         let Some(slice) = self.slices.front_mut() else {
             return Ok(None);
         };
+        if self.horizon.is_none() {
+            // The purge respects this walk from its registration on; what it removed before was due by now, if not when the request
+            // began.
+            self.now = self.now.max(slice.partition.now().await?);
+        }
         let scan = Scan {
             space: Space::Item,
             from: slice.from.clone(),

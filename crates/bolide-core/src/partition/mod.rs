@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use bolide_model::epk::EpkRange;
-use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
+use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds};
 use bolide_storage::{Ask, Engine, PartitionId, Reply};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::clock;
 use crate::throughput::Meter;
 use round::{Round, Step, Stop, Transaction};
 pub(crate) use worker::down;
@@ -126,6 +127,14 @@ impl Partition {
     /// Whether something may be due by `now`.
     pub fn may_be_due(&self, now: UnixSeconds) -> bool {
         self.next_due.load(Ordering::Relaxed) <= now.0
+    }
+
+    /// Server time now.
+    ///
+    /// # Errors
+    /// `Unavailable` if the engine's clock is too uncertain.
+    pub async fn now(&self) -> Result<UnixMillis> {
+        clock::exact_now(self.engine.as_ref()).await
     }
 
     /// Remembers that nothing falls due before `second`; [`Partition::expect_due`] may bring it forward.

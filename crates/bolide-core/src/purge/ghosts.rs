@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use bolide_model::Result;
 use bolide_model::ttl::Class;
+use bolide_model::{Result, UnixSeconds};
 use bolide_storage::{Page, Scan, Space};
 
 use crate::container::ContainerState;
@@ -23,13 +23,22 @@ const BYTES: usize = 512 * 1024;
 
 /// A partition's counters with every ghost counted, at one moment.
 pub(crate) async fn counted(state: &Arc<ContainerState>, partition: &Partition) -> Result<PartitionState> {
+    let (counted, _) = counted_at(state, partition).await?;
+    Ok(counted)
+}
+
+/// As [`counted`], with the second that the ghosts were counted at.
+pub(crate) async fn counted_at(
+    state: &Arc<ContainerState>,
+    partition: &Partition,
+) -> Result<(PartitionState, UnixSeconds)> {
     loop {
         let container = state.clone();
-        let (is_complete, counted) = partition
-            .upkeep(move |round| Ok((count_some(round, &container)?, round.state.clone())))
+        let (is_complete, counted, now) = partition
+            .upkeep(move |round| Ok((count_some(round, &container)?, round.state.clone(), round.seconds())))
             .await?;
         if is_complete {
-            return Ok(counted);
+            return Ok((counted, now));
         }
     }
 }

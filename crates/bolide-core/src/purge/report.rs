@@ -12,7 +12,7 @@ use bytes::Bytes;
 use super::{ends_at, ghosts};
 use crate::account::Account;
 use crate::container::{Container, ContainerState, Stretch};
-use crate::items::{ItemTarget, StoredItem};
+use crate::items::{self, ItemTarget, StoredItem};
 use crate::keys::{self, ExpiryPosition};
 use crate::partition::Partition;
 use crate::record::{LogEntry, Record};
@@ -135,23 +135,21 @@ impl Account {
         let state = &visit.state;
         let mut report = TtlReport::empty(state.settings.policy);
         let mut oldest = None;
+        let mut now = self.begin().await?.now.seconds();
         for partition in &state.layout.partitions {
-            let counted = ghosts::counted(state, partition).await?;
+            let (counted, counted_at) = ghosts::counted_at(state, partition).await?;
+            now = now.max(counted_at);
             report.backlog_items += counted.ghosts.counted.items;
             report.backlog_bytes += counted.ghosts.counted.bytes;
             report.purged_total += counted.purged_total;
             report.ru_spent_total += counted.spent_total;
             report.ru_billed_total += counted.billed_total;
             if counted.ghosts.counted.items > 0 {
-                oldest = earliest(
-                    oldest,
-                    oldest_ghost(state, partition, self.server_time().seconds()).await?,
-                );
+                oldest = earliest(oldest, oldest_ghost(state, partition, counted_at).await?);
             }
-            let credit = partition.meter.lock().credit(self.server_time().seconds());
+            let credit = partition.meter.lock().credit(now);
             report.credit = credit.map(|credit| credit + report.credit.unwrap_or(0.0));
         }
-        let now = self.server_time().seconds();
         report.oldest_pending_seconds = oldest.map_or(0, |oldest| (now.0 - oldest).max(0));
         self.add_forecast(state, now, &mut report).await?;
         report.state = report.state_of_purge(self.purge_is_held());
@@ -190,7 +188,7 @@ impl Account {
     pub async fn ttl_preview(&self, container: &Arc<Container>, policy: Policy) -> Result<TtlPreview> {
         let visit = container.enter().await?;
         let state = &visit.state;
-        let now = self.server_time().seconds();
+        let now = self.begin().await?.now.seconds();
         let (before, after) = (
             state.settings.horizon(now),
             state.settings.change(policy, now).horizon(now),
@@ -216,7 +214,8 @@ impl Account {
         definition.check_full(key)?;
         let epk = Epk::of(definition, key);
         let partition = state.layout.partition_of(&epk)?;
-        let (record, _) = crate::items::find(partition, &epk, &ItemTarget::Id(id.to_owned())).await?;
+        let now = self.begin().await?.now;
+        let (record, head) = items::find(partition, &epk, &ItemTarget::Id(id.to_owned())).await?;
         let policy = state.settings.policy;
         let Some(record) = record else {
             return Ok(TtlWhy {
@@ -227,7 +226,7 @@ impl Account {
                 policy,
             });
         };
-        let now = self.server_time().seconds();
+        let now = items::judged_at(now, head).seconds();
         Ok(why(container, state, record, now))
     }
 }

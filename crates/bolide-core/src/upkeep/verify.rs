@@ -55,8 +55,9 @@ impl Account {
         let state = change.state();
         let mut report = VerifyReport::default();
         for partition in &state.layout.partitions {
-            let counted = ghosts::counted(&state, partition).await?;
-            let horizon = state.settings.horizon(self.server_time().seconds());
+            // Requests wait, time does not: items are judged by the second that the ghosts were counted at.
+            let (counted, now) = ghosts::counted_at(&state, partition).await?;
+            let horizon = state.settings.horizon(now);
             check_partition(&state, partition, &counted, horizon, &mut report).await?;
         }
         Ok(report)

@@ -123,7 +123,7 @@ impl<'p> Route<'p> {
 
 /// Pairs of keyword and id make an instance; a keyword left over makes a feed of its parent.
 fn signed_by_parity(path: &str) -> Signed<'_> {
-    let is_instance = path.split('/').count() % 2 == 0;
+    let is_instance = path.split('/').count().is_multiple_of(2);
     match path.rsplit_once('/') {
         None => Signed {
             resource_type: path,

@@ -1,4 +1,8 @@
-//! One connection: HTTP or HTTPS by its first byte, then requests until it ends.
+//! One connection: its protocol by the first bytes, then requests until it ends.
+//!
+//!   16            a TLS handshake; HTTP/1.1 or HTTP/2 as ALPN settles
+//!   `PRI`         HTTP/2 without TLS, by a client that knows beforehand (the Rust SDK does so)
+//!   else          HTTP/1.1
 
 use std::any::Any;
 use std::convert::Infallible;
@@ -29,6 +33,10 @@ use crate::shutdown::Shutdown;
 
 /// First byte of a TLS handshake; no HTTP request begins with it.
 const TLS_HANDSHAKE: u8 = 0x16;
+/// How an HTTP/2 connection begins; no verb of ours does.
+const HTTP2_PREFACE: &[u8] = b"PRI";
+/// Rest between looks at a connection whose first bytes come one by one.
+const TRICKLE: Duration = Duration::from_millis(1);
 /// Above the service's own limit on headers, so that nearly all oversized ones get an answer in the protocol's shape.
 const HEAD_BYTES: usize = 256 * 1024;
 /// Concurrent requests of one HTTP/2 connection.
@@ -82,22 +90,50 @@ pub async fn serve(stream: TcpStream, shared: Arc<Shared>, shutdown: Shutdown) {
     let Ok(local) = stream.local_addr() else { return };
     // Answers are written whole; waiting for more would only delay them.
     let _ = stream.set_nodelay(true);
-    let first = tokio::select! {
-        first = timeout(shared.limits.request, first_byte(&stream)) => first,
+    let protocol = tokio::select! {
+        protocol = timeout(shared.limits.request, protocol(&stream)) => protocol,
         () = shutdown.begun() => return,
     };
-    match first {
-        Ok(Some(TLS_HANDSHAKE)) => serve_tls(stream, local, shared, shutdown).await,
-        Ok(Some(_)) => serve_http1(stream, Listener { is_tls: false, local }, shared, shutdown).await,
+    let listener = Listener { is_tls: false, local };
+    match protocol {
+        Ok(Some(Protocol::Tls)) => serve_tls(stream, local, shared, shutdown).await,
+        Ok(Some(Protocol::Http1)) => serve_http1(stream, listener, shared, shutdown).await,
+        Ok(Some(Protocol::Http2)) => serve_http2(stream, listener, shared, shutdown).await,
         Ok(None) | Err(_) => {}
     }
 }
 
-async fn first_byte(stream: &TcpStream) -> Option<u8> {
-    let mut byte = [0];
-    match stream.peek(&mut byte).await {
-        Ok(1) => Some(byte[0]),
-        _ => None,
+/// What a client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    Tls,
+    Http1,
+    Http2,
+}
+
+impl Protocol {
+    /// Tells by the first bytes of a connection; `None` while they could be more than one.
+    fn of(first: &[u8]) -> Option<Protocol> {
+        match first {
+            [] => None,
+            [TLS_HANDSHAKE, ..] => Some(Protocol::Tls),
+            first if first.starts_with(HTTP2_PREFACE) => Some(Protocol::Http2),
+            first if HTTP2_PREFACE.starts_with(first) => None,
+            _ => Some(Protocol::Http1),
+        }
+    }
+}
+
+/// Looks at the first bytes and leaves them for whoever serves the connection; `None` if it ends before.
+async fn protocol(stream: &TcpStream) -> Option<Protocol> {
+    let mut first = [0; HTTP2_PREFACE.len()];
+    loop {
+        let seen = stream.peek(&mut first).await.ok().filter(|seen| *seen > 0)?;
+        if let Some(protocol) = Protocol::of(&first[..seen]) {
+            return Some(protocol);
+        }
+        // Readiness is no help here: the bytes already seen keep the stream ready.
+        tokio::time::sleep(TRICKLE).await;
     }
 }
 
@@ -208,4 +244,21 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("(no message)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_bytes_tell_the_protocol() {
+        assert_eq!(Protocol::of(&[0x16, 0x03]), Some(Protocol::Tls));
+        assert_eq!(Protocol::of(b"PRI"), Some(Protocol::Http2));
+        for verb in ["GET", "POS", "PUT", "PAT", "DEL", "G", "PO"] {
+            assert_eq!(Protocol::of(verb.as_bytes()), Some(Protocol::Http1), "{verb}");
+        }
+        for short in ["", "P", "PR"] {
+            assert_eq!(Protocol::of(short.as_bytes()), None, "{short}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! From options to a running server, and back.
 
 use std::fmt;
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use bolide_core::{Account, AccountOptions};
@@ -99,6 +100,7 @@ fn start_logging(filter: &str) -> Result<(), Failure> {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .init();
     Ok(())
 }

@@ -102,7 +102,7 @@ mod tests {
         let time = (IF_MODIFIED_SINCE, "Thu, 01 Jan 1970 00:01:00 GMT");
         assert_eq!(start_of(&[]).expect("nothing given"), FeedStart::Beginning);
         assert_eq!(
-            start_of(&[time.clone()]).expect("a date"),
+            start_of(std::slice::from_ref(&time)).expect("a date"),
             FeedStart::Time(UnixSeconds(60))
         );
         assert_eq!(

@@ -214,7 +214,7 @@ fn an_import_may_be_larger_than_an_item() {
     let (_server, mut client) = started(&[]);
     let filler = "x".repeat(1024 * 1024);
     let lines: String = (0..3)
-        .map(|n| format!("{{\"id\":\"{n}\",\"pk\":\"p\",\"filler\":\"{filler}\"}}\n"))
+        .map(|n| format!("{{\"id\":\"{n}\",\"pk\":\"p\",\"_ts\":1699999999,\"filler\":\"{filler}\"}}\n"))
         .collect();
     let imported = client
         .send(&Request::post(&format!("{CONTAINER}/import"), lines))
@@ -226,11 +226,11 @@ fn an_import_may_be_larger_than_an_item() {
 #[test]
 fn a_bad_line_is_named_and_nothing_is_imported() {
     let (_server, mut client) = started(&[]);
-    let lines = "{\"id\":\"a\",\"pk\":\"p\"}\nnonsense\n";
+    let lines = "{\"id\":\"a\",\"pk\":\"p\",\"_ts\":1699999999}\nnonsense\n";
     let refused = client
         .send(&Request::post(&format!("{CONTAINER}/import"), lines))
         .expect_error(400);
-    assert!(refused.text().contains('2'), "{}", refused.text());
+    assert!(refused.text().contains("line 2"), "{}", refused.text());
     assert_eq!(post(&mut client, "verify", &json!({}))["stored"], 0);
 }
 

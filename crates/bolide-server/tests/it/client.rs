@@ -227,6 +227,8 @@ impl Request {
         };
         let (resource, link) = match segments.as_slice() {
             [] => ("", String::new()),
+            // An id with a bare slash inside.
+            ["dbs", _, "colls", _, "docs", _, ..] => ("docs", path.to_owned()),
             [parent @ .., feed] if segments.len() % 2 == 1 => (*feed, parent.join("/")),
             [.., kind, _] => (*kind, path.to_owned()),
             [feed] => (*feed, String::new()),

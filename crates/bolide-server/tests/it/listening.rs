@@ -1,5 +1,6 @@
 //! Addresses, ports and TLS.
 
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
 
@@ -81,6 +82,20 @@ fn localhost_is_reached_over_ipv4_and_ipv6() {
     if let Ok(stream) = TcpStream::connect(("::1", server.port())) {
         Client::over(stream).send(&Request::get("/")).expect(200);
     }
+}
+
+#[test]
+fn http2_is_spoken_without_tls_to_clients_that_begin_so() {
+    let server = Server::in_memory(&[]);
+    let mut stream = server.client().into_stream();
+    // RFC 9113: the client's preface ends with a SETTINGS frame, here an empty one, and so does the server's, which comes first.
+    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    stream
+        .write_all(&[&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &settings].concat())
+        .expect("it can be sent");
+    let mut frame = [0; 9];
+    stream.read_exact(&mut frame).expect("the server answers");
+    assert_eq!(frame[3], 4, "the type of a SETTINGS frame");
 }
 
 #[test]

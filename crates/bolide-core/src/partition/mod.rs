@@ -159,6 +159,7 @@ where
         .send(Box::new(Pending {
             decide,
             decided: None,
+            rests_on_others: false,
             reply,
         }))
         .await
@@ -168,9 +169,10 @@ where
 
 /// A transaction on its way through a worker.
 struct Pending<T, F> {
-            rests_on_others: false,
     decide: F,
     decided: Option<Result<T>>,
+    /// Transactions of the same round went before, and it saw their effects.
+    rests_on_others: bool,
     reply: oneshot::Sender<Result<T>>,
 }
 
@@ -180,8 +182,7 @@ where
     F: FnMut(&mut Round<'_>) -> Step<T> + Send,
 {
     fn decide(&mut self, round: &mut Round<'_>) -> std::result::Result<(), ()> {
-    /// Transactions of the same round went before, and it saw their effects.
-    rests_on_others: bool,
+        self.rests_on_others = round.has_effects();
         self.decided = match (self.decide)(round) {
             Ok(value) => Some(Ok(value)),
             Err(Stop::Refused(error)) => Some(Err(error)),
@@ -191,7 +192,6 @@ where
     }
 
     fn end(self: Box<Self>, ended: &Result<Lsn>) {
-        self.rests_on_others = round.has_effects();
         let result = match (ended, self.decided) {
             // What a refusal saw of others has not happened, or may not have.
             (Err(error), Some(Err(_))) if self.rests_on_others => Err(error.clone()),

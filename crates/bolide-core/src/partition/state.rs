@@ -91,6 +91,16 @@ impl Ghosts {
 }
 
 impl PartitionState {
+    /// A state that has nothing of this one but the figures of its purge.
+    pub fn purge_figures(&self) -> PartitionState {
+        PartitionState {
+            purged_total: self.purged_total,
+            spent_total: self.spent_total,
+            billed_total: self.billed_total,
+            ..PartitionState::default()
+        }
+    }
+
     /// Takes note of a record that is now stored.
     pub fn added(&mut self, record: &Record) {
         self.stored.add(record.size());

@@ -86,6 +86,8 @@ impl Catalog {
             EpkRange::new(parent.epk.min.clone(), middle.clone()),
             EpkRange::new(middle, parent.epk.max.clone()),
         ];
+        // What was purged stays counted, once: in the first child.
+        let mut figures = parent.upkeep(|round| Ok(round.state.purge_figures())).await?;
         let mut children = Vec::new();
         for (at, epk) in (0u32..).zip(halves) {
             let id = PartitionId(first_id + u64::from(at));
@@ -95,7 +97,7 @@ impl Catalog {
                 epk,
                 parents: parents.clone(),
             };
-            self.copy(parent, &placement).await?;
+            self.copy(parent, &placement, std::mem::take(&mut figures)).await?;
             let meter = Meter::new(
                 &state.pacing,
                 state.layout.partitions.len() + 1,
@@ -108,13 +110,13 @@ impl Catalog {
             children: children.iter().map(|child| child.range).collect(),
         };
         let after = with_children(&state, parent, children);
-        after.pace_meters();
+        after.pace_meters(self.now().await?.seconds());
         self.commit_split(container, change, after, parent.id).await?;
         Ok(report)
     }
 
-    /// Copies what of a partition lies inside a child's range into the child.
-    async fn copy(&self, parent: &Partition, child: &Placement) -> Result<()> {
+    /// Copies what of a partition lies inside a child's range into the child, whose counters start at `state`.
+    async fn copy(&self, parent: &Partition, child: &Placement, state: PartitionState) -> Result<()> {
         let now = self.now().await?;
         let mut copy = Copy {
             catalog: self,
@@ -124,7 +126,7 @@ impl Catalog {
                 stamp: now,
             },
             puts: Vec::new(),
-            state: PartitionState::default(),
+            state,
         };
         // A crash may have left a child of the same name half done; ids are never handed out twice, so this one is new.
         self.engine().create(child.id, copy.head).await.map_err(down)?;

@@ -285,6 +285,7 @@ impl Catalog {
     pub async fn set_pacing(&self, container: &Arc<Container>, pacing: PacingSettings) -> Result<()> {
         let _changing = self.changing.lock().await;
         let change = container.lock().await;
+        let now = self.now().await?.seconds();
         let state = change.state();
         let after = self
             .commit_state(container.rid(), move |_| ContainerState {
@@ -292,7 +293,7 @@ impl Catalog {
                 ..(*state).clone()
             })
             .await?;
-        after.pace_meters();
+        after.pace_meters(now);
         change.replace(after);
         Ok(())
     }
@@ -390,11 +391,11 @@ impl ContainerState {
         });
     }
 
-    /// Gives every partition's meter its share of the budget.
-    pub(crate) fn pace_meters(&self) {
+    /// Gives every partition's meter its share of the budget, from `now` on.
+    pub(crate) fn pace_meters(&self, now: UnixSeconds) {
         let partitions = &self.layout.partitions;
         for partition in partitions {
-            partition.meter.lock().set_pacing(&self.pacing, partitions.len());
+            partition.meter.lock().set_pacing(&self.pacing, partitions.len(), now);
         }
     }
 }

@@ -107,6 +107,7 @@ impl Catalog {
     async fn replace_container_offer(&self, rid: ContainerRid, throughput: Throughput) -> Result<()> {
         let container = self.container_by_rid(rid)?;
         let change = container.lock().await;
+        let now = self.now().await?.seconds();
         let state = change.state();
         let after = self
             .commit_state(rid, move |moment| {
@@ -122,7 +123,7 @@ impl Catalog {
                 }
             })
             .await?;
-        after.pace_meters();
+        after.pace_meters(now);
         change.replace(after);
         Ok(())
     }

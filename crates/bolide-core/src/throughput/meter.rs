@@ -41,8 +41,9 @@ impl Meter {
         }
     }
 
-    /// Goes on under another budget: what was used and owed stays.
-    pub fn set_pacing(&mut self, settings: &PacingSettings, partitions: usize) {
+    /// Goes on under another budget from `now` on: what was used, left over and owed before stays.
+    pub fn set_pacing(&mut self, settings: &PacingSettings, partitions: usize, now: UnixSeconds) {
+        self.roll(now);
         self.pacing = settings.pacing.share(partitions);
     }
 
@@ -188,6 +189,19 @@ mod tests {
             "left over of 3599, still in the old hour"
         );
         assert_eq!(meter.credit(UnixSeconds(3_601)), Some(1_000.0));
+    }
+
+    #[test]
+    fn windows_that_have_ended_keep_the_budget_they_had() {
+        let mut meter = meter(Pacing::Provisioned { ru: 400.0 });
+        let more = PacingSettings {
+            pacing: Pacing::Provisioned { ru: 20_000.0 },
+            delete_ru: None,
+            count_only_load: false,
+        };
+        meter.set_pacing(&more, 1, UnixSeconds(1_010));
+        assert_eq!(meter.credit(UnixSeconds(1_010)), Some(400.0));
+        assert_eq!(meter.credit(UnixSeconds(1_011)), Some(20_000.0));
     }
 
     #[test]

@@ -74,7 +74,12 @@ pub(super) async fn run(
         partition: partition.clone(),
         limits,
     };
-    let (step, spent, now) = partition.upkeep(move |round| decider.decide(round)).await?;
+    let decided = partition.upkeep(move |round| decider.decide(round)).await;
+    if decided.is_err() {
+        // What was to be removed is still there.
+        partition.expect_due(i64::MIN);
+    }
+    let (step, spent, now) = decided?;
     partition.meter.lock().spend(now, spent);
     Ok(step)
 }

@@ -63,9 +63,6 @@ pub struct Account {
     purge_fault: PurgeFault,
 }
 
-/// A longer stretch than this between durable time and an answer would show after a crash (TTL-203).
-const TIME_MAY_LAG_MS: i64 = 1_000;
-
 impl Account {
     /// Opens an account over an engine: reads the catalog, ends what a crash interrupted, and starts the background purge.
     ///
@@ -117,8 +114,10 @@ impl Account {
     pub async fn begin(&self) -> Result<RequestContext> {
         let now = clock::exact_now(self.engine.as_ref()).await?;
         self.answered_time.fetch_max(now.0, Ordering::Relaxed);
-        // A virtual clock jumps: a second of it may pass between two requests, before any background task could act.
-        if self.options.virtual_clock && self.durable_time.load(Ordering::Relaxed) <= now.0 - TIME_MAY_LAG_MS {
+        // A virtual clock jumps, backwards too: a crash must not undo a second by which a request was answered (TTL-203), before any
+        // background task could act.
+        let durable = UnixMillis(self.durable_time.load(Ordering::Relaxed));
+        if self.options.virtual_clock && durable.seconds() < now.seconds() {
             self.catalog.commit_time().await?;
             self.durable_time.fetch_max(now.0, Ordering::Relaxed);
         }

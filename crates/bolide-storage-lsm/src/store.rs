@@ -97,6 +97,11 @@ impl Store {
         Ok(found)
     }
 
+    /// Whether tables are being written.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.db.outstanding_flushes() > 0 || self.db.active_compactions() > 0
+    }
+
     /// Writes memtables out if replaying them would make the next open slow.
     pub(crate) fn settle_down(&self) {
         if self.db.write_buffer_size() < REPLAYED_BYTES {

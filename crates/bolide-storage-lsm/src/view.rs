@@ -58,6 +58,15 @@ impl Views {
         drop(before);
     }
 
+    /// Whether the store has changed its tables since the newest view was published. A view keeps what it was made of: memtables that were
+    /// written out since, and tombstones that are gone from the tables.
+    pub(crate) fn is_behind(&self, store: &Store) -> bool {
+        let view = self.current.read();
+        view.moment
+            .as_ref()
+            .is_some_and(|moment| moment.snapshot.seqno() < store.db.visible_seqno())
+    }
+
     /// Shows nothing: from now on, reads find the store unavailable.
     pub(crate) fn withdraw(&self) {
         let before = std::mem::take(&mut *self.current.write());

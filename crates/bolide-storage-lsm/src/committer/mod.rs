@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use bolide_model::time::{Clock, MonotoneClock};
-use bolide_storage::{Batch, Down, Head, History, Outcome, PartitionId, Settled, Space, Ticket};
+use bolide_storage::{Batch, Down, Head, History, Outcome, PartitionId, Settled, Ticket};
 use fjall::PersistMode;
 use tokio::sync::oneshot;
 
@@ -33,6 +33,8 @@ use removal::Removal;
 const GROUP_BYTES: usize = 8 << 20;
 /// How often the durable mark is written, at most.
 const MARK_INTERVAL: Duration = Duration::from_secs(1);
+/// How often to look whether the store has written tables since the last view.
+const REFRESH_INTERVAL: Duration = Duration::from_millis(250);
 /// How often a store that failed is tried again.
 const MEND_INTERVAL: Duration = Duration::from_secs(1);
 /// How long reads may take to let go of a store that is to be opened again.
@@ -100,6 +102,8 @@ pub(crate) struct Committer {
     /// When the journal must be on the disk, in mode `interval`.
     persist_at: Option<Instant>,
     removal_at: Instant,
+    /// When to look whether the newest view is behind; `None` while nothing happens.
+    refresh_at: Option<Instant>,
 }
 
 impl Committer {
@@ -134,6 +138,7 @@ impl Committer {
             mark_written_at: now,
             persist_at: None,
             removal_at: now,
+            refresh_at: None,
         };
         committer.start_from(store, found);
         Ok((committer, time))
@@ -304,8 +309,8 @@ impl Committer {
                 .heads()
                 .map(|(partition, row)| (partition, row.map(|row| row.head))),
         );
-        self.compactor
-            .note_deletes(group.expiry_deletes(), store.space(Space::Expiry));
+        self.compactor.note_deletes(group.expiry_deletes(), store);
+        self.refresh_at.get_or_insert_with(|| Instant::now() + REFRESH_INTERVAL);
     }
 
     fn settle(&self, partition: PartitionId, ticket: &Ticket) -> Result<Settled, Down> {
@@ -328,7 +333,10 @@ impl Committer {
         }
         let mark_at = (self.durable != self.mark.numbers()).then(|| self.mark_written_at + MARK_INTERVAL);
         let removal_at = (!self.removals.is_empty()).then_some(self.removal_at);
-        [self.persist_at, mark_at, removal_at].into_iter().flatten().min()
+        [self.persist_at, mark_at, removal_at, self.refresh_at]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn do_chores(&mut self, now: Instant) {
@@ -347,6 +355,20 @@ impl Committer {
         if !self.removals.is_empty() && self.removal_at <= now {
             self.remove_some();
         }
+        if self.refresh_at.is_some_and(|at| at <= now) {
+            self.refresh(now);
+        }
+    }
+
+    /// Publishes a new view if the store has written tables since the last one, and looks again later if it still does.
+    fn refresh(&mut self, now: Instant) {
+        let Some(store) = &self.store else { return };
+        let is_moving = store.is_busy() || self.compactor.is_running();
+        let is_behind = self.views.is_behind(store);
+        if is_behind {
+            self.views.publish(store, []);
+        }
+        self.refresh_at = (is_moving || is_behind).then(|| now + REFRESH_INTERVAL);
     }
 
     /// Brings everything written so far to the disk. Tells whether it is there.

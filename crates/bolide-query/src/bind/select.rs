@@ -37,7 +37,7 @@ impl Binder<'_> {
         self.scopes.push(Scope::default());
         let mut inputs = Vec::new();
         for (n, item) in query.from.iter().enumerate() {
-            self.from_item(item, over_container && n == 0, &mut inputs)?;
+            self.input_item(item, over_container && n == 0, &mut inputs)?;
         }
         self.innermost().star = inputs.last().map(|input| input.slot);
         let filter = query
@@ -59,7 +59,7 @@ impl Binder<'_> {
         })
     }
 
-    fn from_item(&mut self, item: &FromItem, may_be_container: bool, inputs: &mut Vec<Input>) -> Result<()> {
+    fn input_item(&mut self, item: &FromItem, may_be_container: bool, inputs: &mut Vec<Input>) -> Result<()> {
         let (source, path) = match &item.source {
             ast::Source::Path { name, name_span, steps } => {
                 let mut binding = match self.find(name) {
@@ -88,7 +88,7 @@ impl Binder<'_> {
                 (path_scalar(binding.slot, steps), binding.path)
             }
             ast::Source::Expression(expr) => (self.expression(expr)?, None),
-            ast::Source::Subquery(query) => return self.from_subquery(item, query, may_be_container, inputs),
+            ast::Source::Subquery(query) => return self.subquery_item(item, query, may_be_container, inputs),
         };
         let path = match (path, item.iterate) {
             (Some(mut path), true) => {
@@ -110,7 +110,7 @@ impl Binder<'_> {
         }
     }
 
-    fn from_subquery(
+    fn subquery_item(
         &mut self,
         item: &FromItem,
         query: &Query,

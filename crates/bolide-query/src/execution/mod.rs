@@ -230,6 +230,7 @@ impl Execution {
         if !self.output.is_done() && self.again.is_none() {
             self.drain(&select)?;
         }
+        let end_of_scan = end_of_scan || !select.reads_items();
         let complete = self.output.is_done() || (end_of_scan && self.again.is_none() && !self.output.is_full());
         let resume = if complete {
             None

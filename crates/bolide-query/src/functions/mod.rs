@@ -14,6 +14,8 @@ pub mod regex;
 mod sets;
 mod spatial;
 mod strings;
+#[cfg(test)]
+mod tests;
 mod types;
 mod vector;
 

@@ -45,18 +45,29 @@ impl Pattern {
     }
 }
 
+/// A pattern with the texts it was compiled from; none if they are invalid.
+struct Compiled {
+    text: String,
+    flags: String,
+    pattern: Option<Pattern>,
+}
+
 /// The pattern compiled last: data-dependent patterns tend to repeat from item to item.
-static LAST: LazyLock<Mutex<Option<(String, String, Option<Pattern>)>>> = LazyLock::new(Mutex::default);
+static LAST: LazyLock<Mutex<Option<Compiled>>> = LazyLock::new(Mutex::default);
 
 fn pattern(call: &Call<'_, '_>) -> Option<Pattern> {
     let flags = if call.args.len() > 2 { call.str(2)? } else { "" };
     let text = call.str(1)?;
     let mut last = LAST.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     match &*last {
-        Some((old_text, old_flags, pattern)) if old_text == text && old_flags == flags => pattern.clone(),
+        Some(compiled) if compiled.text == text && compiled.flags == flags => compiled.pattern.clone(),
         _ => {
             let pattern = Pattern::new(text, flags);
-            *last = Some((text.to_owned(), flags.to_owned(), pattern.clone()));
+            *last = Some(Compiled {
+                text: text.to_owned(),
+                flags: flags.to_owned(),
+                pattern: pattern.clone(),
+            });
             pattern
         }
     }

@@ -7,8 +7,8 @@ use super::ast::{
 use super::lexer::{Keyword, Token, TokenKind, tokens};
 use crate::error::{QueryError, Result, Span};
 
-/// Deepest nesting of parentheses, operators and subqueries in the text.
-pub(super) const MAX_NESTING: usize = 128;
+/// Deepest recursion of the parser; a run of opening parentheses counts once.
+pub(super) const MAX_NESTING: usize = 64;
 
 /// Deepest expression tree, which chains of binary operators build without nesting in the text.
 pub(super) const MAX_HEIGHT: u16 = 256;
@@ -23,6 +23,7 @@ pub fn parse(text: &str) -> Result<Query> {
         tokens: tokens(text),
         at: 0,
         nesting: 0,
+        pending: None,
     };
     let query = parser.query()?;
     match parser.peek().kind {
@@ -38,10 +39,11 @@ pub fn parse_condition(text: &str) -> Result<Query> {
         tokens: tokens(text),
         at: 0,
         nesting: 0,
+        pending: None,
     };
     let star = Span::default();
     let mut query = empty_query(Selection::Star(star), star);
-    parser.from_clause(&mut query)?;
+    parser.inputs_clause(&mut query)?;
     parser.where_clause(&mut query)?;
     match parser.peek().kind {
         TokenKind::End if !query.from.is_empty() => Ok(query),
@@ -87,6 +89,8 @@ pub(super) struct Parser<'t> {
     pub(super) tokens: Vec<Token<'t>>,
     pub(super) at: usize,
     pub(super) nesting: usize,
+    /// An operand that has been read already; the next primary expression is this one.
+    pub(super) pending: Option<Expr>,
 }
 
 impl<'t> Parser<'t> {
@@ -220,7 +224,7 @@ impl<'t> Parser<'t> {
             top,
             ..empty_query(selection, start)
         };
-        self.from_clause(&mut query)?;
+        self.inputs_clause(&mut query)?;
         self.where_clause(&mut query)?;
         if self.take_keyword(Keyword::Group) {
             self.expect_keyword(Keyword::By)?;
@@ -243,11 +247,11 @@ impl<'t> Parser<'t> {
         Ok(query)
     }
 
-    fn from_clause(&mut self, query: &mut Query) -> Result<()> {
+    fn inputs_clause(&mut self, query: &mut Query) -> Result<()> {
         if self.take_keyword(Keyword::From) {
-            query.from.push(self.from_item()?);
+            query.from.push(self.input_item()?);
             while self.take_keyword(Keyword::Join) {
-                query.from.push(self.from_item()?);
+                query.from.push(self.input_item()?);
             }
         }
         Ok(())
@@ -296,7 +300,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn from_item(&mut self) -> Result<FromItem> {
+    fn input_item(&mut self) -> Result<FromItem> {
         let start = self.span();
         let iterates =
             matches!(self.peek().kind, TokenKind::Identifier(_)) && *self.peek_at(1) == TokenKind::Keyword(Keyword::In);

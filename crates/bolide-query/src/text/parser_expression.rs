@@ -61,8 +61,8 @@ impl Parser<'_> {
     }
 
     fn conditional(&mut self) -> Result<Expr> {
-        let start = self.span();
-        let condition = self.coalesce()?;
+        let start = self.start();
+        let condition = self.logical(0)?;
         if !self.take_symbol("?") {
             return Ok(condition);
         }
@@ -75,39 +75,39 @@ impl Parser<'_> {
         )
     }
 
-    /// `operand {separator operand}` as one flat node.
-    fn chain(
-        &mut self,
-        operand: fn(&mut Self) -> Result<Expr>,
-        separator: fn(&mut Self) -> bool,
-        kind: fn(Vec<Expr>) -> ExprKind,
-    ) -> Result<Expr> {
-        let start = self.span();
-        let first = operand(self)?;
-        if !separator(self) {
-            return Ok(first);
+    /// Where the expression that is about to be read begins.
+    fn start(&self) -> Span {
+        self.pending
+            .as_ref()
+            .map_or_else(|| self.span(), |operand| operand.span)
+    }
+
+    fn logical_operator(&self) -> Option<(u8, fn(Vec<Expr>) -> ExprKind)> {
+        match self.peek().kind {
+            TokenKind::Symbol("??") => Some((0, ExprKind::Coalesce)),
+            TokenKind::Keyword(Keyword::Or) => Some((1, ExprKind::Or)),
+            TokenKind::Keyword(Keyword::And) => Some((2, ExprKind::And)),
+            _ => None,
         }
-        let mut list = vec![first, operand(self)?];
-        while separator(self) {
-            list.push(operand(self)?);
+    }
+
+    /// `??`, OR and AND from some binding power up; each chain becomes one flat node.
+    fn logical(&mut self, least: u8) -> Result<Expr> {
+        let start = self.start();
+        let mut left = self.predicate()?;
+        while let Some((power, kind)) = self.logical_operator().filter(|(power, _)| *power >= least) {
+            let mut list = vec![left];
+            while self.logical_operator().is_some_and(|(next, _)| next == power) {
+                self.advance();
+                list.push(self.logical(power + 1)?);
+            }
+            left = self.node(kind(list), start)?;
         }
-        self.node(kind(list), start)
-    }
-
-    fn coalesce(&mut self) -> Result<Expr> {
-        self.chain(Self::or, |p| p.take_symbol("??"), ExprKind::Coalesce)
-    }
-
-    fn or(&mut self) -> Result<Expr> {
-        self.chain(Self::and, |p| p.take_keyword(Keyword::Or), ExprKind::Or)
-    }
-
-    fn and(&mut self) -> Result<Expr> {
-        self.chain(Self::predicate, |p| p.take_keyword(Keyword::And), ExprKind::And)
+        Ok(left)
     }
 
     fn predicate(&mut self) -> Result<Expr> {
-        let start = self.span();
+        let start = self.start();
         let value = self.binary(1)?;
         let negated = self.is_keyword(Keyword::Not);
         if negated {
@@ -194,7 +194,7 @@ impl Parser<'_> {
     }
 
     fn binary(&mut self, least: u8) -> Result<Expr> {
-        let start = self.span();
+        let start = self.start();
         let mut left = self.unary()?;
         while let Some((power, op)) = self.binary_operator().filter(|(power, _)| *power >= least) {
             self.advance();
@@ -207,6 +207,7 @@ impl Parser<'_> {
     fn unary(&mut self) -> Result<Expr> {
         let start = self.span();
         let op = match self.peek().kind {
+            _ if self.pending.is_some() => return self.postfix(),
             TokenKind::Symbol("+") => UnaryOp::Plus,
             TokenKind::Symbol("-") => UnaryOp::Minus,
             TokenKind::Symbol("~") => UnaryOp::BitNot,
@@ -226,8 +227,11 @@ impl Parser<'_> {
     }
 
     fn postfix(&mut self) -> Result<Expr> {
-        let start = self.span();
-        let mut base = self.primary()?;
+        let start = self.start();
+        let mut base = match self.pending.take() {
+            Some(operand) => operand,
+            None => self.primary()?,
+        };
         loop {
             let kind = if self.take_symbol(".") {
                 let name = self.expect_identifier()?.to_owned();
@@ -289,18 +293,37 @@ impl Parser<'_> {
         ExprKind::Literal(literal)
     }
 
+    /// `((a + b) * c)`: the run of opening parentheses is taken at once, the innermost expression is read, and after every closing
+    /// one the expression goes on around what it closed. So left-nested filters of any length need no recursion.
     fn parenthesised(&mut self) -> Result<Expr> {
+        let mut opened = Vec::new();
+        while self.is_symbol("(") && *self.peek_at(1) != TokenKind::Keyword(Keyword::Select) {
+            opened.push(self.span());
+            self.advance();
+        }
+        let Some(first) = opened.pop() else {
+            return self.scalar_subquery();
+        };
+        let mut inner = self.expression()?;
+        let mut start = first;
+        loop {
+            self.expect_symbol(")")?;
+            inner.span = start.to(self.last_span());
+            match opened.pop() {
+                None => return Ok(inner),
+                Some(outer) => start = outer,
+            }
+            self.pending = Some(inner);
+            inner = self.conditional()?;
+        }
+    }
+
+    fn scalar_subquery(&mut self) -> Result<Expr> {
         let start = self.span();
         self.advance();
-        if self.is_keyword(Keyword::Select) {
-            let query = self.query()?;
-            self.expect_symbol(")")?;
-            return self.node(ExprKind::Subquery(SubqueryKind::Scalar, Box::new(query)), start);
-        }
-        let mut inner = self.expression()?;
+        let query = self.query()?;
         self.expect_symbol(")")?;
-        inner.span = start.to(self.last_span());
-        Ok(inner)
+        self.node(ExprKind::Subquery(SubqueryKind::Scalar, Box::new(query)), start)
     }
 
     fn subquery_operator(&mut self, kind: SubqueryKind) -> Result<ExprKind> {
@@ -391,6 +414,7 @@ impl Parser<'_> {
 
 fn negated(number: Number) -> Number {
     match number {
+        Number::Int(0) => Number::Float(-0.0),
         Number::Int(value) => value.checked_neg().map_or(Number::Float(-(value as f64)), Number::Int),
         // 9223372036854775808 does not fit before its sign is known.
         Number::Float(value) if value == -(i64::MIN as f64) => Number::Int(i64::MIN),

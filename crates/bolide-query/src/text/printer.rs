@@ -69,7 +69,7 @@ impl Printer {
         for (n, item) in query.from.iter().enumerate() {
             self.line();
             self.text(if n == 0 { "FROM " } else { "JOIN " });
-            self.from_item(item);
+            self.input_item(item);
         }
         if let Some(filter) = &query.filter {
             self.line();
@@ -137,7 +137,7 @@ impl Printer {
         }
     }
 
-    fn from_item(&mut self, item: &FromItem) {
+    fn input_item(&mut self, item: &FromItem) {
         if let (true, Some(alias)) = (item.iterate, &item.alias) {
             self.text(alias);
             self.text(" IN ");

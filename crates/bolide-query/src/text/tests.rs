@@ -62,12 +62,54 @@ fn an_error_points_at_its_token() {
 
 #[test]
 fn hostile_nesting_is_an_error() {
-    for (open, close) in [("(", ")"), ("[", "]"), ("-", ""), ("NOT ", ""), ("(SELECT VALUE ", ")")] {
+    for (open, close) in [
+        ("(1 + ", ")"),
+        ("[", "]"),
+        ("-", ""),
+        ("NOT ", ""),
+        ("(SELECT VALUE ", ")"),
+    ] {
         let text = format!("SELECT VALUE {}1{}", open.repeat(5000), close.repeat(5000));
         assert!(parse(&text).is_err(), "{open}");
     }
     let chain = format!("SELECT VALUE 1{}", " + 1".repeat(5000));
     assert!(parse(&chain).is_err(), "a chain of binary operators is deep, too");
+}
+
+#[test]
+fn deep_expressions_within_the_limit_run_on_a_small_stack() {
+    let nested =
+        |open: &str, close: &str, n: usize| format!("SELECT VALUE {}c.a{} FROM c", open.repeat(n), close.repeat(n));
+    for text in [
+        nested("(", " OR c.b)", 200),
+        nested("(", " + 1)", 200),
+        nested("[", "]", 60),
+        nested("(SELECT VALUE ", ")", 28),
+        format!("SELECT VALUE 1{} FROM c", " + c.a".repeat(200)),
+    ] {
+        let query = crate::Query::compile(&text, &crate::Parameters::none(), &crate::Schema::metadata());
+        let query = query.unwrap_or_else(|error| panic!("{error}: {text}"));
+        let environment = crate::Environment::default();
+        let mut page = query.execution(environment, crate::PageLimit::NONE, None).unwrap();
+        page.push(br#"{"a":1,"b":true}"#, 1).unwrap();
+        assert_eq!(page.finish(true).unwrap().rows.len(), 1, "{text}");
+    }
+}
+
+#[test]
+fn parentheses_close_in_the_right_place() {
+    for (text, expected) in [
+        ("SELECT VALUE ((1 + 2) * 3)", "SELECT VALUE ((1 + 2) * 3)"),
+        ("SELECT VALUE (((a).b)[0] ?? ((c)))", "SELECT VALUE (a.b[0] ?? c)"),
+        (
+            "SELECT VALUE ((a) IN (1)) AND ((b) ? 1 : (2))",
+            "SELECT VALUE ((a IN (1)) AND (b ? 1 : 2))",
+        ),
+        ("SELECT VALUE ((SELECT 1).a + 2)", "SELECT VALUE (( SELECT 1 ).a + 2)"),
+    ] {
+        assert_eq!(printed(text), expected, "{text}");
+    }
+    assert!(parse("SELECT VALUE ((1)").is_err() && parse("SELECT VALUE (1))").is_err());
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 mod checks;
 mod conformance;
+mod fuzz;
 mod project;
 mod summary;
 mod tidy;
@@ -49,6 +50,8 @@ enum Command {
     Sdk(BinaryOption),
     /// Kill the server under load and check that nothing acknowledged is lost.
     Durability,
+    /// Fuzz everything that reads bytes from outside, on the nightly toolchain.
+    Fuzz(fuzz::Options),
     /// Build the documentation, warnings are errors.
     Docs,
     /// Check licences, sources and duplicate versions of dependencies.
@@ -97,6 +100,7 @@ fn run(command: Command) -> Result<()> {
         Command::Conformance(options) => conformance::run(&project, &options),
         Command::Sdk(options) => checks::sdk(&project, options.binary.as_deref()),
         Command::Durability => checks::durability(&project),
+        Command::Fuzz(options) => fuzz::run(&project, &options),
         Command::Docs => checks::docs(&project),
         Command::Deny(options) => checks::deny(&project, options.install).map(|outcome| println!("deny: {outcome}")),
     }

@@ -38,6 +38,11 @@ impl Answer {
         Self::default().with("status", status)
     }
 
+    /// Whether the status is one of success.
+    pub fn succeeded(&self) -> bool {
+        matches!(self.fields.get("status").and_then(Value::as_u64), Some(200..300))
+    }
+
     /// Adds a result field.
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.fields.insert(name.to_owned(), value.into());

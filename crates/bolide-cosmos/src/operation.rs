@@ -27,6 +27,7 @@ pub(crate) enum Operation {
     ReplaceItem,
     PatchItem,
     DeleteItem,
+    Batch,
     ReadFeed,
     QueryItems,
     QueryPlan,
@@ -44,7 +45,7 @@ pub(crate) enum Operation {
 
 impl Operation {
     /// All of them, in the order of their numbers.
-    pub(crate) const ALL: [Operation; 31] = [
+    pub(crate) const ALL: [Operation; 32] = [
         Operation::ReadAccount,
         Operation::CreateDatabase,
         Operation::ListDatabases,
@@ -63,6 +64,7 @@ impl Operation {
         Operation::ReplaceItem,
         Operation::PatchItem,
         Operation::DeleteItem,
+        Operation::Batch,
         Operation::ReadFeed,
         Operation::QueryItems,
         Operation::QueryPlan,
@@ -99,6 +101,7 @@ impl Operation {
             Operation::ReplaceItem => "ReplaceItem",
             Operation::PatchItem => "PatchItem",
             Operation::DeleteItem => "DeleteItem",
+            Operation::Batch => "Batch",
             Operation::ReadFeed => "ReadFeed",
             Operation::QueryItems => "QueryItems",
             Operation::QueryPlan => "QueryPlan",
@@ -147,6 +150,7 @@ impl Operation {
             | Operation::ReplaceItem
             | Operation::PatchItem
             | Operation::DeleteItem
+            | Operation::Batch
             | Operation::ReplaceOffer
             | Operation::DeleteConflict => false,
         }
@@ -246,7 +250,7 @@ fn if_query(headers: &HeaderMap, query: Operation, other: Operation) -> Operatio
 /// `POST …/docs`, decided in the order of cosmos-rest §0.2.
 fn posted_item(headers: &HeaderMap) -> Result<Operation, Failure> {
     if headers::flag(headers, &headers::IS_BATCH) {
-        return Err(Failure::not_implemented("transactional batch and bulk"));
+        return Ok(Operation::Batch);
     }
     if headers::flag(headers, &headers::IS_QUERY_PLAN) {
         return Ok(Operation::QueryPlan);
@@ -315,7 +319,7 @@ mod tests {
         assert_eq!(decide("POST", DOCS, &[upsert, query, plan]), Ok(Operation::QueryPlan));
         assert_eq!(
             decide("POST", DOCS, &[plan, ("x-ms-cosmos-is-batch-request", "True")]),
-            Err(501)
+            Ok(Operation::Batch)
         );
     }
 

@@ -32,6 +32,8 @@ use crate::{auth, operations};
 const HEADER_BYTES: usize = 64 * 1024;
 /// Most bytes of an import, which is held in memory while it is checked.
 const IMPORT_BYTES: usize = 256 * 1024 * 1024;
+/// The first version of the API with partitioned containers.
+const FIRST_VERSION: &str = "2015-12-16";
 /// Longest activity id that is echoed.
 const ACTIVITY_ID_BYTES: usize = 64;
 
@@ -184,6 +186,7 @@ impl CosmosService {
     /// Checks everything that can be checked before the core is asked.
     fn admit(&self, head: &Parts, body: &Bytes, route: &Route<'_>) -> Result<Operation, Failure> {
         check_header_size(&head.headers)?;
+        check_version(&head.headers)?;
         let access = auth::authenticate(&self.keys, head, route)?;
         if body.len() > limits::ITEM_BYTES {
             return Err(too_large(body.len(), limits::ITEM_BYTES));
@@ -256,6 +259,26 @@ fn check_header_size(headers: &HeaderMap) -> Result<(), Failure> {
     Err(Failure::new(status::HEADERS_TOO_LARGE, message))
 }
 
+/// Refuses what is no version of the API (cosmos-rest §0.3). Whoever sends none, as people with curl do, gets the usual one.
+fn check_version(headers: &HeaderMap) -> Result<(), Failure> {
+    let Some(version) = headers::non_empty(headers, &headers::VERSION)? else {
+        return Ok(());
+    };
+    let digits = |part: &str, count| part.len() == count && part.bytes().all(|b| b.is_ascii_digit());
+    let mut parts = version.split('-');
+    let is_date = [4, 2, 2]
+        .iter()
+        .all(|count| parts.next().is_some_and(|part| digits(part, *count)))
+        && parts.next().is_none();
+    if is_date && version >= FIRST_VERSION {
+        return Ok(());
+    }
+    Err(Failure::bad_request(format!(
+        "header `{}` must be a date from {FIRST_VERSION} on. value=`{version}`",
+        headers::VERSION
+    )))
+}
+
 pub(crate) fn too_large(size: usize, limit: usize) -> Failure {
     // The body was read to one byte over its limit only.
     Failure::new(
@@ -306,5 +329,57 @@ pub mod stand_in {
         reply.headers.insert(headers::ACTIVITY_ID.clone(), activity_id);
         reply.fixed(&headers::REQUEST_CHARGE, "1");
         reply.into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_dates_from_the_first_on() {
+        let check = |version| {
+            check_version(&HeaderMap::from_iter([(
+                headers::VERSION.clone(),
+                HeaderValue::from_static(version),
+            )]))
+        };
+        for version in ["2015-12-16", "2020-07-15", "2020-11-05", ""] {
+            assert!(check(version).is_ok(), "{version}");
+        }
+        for version in ["2015-12-15", "2020-7-15", "2020-07-15-1", "latest", "20200715"] {
+            assert!(check(version).is_err(), "{version}");
+        }
+    }
+
+    #[test]
+    fn stand_ins_have_the_shape_of_errors() {
+        let elsewhere = Request::get("/dbs").body(()).expect("valid");
+        for (response, status) in [
+            (stand_in::starting(&elsewhere), 503),
+            (stand_in::panicked(), 500),
+            (stand_in::too_slow(), 408),
+            (stand_in::broken_body(), 400),
+        ] {
+            assert_eq!(response.status(), status);
+            assert!(response.headers().contains_key(&headers::ACTIVITY_ID));
+            let body = json(response);
+            assert!(body["code"].is_string() && body["message"].is_string(), "{body}");
+        }
+    }
+
+    #[test]
+    fn health_says_that_the_store_is_being_recovered() {
+        let health = Request::get("/_bolide/health").body(()).expect("valid");
+        let response = stand_in::starting(&health);
+        assert_eq!(response.status(), 503);
+        assert_eq!(json(response)["status"], "starting");
+    }
+
+    fn json(response: Response<Payload>) -> serde_json::Value {
+        let Payload::Whole(body) = response.into_body() else {
+            panic!("a stand-in is whole")
+        };
+        serde_json::from_slice(&body).expect("JSON")
     }
 }

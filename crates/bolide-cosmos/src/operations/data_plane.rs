@@ -9,7 +9,7 @@ use bolide_model::{Error, ErrorKind, Result};
 use http::HeaderMap;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use super::{change_feed, feeds, items, query};
+use super::{batch, change_feed, feeds, items, query};
 use crate::addressing;
 use crate::operation::Operation;
 use crate::service::Call;
@@ -52,6 +52,7 @@ async fn dispatch(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply
         Operation::ReplaceItem => items::replace(call, container).await,
         Operation::PatchItem => items::patch(call, container).await,
         Operation::DeleteItem => items::delete(call, container).await,
+        Operation::Batch => batch::run(call, container).await,
         Operation::ReadFeed => feeds::read(call, container).await,
         Operation::QueryItems => query::run(call, container).await,
         Operation::QueryPlan => query::plan(call, container),

@@ -90,16 +90,17 @@ fn document(call: &Call<'_>) -> Result<Document> {
 
 /// The partition key that operations on one item need (cosmos-rest §5.2).
 fn point_key(headers: &HeaderMap) -> Result<PartitionKey> {
-    scope::partition_key(headers)?.ok_or_else(|| {
-        Error::bad_request(format!(
-            "PartitionKey value must be supplied for this operation in header `{}`.",
-            headers::PARTITION_KEY
-        ))
-    })
+    scope::partition_key(headers)?.ok_or_else(missing_key)
+}
+
+/// The error for an operation on one item without its partition key.
+pub(super) fn missing_key() -> Error {
+    let header = &headers::PARTITION_KEY;
+    Error::bad_request(format!("PartitionKey value must be supplied for this operation in header `{header}`."))
 }
 
 /// A write that should have run a trigger must not succeed without it.
-fn refuse_triggers(headers: &HeaderMap) -> Result<()> {
+pub(super) fn refuse_triggers(headers: &HeaderMap) -> Result<()> {
     for name in [&headers::PRE_TRIGGERS, &headers::POST_TRIGGERS] {
         if headers::non_empty(headers, name)?.is_some() {
             return Err(Error::not_supported("this server does not support triggers yet"));

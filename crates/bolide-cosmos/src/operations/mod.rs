@@ -1,6 +1,7 @@
 //! What each operation reads from the wire, asks the core, and writes to the wire.
 
 mod account_root;
+mod batch;
 mod change_feed;
 mod conflicts;
 mod containers;
@@ -51,6 +52,7 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
         | Operation::ReplaceItem
         | Operation::PatchItem
         | Operation::DeleteItem
+        | Operation::Batch
         | Operation::ReadFeed
         | Operation::QueryItems
         | Operation::QueryPlan

@@ -13,6 +13,8 @@ macro_rules! headers {
 headers! {
     A_IM = "a-im",
     AUTOPILOT_SETTINGS = "x-ms-cosmos-offer-autopilot-settings",
+    BATCH_ATOMIC = "x-ms-cosmos-batch-atomic",
+    BATCH_CONTINUE_ON_ERROR = "x-ms-cosmos-batch-continue-on-error",
     CONSISTENCY_LEVEL = "x-ms-consistency-level",
     CONTINUATION_LIMIT_KB = "x-ms-documentdb-responsecontinuationtokenlimitinkb",
     CROSS_PARTITION = "x-ms-documentdb-query-enablecrosspartition",

@@ -1,0 +1,128 @@
+//! Batches as clients send them: an array of operations.
+
+use bolide_core::BatchOperation;
+use bolide_model::document::{Document, Patch, parse_json_body};
+use bolide_model::partition_key::PartitionKey;
+use bolide_model::{Error, Result};
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use crate::wire::binary_json;
+
+/// Most operations of one request (cosmos-rest §3.6).
+const OPERATIONS: usize = 100;
+
+/// One operation as it was sent. What is wrong with it fails this operation, and the others as the mode has it.
+pub(super) struct Sent {
+    pub operation: Result<BatchOperation>,
+    /// Of an operation in bulk.
+    pub partition_key: Result<Option<PartitionKey>>,
+    /// The client does not want the item back.
+    pub is_minimal: bool,
+}
+
+/// Reads the operations of a batch or bulk.
+///
+/// # Errors
+/// `BadRequest` for the request as a whole: no array, no operations, too many.
+pub(super) fn operations(body: &Bytes) -> Result<Vec<Sent>> {
+    let Value::Array(operations) = parse_json_body(&binary_json::to_text(body)?)? else {
+        return Err(Error::bad_request("the body of a batch must be an array of operations"));
+    };
+    if operations.is_empty() {
+        return Err(Error::bad_request("Batch request has no operations."));
+    }
+    if operations.len() > OPERATIONS {
+        return Err(Error::bad_request(format!(
+            "Batch request has more operations than what is supported. operations={} limit={OPERATIONS}",
+            operations.len()
+        )));
+    }
+    Ok(operations.into_iter().map(sent).collect())
+}
+
+fn sent(operation: Value) -> Sent {
+    let Value::Object(mut members) = operation else {
+        let error = Error::bad_request("each operation of a batch must be an object");
+        return Sent { operation: Err(error), partition_key: Ok(None), is_minimal: false };
+    };
+    let is_minimal = members.get("minimalReturnPreference") == Some(&Value::Bool(true));
+    let partition_key = partition_key(&members);
+    Sent { operation: read(&mut members), partition_key, is_minimal }
+}
+
+fn read(members: &mut Map<String, Value>) -> Result<BatchOperation> {
+    let kind = text(members, "operationType")?.ok_or_else(|| Error::bad_request("`operationType` is missing"))?;
+    let if_match = text(members, "ifMatch")?;
+    Ok(match kind.as_str() {
+        "Create" => BatchOperation::Create { document: document(members)? },
+        "Upsert" => BatchOperation::Upsert { document: document(members)?, if_match },
+        "Replace" => BatchOperation::Replace { id: id(members)?, document: document(members)?, if_match },
+        "Patch" => BatchOperation::Patch { id: id(members)?, patch: Patch::from_value(&resource_body(members)?)?, if_match },
+        "Delete" => BatchOperation::Delete { id: id(members)?, if_match },
+        "Read" => BatchOperation::Read { id: id(members)?, if_none_match: text(members, "ifNoneMatch")? },
+        other => return Err(Error::bad_request(format!("unknown `operationType` of a batch operation. value=`{other}`"))),
+    })
+}
+
+fn id(members: &Map<String, Value>) -> Result<String> {
+    text(members, "id")?.ok_or_else(|| Error::bad_request("`id` of a batch operation is missing"))
+}
+
+fn document(members: &mut Map<String, Value>) -> Result<Document> {
+    Document::from_value(resource_body(members)?)
+}
+
+fn resource_body(members: &mut Map<String, Value>) -> Result<Value> {
+    members.remove("resourceBody").ok_or_else(|| Error::bad_request("`resourceBody` of a batch operation is missing"))
+}
+
+/// A partition key inside an operation is JSON in a string; SDKs that have parsed it already send the array.
+fn partition_key(members: &Map<String, Value>) -> Result<Option<PartitionKey>> {
+    match members.get("partitionKey") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(json)) => PartitionKey::from_header(json).map(Some),
+        Some(array) => PartitionKey::from_header(&array.to_string()).map(Some),
+    }
+}
+
+fn text(members: &Map<String, Value>, name: &str) -> Result<Option<String>> {
+    match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(Error::bad_request(format!("`{name}` of a batch operation must be a string"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_all(body: &str) -> Result<Vec<Sent>> {
+        operations(&Bytes::copy_from_slice(body.as_bytes()))
+    }
+
+    #[test]
+    fn a_batch_has_between_one_and_a_hundred_operations() {
+        let message = |body: &str| read_all(body).err().map(|error| error.message).unwrap_or_default();
+        assert!(message("[]").contains("Batch request has no operations."));
+        let many = format!("[{}]", vec!["{}"; 101].join(","));
+        assert!(message(&many).contains("Batch request has more operations than what is supported."));
+        assert!(message("{}").contains("array"));
+        assert!(read_all(&format!("[{}]", vec!["{}"; 100].join(","))).is_ok());
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_operation_is_that_operations_own() {
+        let sent = read_all(r#"[{"operationType":"Delete","id":"a"},{"operationType":"Fly"},7,{"operationType":"Read"}]"#);
+        let sent = sent.expect("the batch itself is well formed");
+        assert!(matches!(&sent[0].operation, Ok(BatchOperation::Delete { id, if_match: None }) if id == "a"));
+        assert!(sent[1..].iter().all(|sent| sent.operation.is_err()));
+    }
+
+    #[test]
+    fn a_partition_key_is_json_in_a_string() {
+        let sent = read_all(r#"[{"operationType":"Delete","id":"a","partitionKey":"[\"p\"]"}]"#).expect("well formed");
+        assert_eq!(sent[0].partition_key, Ok(Some(PartitionKey::from_header(r#"["p"]"#).expect("a key"))));
+    }
+}

@@ -1,0 +1,141 @@
+//! Transactional batch and bulk in their JSON form (cosmos-rest §5.8).
+//!
+//! A batch is atomic: one transaction of the core. Bulk is not: its operations are carried out one after the other, each for itself.
+//! The binary form that .NET sends is refused with words for it.
+
+mod from_wire;
+mod to_wire;
+
+use std::sync::Arc;
+
+use bolide_core::{
+    Account, Answer, Answered, Batch, BatchAnswer, BatchOperation, Container, CreateItem, DeleteItem, ItemRead, ItemTarget,
+    OperationDone, OperationResult, PatchItem, ReadItem, ReplaceItem, RequestContext, UpsertItem, Work,
+};
+use bolide_model::partition_key::PartitionKey;
+use bolide_model::{Error, RequestUnits, Result};
+use http::StatusCode;
+
+use super::items;
+use crate::service::Call;
+use crate::wire::{Reply, headers, scope};
+use from_wire::Sent;
+use to_wire::Results;
+
+/// The first byte of the binary form.
+const HYBRID_ROW: u8 = 0x81;
+
+pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+    items::refuse_triggers(call.headers())?;
+    if call.body.first() == Some(&HYBRID_ROW) {
+        return Err(Error::not_supported("this server does not support batches in the HybridRow format yet").into());
+    }
+    let sent = from_wire::operations(call.body)?;
+    if headers::flag(call.headers(), &headers::BATCH_ATOMIC) {
+        atomic(call, container, sent).await
+    } else {
+        bulk(call, container, sent).await
+    }
+}
+
+async fn atomic(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> Answered<Reply> {
+    let partition_key = scope::partition_key(call.headers())?.ok_or_else(items::missing_key)?;
+    let mut results = Results::new(call, &sent);
+    let operations = sent.into_iter().map(|sent| sent.operation.unwrap_or_else(|error| BatchOperation::Invalid { error }));
+    let batch = Batch { partition_key, operations: operations.collect() };
+    let Answer { value, work } = call.account().batch(&call.ctx, container, batch).await?;
+    let status = match value {
+        BatchAnswer::Committed(done) => {
+            for result in &done {
+                results.done(result);
+            }
+            StatusCode::OK
+        }
+        BatchAnswer::RolledBack { at, error } => {
+            results.rolled_back(at, error);
+            StatusCode::MULTI_STATUS
+        }
+    };
+    Ok(Answer { value: Reply::json(status, results.into_json()), work })
+}
+
+async fn bulk(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> Answered<Reply> {
+    let goes_on = headers::flag(call.headers(), &headers::BATCH_CONTINUE_ON_ERROR);
+    let mut results = Results::new(call, &sent);
+    let mut work = Work::default();
+    for sent in sent {
+        if results.has_failed() && !goes_on {
+            results.failed_dependency();
+            continue;
+        }
+        match one(call.account(), &call.ctx, container, sent).await {
+            Ok(answer) => {
+                add_work(&mut work, answer.work);
+                results.done(&answer.value);
+            }
+            Err(refusal) => {
+                results.refused(refusal.error, refusal.work.charge);
+                add_work(&mut work, refusal.work);
+            }
+        }
+    }
+    let status = if results.has_failed() { StatusCode::MULTI_STATUS } else { StatusCode::OK };
+    Ok(Answer { value: Reply::json(status, results.into_json()), work })
+}
+
+/// Carries out one operation of a bulk by itself.
+async fn one(
+    account: &Account,
+    ctx: &RequestContext,
+    container: &Arc<Container>,
+    sent: Sent,
+) -> Answered<OperationResult> {
+    let (operation, given) = (sent.operation?, sent.partition_key?);
+    let key = |key: Option<PartitionKey>| -> Result<PartitionKey> { key.ok_or_else(items::missing_key) };
+    let written = |answer: Answer<bolide_core::ItemWritten>| finish(answer, OperationDone::Written);
+    Ok(match operation {
+        BatchOperation::Create { document } => {
+            written(account.create_item(ctx, container, CreateItem { document, partition_key: given }).await?)
+        }
+        BatchOperation::Upsert { document, if_match } => {
+            let upsert = UpsertItem { document, partition_key: given, if_match };
+            written(account.upsert_item(ctx, container, upsert).await?)
+        }
+        BatchOperation::Replace { id, document, if_match } => {
+            let replace = ReplaceItem { target: ItemTarget::Id(id), partition_key: key(given)?, document, if_match };
+            written(account.replace_item(ctx, container, replace).await?)
+        }
+        BatchOperation::Patch { id, patch, if_match } => {
+            let patch = PatchItem { target: ItemTarget::Id(id), partition_key: key(given)?, patch, if_match };
+            written(account.patch_item(ctx, container, patch).await?)
+        }
+        BatchOperation::Delete { id, if_match } => {
+            let delete = DeleteItem { target: ItemTarget::Id(id), partition_key: key(given)?, if_match };
+            finish(account.delete_item(ctx, container, delete).await?, |()| OperationDone::Deleted)
+        }
+        BatchOperation::Read { id, if_none_match } => {
+            let read = ReadItem { target: ItemTarget::Id(id), partition_key: key(given)?, if_none_match };
+            finish(account.read_item(ctx, container, &read).await?, |read| match read {
+                ItemRead::Found(item) => OperationDone::Read(item),
+                ItemRead::NotModified { etag } => OperationDone::NotModified { etag },
+            })
+        }
+        BatchOperation::Invalid { error } => return Err(error.into()),
+    })
+}
+
+fn finish<T>(answer: Answer<T>, done: impl FnOnce(T) -> OperationDone) -> Answer<OperationResult> {
+    let result = OperationResult { done: done(answer.value), charge: answer.work.charge };
+    Answer { value: result, work: answer.work }
+}
+
+/// Adds what one more operation took; of a range the newest position counts.
+fn add_work(work: &mut Work, more: Work) {
+    work.charge = RequestUnits(work.charge.0 + more.charge.0);
+    for position in more.touched {
+        match work.touched.iter_mut().find(|known| known.range == position.range) {
+            Some(known) => known.lsn = known.lsn.max(position.lsn),
+            None => work.touched.push(position),
+        }
+    }
+}

@@ -33,6 +33,7 @@ impl Catalog {
         throughput: Option<Throughput>,
     ) -> Result<Arc<Container>> {
         validate_resource_id(&properties.id)?;
+        check_computed_properties(&properties)?;
         throughput.map_or(Ok(()), Throughput::validate)?;
         let _changing = self.changing.lock().await;
         let draft = self.draft_container(database, &properties, throughput)?;
@@ -182,6 +183,7 @@ impl Catalog {
         if_match: Option<&str>,
     ) -> Result<ContainerInfo> {
         let properties = ContainerProperties::from_json(sent)?;
+        check_computed_properties(&properties)?;
         let _changing = self.changing.lock().await;
         let change = container.lock().await;
         let state = change.state();
@@ -307,6 +309,16 @@ struct Draft {
     database_row: DatabaseRow,
     has_offer: bool,
     placements: Vec<Placement>,
+}
+
+/// The definition itself cannot judge the queries in it; the query language does.
+fn check_computed_properties(properties: &ContainerProperties) -> Result<()> {
+    for computed in &properties.computed_properties {
+        bolide_query::check_computed(&computed.query).map_err(|error| {
+            Error::bad_request(format!("The computed property '{}' is invalid: {}", computed.name, error.message()))
+        })?;
+    }
+    Ok(())
 }
 
 fn new_row(

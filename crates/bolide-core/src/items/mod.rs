@@ -3,6 +3,7 @@
 //! A write is a transaction of the partition's worker ([`write`] decides it); a read goes straight to the engine ([`read`]). Both
 //! judge with the container's settings and server time, and to both a ghost does not exist (TTL-235…242).
 
+mod batch;
 mod read;
 mod stored;
 mod write;
@@ -12,6 +13,7 @@ use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, ErrorKind};
 
 pub(crate) use read::{find, judged_at};
+pub use batch::{Batch, BatchAnswer, BatchOperation, OperationDone, OperationResult};
 pub use stored::StoredItem;
 pub(crate) use write::{add, number_in_range, remove_ghost, unique_digests};
 

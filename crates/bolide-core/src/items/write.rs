@@ -24,7 +24,7 @@ use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Refusal};
 use crate::container::{Container, ContainerState, Visit};
 use crate::etag::Etag;
-use crate::keys::{self, DIGEST_BYTES, LogPosition, UniqueDigest};
+use crate::keys::{self, DIGEST_BYTES, UniqueDigest};
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step, Stop};
 use crate::record::{ExpiryEntry, LogEntry, Parts, Record};
@@ -147,7 +147,7 @@ impl Account {
     }
 
     /// Carries a decision out in the partition of `epk`, and accounts for what it took.
-    async fn write<T, F>(
+    pub(super) async fn write<T, F>(
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,
@@ -189,16 +189,16 @@ impl Account {
 }
 
 /// What a decided write gives back.
-struct Written<T> {
-    value: T,
-    lsn: Lsn,
-    charge: RequestUnits,
+pub(super) struct Written<T> {
+    pub value: T,
+    pub lsn: Lsn,
+    pub charge: RequestUnits,
     /// What the ghosts that were in the way cost: owed by the purge.
-    owed: RequestUnits,
+    pub owed: RequestUnits,
 }
 
 /// A document on its way in, checked as far as it can be without looking at others.
-struct Draft {
+pub(super) struct Draft {
     id: String,
     own: Own,
     text: Vec<u8>,
@@ -206,7 +206,7 @@ struct Draft {
 }
 
 impl Draft {
-    fn new(document: Document, state: &ContainerState) -> Result<Draft> {
+    pub fn new(document: Document, state: &ContainerState) -> Result<Draft> {
         let id = document.id()?.to_owned();
         let own = document.own_ttl(state.properties.policy)?;
         let text = document.to_stored_text()?.into_bytes();
@@ -233,14 +233,14 @@ pub(crate) fn unique_digests(document: &Document, state: &ContainerState) -> Vec
     state.properties.unique_keys.iter().map(|paths| digest(paths)).collect()
 }
 
-fn epk_of_key(state: &ContainerState, key: &PartitionKey) -> Result<Epk> {
+pub(super) fn epk_of_key(state: &ContainerState, key: &PartitionKey) -> Result<Epk> {
     let definition = &state.properties.partition_key;
     definition.check_full(key)?;
     Ok(Epk::of(definition, key))
 }
 
 /// The place of a document; the key the caller gave must be the document's own.
-fn epk_of_document(state: &ContainerState, document: &Document, given: Option<&PartitionKey>) -> Result<Epk> {
+pub(super) fn epk_of_document(state: &ContainerState, document: &Document, given: Option<&PartitionKey>) -> Result<Epk> {
     let definition: &PartitionKeyDefinition = &state.properties.partition_key;
     let own = document.partition_key(definition);
     if let Some(given) = given {
@@ -254,21 +254,21 @@ fn epk_of_document(state: &ContainerState, document: &Document, given: Option<&P
 }
 
 /// A logical partition as a decision sees it.
-struct Logical {
-    container: Arc<Container>,
+pub(super) struct Logical {
+    pub container: Arc<Container>,
     state: Arc<ContainerState>,
     partition: Arc<Partition>,
     epk: Epk,
 }
 
 /// A stored version and where it is.
-struct Existing {
+pub(super) struct Existing {
     key: Key,
-    record: Record,
+    pub record: Record,
 }
 
 impl Logical {
-    fn create(&self, round: &mut Round<'_>, draft: &Draft) -> Step<Written<ItemWritten>> {
+    pub fn create(&self, round: &mut Round<'_>, draft: &Draft) -> Step<Written<ItemWritten>> {
         let by_id = self.find_by_id(round, &draft.id)?;
         let ghost = self.must_be_free(round, by_id)?;
         let mut ghosts = self.holders(round, draft, None)?;
@@ -277,7 +277,7 @@ impl Logical {
         self.store(round, number, draft, None, ghosts)
     }
 
-    fn upsert(&self, round: &mut Round<'_>, draft: &Draft, if_match: Option<&str>) -> Step<Written<ItemWritten>> {
+    pub fn upsert(&self, round: &mut Round<'_>, draft: &Draft, if_match: Option<&str>) -> Step<Written<ItemWritten>> {
         match self.find_by_id(round, &draft.id)? {
             Some(existing) if self.is_live(round, &existing) => {
                 check_match(&existing, if_match)?;
@@ -289,7 +289,7 @@ impl Logical {
         }
     }
 
-    fn replace(
+    pub fn replace(
         &self,
         round: &mut Round<'_>,
         target: &ItemTarget,
@@ -301,7 +301,7 @@ impl Logical {
         self.overwrite(round, existing, draft)
     }
 
-    fn patch(
+    pub fn patch(
         &self,
         round: &mut Round<'_>,
         target: &ItemTarget,
@@ -328,7 +328,7 @@ impl Logical {
         self.overwrite(round, existing, &draft)
     }
 
-    fn delete(&self, round: &mut Round<'_>, target: &ItemTarget, if_match: Option<&str>) -> Step<Written<()>> {
+    pub fn delete(&self, round: &mut Round<'_>, target: &ItemTarget, if_match: Option<&str>) -> Step<Written<()>> {
         let existing = self.find_live(round, target)?;
         check_match(&existing, if_match)?;
         let lsn = round.next_lsn();
@@ -353,7 +353,7 @@ impl Logical {
         self.store(round, existing.record.number(), draft, Some(existing), ghosts)
     }
 
-    fn find_live(&self, round: &mut Round<'_>, target: &ItemTarget) -> Step<Existing> {
+    pub fn find_live(&self, round: &mut Round<'_>, target: &ItemTarget) -> Step<Existing> {
         let found = match target {
             ItemTarget::Id(id) => self.find_by_id(round, id)?,
             ItemTarget::Rid(number) => self.find_by_key(round, keys::item(&self.epk, *number))?,
@@ -440,16 +440,16 @@ impl Logical {
             round.next_lsn();
             owed += remove_ghost(round, &self.partition, &self.state, &ghost.key, &ghost.record);
         }
-        let lsn = round.next_lsn();
+        let version = round.next_version();
         if let Some(replaced) = &replaced {
             remove(round, &replaced.key, &replaced.record);
         }
         let last_modified = round.seconds();
         let record = Record::new(&Parts {
-            version: LogPosition { lsn, seq: 0 },
+            version,
             last_modified,
             stamp: Stamp::new(last_modified, draft.own),
-            etag: Etag::of_write(self.partition.id.0, lsn, 0),
+            etag: Etag::of_write(self.partition.id.0, version.lsn, version.seq),
             number,
             id: &draft.id,
             unique: &draft.unique,
@@ -462,7 +462,7 @@ impl Logical {
         let item = StoredItem::new(self.container.rid(), record);
         Ok(Written {
             value: ItemWritten { item, created },
-            lsn,
+            lsn: version.lsn,
             charge,
             owed,
         })

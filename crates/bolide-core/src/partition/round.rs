@@ -13,7 +13,7 @@ use bolide_storage::{Ask, Key, Page, Put, Reply, Scan, Space};
 use bytes::Bytes;
 
 use super::state::PartitionState;
-use crate::keys;
+use crate::keys::{self, LogPosition};
 
 /// Why a decision ended early.
 #[derive(Debug)]
@@ -83,6 +83,15 @@ pub(crate) struct Round<'a> {
     effects: HashMap<Key, Option<Bytes>>,
     missing: Missing,
     lsn: Lsn,
+    /// The number of writes so far of the transaction that is under way, if it has several.
+    writes_of_batch: Option<u32>,
+}
+
+/// A draft as it was, to go back to.
+pub(crate) struct Savepoint {
+    state: PartitionState,
+    effects: HashMap<Key, Option<Bytes>>,
+    lsn: Lsn,
 }
 
 impl<'a> Round<'a> {
@@ -95,6 +104,7 @@ impl<'a> Round<'a> {
             effects: HashMap::new(),
             missing: Missing::default(),
             lsn,
+            writes_of_batch: None,
         }
     }
 
@@ -160,8 +170,47 @@ impl<'a> Round<'a> {
     /// Begins the next write of the log and returns its LSN: one per committed transaction (TTL-208). To be called when nothing
     /// can stop the decision any more.
     pub fn next_lsn(&mut self) -> Lsn {
-        self.lsn = self.lsn.next();
+        self.next_version().lsn
+    }
+
+    /// The newest log sequence number, writes of this round included.
+    pub fn head(&self) -> Lsn {
         self.lsn
+    }
+
+    /// As [`Round::next_lsn`], with the write's place in its transaction.
+    pub fn next_version(&mut self) -> LogPosition {
+        let seq = self.writes_of_batch.unwrap_or(0);
+        if seq == 0 {
+            self.lsn = self.lsn.next();
+        }
+        if let Some(writes) = &mut self.writes_of_batch {
+            *writes += 1;
+        }
+        LogPosition { lsn: self.lsn, seq }
+    }
+
+    /// Decides several writes as one transaction: they share one LSN, and all of their effects stay or none. Whatever stops `decide`
+    /// takes back what it had added.
+    pub fn batch<T>(&mut self, decide: impl FnOnce(&mut Round<'a>) -> Step<T>) -> Step<T> {
+        let before = self.savepoint();
+        self.writes_of_batch = Some(0);
+        let decided = decide(self);
+        self.writes_of_batch = None;
+        if decided.is_err() {
+            self.roll_back(before);
+        }
+        decided
+    }
+
+    fn savepoint(&self) -> Savepoint {
+        Savepoint { state: self.state.clone(), effects: self.effects.clone(), lsn: self.lsn }
+    }
+
+    fn roll_back(&mut self, to: Savepoint) {
+        self.state = to.state;
+        self.effects = to.effects;
+        self.lsn = to.lsn;
     }
 
     pub fn put(&mut self, key: Key, value: Bytes) {

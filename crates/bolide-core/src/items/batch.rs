@@ -1,0 +1,249 @@
+//! Transactional batches: several operations on one logical partition, all or nothing (cosmos-rest §5.8).
+//!
+//! The operations are decided in order, each over the effects of those before it, at one server time and with one LSN (TTL-208,
+//! TTL-243). The first that is refused refuses them all: nothing of the batch happens.
+
+use std::sync::Arc;
+
+use bolide_model::document::{Document, Patch};
+use bolide_model::epk::Epk;
+use bolide_model::partition_key::PartitionKey;
+use bolide_model::{Error, Lsn, RequestUnits, Result, charge};
+
+use super::write::{Draft, Logical, Written, epk_of_document, epk_of_key};
+use super::{ItemTarget, ItemWritten, StoredItem};
+use crate::account::{Account, RequestContext};
+use crate::answer::Answered;
+use crate::container::{Container, ContainerState};
+use crate::etag::Etag;
+use crate::partition::round::{Round, Step, Stop};
+use crate::query::Condition;
+
+/// Operations on one logical partition, all or nothing.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    /// The partition key of all items.
+    pub partition_key: PartitionKey,
+    /// In order.
+    pub operations: Vec<BatchOperation>,
+}
+
+/// One operation of a batch.
+#[derive(Debug, Clone)]
+pub enum BatchOperation {
+    /// As [`super::CreateItem`].
+    Create {
+        /// The whole item.
+        document: Document,
+    },
+    /// As [`super::UpsertItem`].
+    Upsert {
+        /// The whole item.
+        document: Document,
+        /// Replace only this version.
+        if_match: Option<String>,
+    },
+    /// As [`super::ReplaceItem`].
+    Replace {
+        /// The item to replace.
+        id: String,
+        /// The whole new item.
+        document: Document,
+        /// Replace only this version.
+        if_match: Option<String>,
+    },
+    /// As [`super::PatchItem`].
+    Patch {
+        /// The item to change.
+        id: String,
+        /// What to change.
+        patch: Patch,
+        /// Change only this version.
+        if_match: Option<String>,
+    },
+    /// As [`super::DeleteItem`].
+    Delete {
+        /// The item to delete.
+        id: String,
+        /// Delete only this version.
+        if_match: Option<String>,
+    },
+    /// As [`super::ReadItem`].
+    Read {
+        /// The item to read.
+        id: String,
+        /// Spare the body if the item still is this version.
+        if_none_match: Option<String>,
+    },
+    /// An operation that cannot be carried out, whatever is stored.
+    Invalid {
+        /// Why.
+        error: Error,
+    },
+}
+
+/// How a batch ended.
+#[derive(Debug, Clone)]
+pub enum BatchAnswer {
+    /// Every operation was carried out; results in their order.
+    Committed(Vec<OperationResult>),
+    /// Nothing happened, because of this one.
+    RolledBack {
+        /// The operation that was refused, counted from 0.
+        at: usize,
+        /// Why.
+        error: Error,
+    },
+}
+
+/// What an operation of a committed batch came to.
+#[derive(Debug, Clone)]
+pub struct OperationResult {
+    /// What it did.
+    pub done: OperationDone,
+    /// What it cost.
+    pub charge: RequestUnits,
+}
+
+/// What an operation did.
+#[derive(Debug, Clone)]
+pub enum OperationDone {
+    /// Wrote an item.
+    Written(ItemWritten),
+    /// Read an item.
+    Read(StoredItem),
+    /// Read an item that still is the version the caller knows.
+    NotModified {
+        /// That version.
+        etag: Etag,
+    },
+    /// Deleted an item.
+    Deleted,
+}
+
+impl Account {
+    /// Carries out a batch.
+    ///
+    /// # Errors
+    /// For the batch as a whole only, such as a partition key with the wrong number of components; a refused operation is an answer.
+    pub async fn batch(&self, ctx: &RequestContext, container: &Arc<Container>, batch: Batch) -> Answered<BatchAnswer> {
+        let visit = container.enter().await?;
+        let epk = epk_of_key(&visit.state, &batch.partition_key)?;
+        let key = batch.partition_key;
+        let operations = batch.operations.into_iter().map(|operation| Prepared::new(operation, &key, &epk, &visit.state));
+        let operations: Vec<Prepared> = operations.collect();
+        self.write(ctx, container, &visit, epk, move |items, round| decide(items, round, &operations)).await
+    }
+}
+
+/// An operation, checked as far as it can be without looking at items.
+enum Prepared {
+    Create(Draft),
+    Upsert(Draft, Option<String>),
+    Replace(ItemTarget, Draft, Option<String>),
+    Patch(ItemTarget, Patch, Option<Condition>, Option<String>),
+    Delete(ItemTarget, Option<String>),
+    Read(ItemTarget, Option<String>),
+    Invalid(Error),
+}
+
+impl Prepared {
+    fn new(operation: BatchOperation, key: &PartitionKey, epk: &Epk, state: &ContainerState) -> Prepared {
+        Prepared::check(operation, key, epk, state).unwrap_or_else(Prepared::Invalid)
+    }
+
+    fn check(operation: BatchOperation, key: &PartitionKey, epk: &Epk, state: &ContainerState) -> Result<Prepared> {
+        let draft = |document: Document| {
+            let own = epk_of_document(state, &document, Some(key))?;
+            debug_assert_eq!(own, *epk, "the same key has the same place");
+            Draft::new(document, state)
+        };
+        Ok(match operation {
+            BatchOperation::Create { document } => Prepared::Create(draft(document)?),
+            BatchOperation::Upsert { document, if_match } => Prepared::Upsert(draft(document)?, if_match),
+            BatchOperation::Replace { id, document, if_match } => {
+                Prepared::Replace(ItemTarget::Id(id), draft(document)?, if_match)
+            }
+            BatchOperation::Patch { id, patch, if_match } => {
+                let condition = patch.condition.as_deref().map(Condition::compile).transpose();
+                Prepared::Patch(ItemTarget::Id(id), patch, condition.map_err(crate::query::query_error)?, if_match)
+            }
+            BatchOperation::Delete { id, if_match } => Prepared::Delete(ItemTarget::Id(id), if_match),
+            BatchOperation::Read { id, if_none_match } => Prepared::Read(ItemTarget::Id(id), if_none_match),
+            BatchOperation::Invalid { error } => Prepared::Invalid(error),
+        })
+    }
+
+    fn decide(&self, items: &Logical, round: &mut Round<'_>) -> Step<Written<OperationDone>> {
+        match self {
+            Prepared::Create(draft) => Ok(items.create(round, draft)?.map(OperationDone::Written)),
+            Prepared::Upsert(draft, if_match) => {
+                Ok(items.upsert(round, draft, if_match.as_deref())?.map(OperationDone::Written))
+            }
+            Prepared::Replace(target, draft, if_match) => {
+                Ok(items.replace(round, target, draft, if_match.as_deref())?.map(OperationDone::Written))
+            }
+            Prepared::Patch(target, patch, condition, if_match) => {
+                let written = items.patch(round, target, patch, condition.as_ref(), if_match.as_deref())?;
+                Ok(written.map(OperationDone::Written))
+            }
+            Prepared::Delete(target, if_match) => {
+                Ok(items.delete(round, target, if_match.as_deref())?.map(|()| OperationDone::Deleted))
+            }
+            Prepared::Read(target, if_none_match) => read(items, round, target, if_none_match.as_deref()),
+            Prepared::Invalid(error) => Err(Stop::Refused(error.clone())),
+        }
+    }
+}
+
+impl<T> Written<T> {
+    fn map<U>(self, f: impl FnOnce(T) -> U) -> Written<U> {
+        Written { value: f(self.value), lsn: self.lsn, charge: self.charge, owed: self.owed }
+    }
+}
+
+fn read(
+    items: &Logical,
+    round: &mut Round<'_>,
+    target: &ItemTarget,
+    if_none_match: Option<&str>,
+) -> Step<Written<OperationDone>> {
+    let record = items.find_live(round, target)?.record;
+    let charge = charge::point_read(record.size());
+    let etag = record.etag();
+    let value = match if_none_match {
+        Some(known) if etag.matches(known) => OperationDone::NotModified { etag },
+        _ => OperationDone::Read(StoredItem::new(items.container.rid(), record)),
+    };
+    Ok(Written { value, lsn: Lsn::default(), charge, owed: RequestUnits::ZERO })
+}
+
+fn decide(items: &Logical, round: &mut Round<'_>, operations: &[Prepared]) -> Step<Written<BatchAnswer>> {
+    let mut refused_at = 0;
+    let decided = round.batch(|round| {
+        let mut all = Written { value: Vec::new(), lsn: Lsn::default(), charge: RequestUnits::ZERO, owed: RequestUnits::ZERO };
+        for (at, operation) in operations.iter().enumerate() {
+            refused_at = at;
+            let Written { value, lsn, charge, owed } = operation.decide(items, round)?;
+            all.value.push(OperationResult { done: value, charge });
+            all.lsn = all.lsn.max(lsn);
+            all.charge += charge;
+            all.owed += owed;
+        }
+        Ok(all)
+    });
+    match decided {
+        Ok(all) => {
+            // A batch that only read stands where the log stands.
+            let lsn = all.lsn.max(round.head());
+            Ok(Written { lsn, ..all.map(BatchAnswer::Committed) })
+        }
+        Err(Stop::Missing) => Err(Stop::Missing),
+        Err(Stop::Refused(error)) => Ok(Written {
+            value: BatchAnswer::RolledBack { at: refused_at, error },
+            lsn: round.head(),
+            charge: charge::point_read(0),
+            owed: RequestUnits::ZERO,
+        }),
+    }
+}

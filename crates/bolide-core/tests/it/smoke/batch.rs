@@ -1,0 +1,117 @@
+//! Transactional batches: one transaction, all or nothing.
+
+use bolide_core::{Batch, BatchAnswer, BatchOperation, OperationDone, StoredItem};
+use bolide_model::ErrorKind;
+use bolide_model::document::{Document, Patch};
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, key, shown};
+
+fn document(body: &Value) -> Document {
+    let mut body = body.clone();
+    body["pk"] = "p".into();
+    Document::parse(body.to_string().as_bytes()).unwrap()
+}
+
+fn create(body: &Value) -> BatchOperation {
+    BatchOperation::Create { document: document(body) }
+}
+
+fn read(id: &str) -> BatchOperation {
+    BatchOperation::Read { id: id.into(), if_none_match: None }
+}
+
+async fn run(stage: &Stage, operations: Vec<BatchOperation>) -> BatchAnswer {
+    let batch = Batch { partition_key: key("p"), operations };
+    let answer = stage.account.batch(&stage.begin().await, &stage.container, batch).await;
+    answer.expect("the batch itself is well formed").value
+}
+
+fn committed(answer: BatchAnswer) -> Vec<OperationDone> {
+    match answer {
+        BatchAnswer::Committed(results) => results.into_iter().map(|result| result.done).collect(),
+        BatchAnswer::RolledBack { at, error } => panic!("operation {at} was refused: {error}"),
+    }
+}
+
+fn refused(answer: BatchAnswer) -> (usize, ErrorKind) {
+    match answer {
+        BatchAnswer::RolledBack { at, error } => (at, error.kind),
+        BatchAnswer::Committed(results) => panic!("nothing was refused: {results:?}"),
+    }
+}
+
+fn item(done: &OperationDone) -> &StoredItem {
+    match done {
+        OperationDone::Written(written) => &written.item,
+        OperationDone::Read(item) => item,
+        other => panic!("no item: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn operations_see_those_before_them_and_share_one_lsn_and_one_ts() {
+    // TTL-208
+    let stage = Stage::with_ttl(-1).await;
+    stage.create(json!({"id": "old"})).await.unwrap();
+    let before = stage.container.ranges().ranges[0].lsn;
+    let patch = Patch::from_value(&json!([{"op": "incr", "path": "/n", "value": 4}])).unwrap();
+    let done = committed(
+        run(
+            &stage,
+            vec![
+                create(&json!({"id": "a", "n": 1})),
+                BatchOperation::Patch { id: "a".into(), patch, if_match: None },
+                read("a"),
+                BatchOperation::Delete { id: "old".into(), if_match: None },
+                create(&json!({"id": "old"})),
+            ],
+        )
+        .await,
+    );
+    assert_eq!(shown(item(&done[2]))["n"], 5);
+    let lsns: Vec<u64> = [0, 1, 4].map(|at: usize| item(&done[at]).lsn().0).to_vec();
+    assert_eq!(lsns, [before.0 + 1; 3]);
+    assert_ne!(item(&done[0]).etag(), item(&done[1]).etag());
+    assert_eq!(stage.container.ranges().ranges[0].lsn, before.next());
+    assert_eq!(stage.count().await, 2);
+    stage.assert_sound().await;
+}
+
+#[tokio::test]
+async fn one_refused_operation_takes_everything_back() {
+    // TTL-218, TTL-243
+    let stage = Stage::with_ttl(1000).await;
+    let kept = stage.create(json!({"id": "kept", "n": 1})).await.unwrap();
+    let replace = BatchOperation::Replace {
+        id: "kept".into(),
+        document: document(&json!({"id": "kept", "n": 2})),
+        if_match: None,
+    };
+    let bad = create(&json!({"id": "b", "ttl": 0}));
+    for (last, kind) in [
+        (create(&json!({"id": "kept"})), ErrorKind::Conflict),
+        (read("nobody"), ErrorKind::NotFound),
+        (bad, ErrorKind::BadRequest),
+    ] {
+        let answer = run(&stage, vec![replace.clone(), create(&json!({"id": "a"})), last]).await;
+        assert_eq!(refused(answer), (2, kind));
+    }
+    assert_eq!(stage.read("kept").await.unwrap().etag(), kept.etag());
+    assert!(!stage.has("a").await);
+    stage.assert_sound().await;
+}
+
+#[tokio::test]
+async fn a_ghost_is_absent_to_a_batch_and_gives_way_to_its_creates() {
+    let stage = Stage::with_ttl(10).await;
+    stage.create(json!({"id": "a"})).await.unwrap();
+    stage.at(109);
+    assert_eq!(refused(run(&stage, vec![create(&json!({"id": "a"}))]).await), (0, ErrorKind::Conflict));
+    stage.at(110);
+    assert_eq!(refused(run(&stage, vec![read("a")]).await), (0, ErrorKind::NotFound));
+    let done = committed(run(&stage, vec![create(&json!({"id": "a"})), read("a")]).await);
+    assert_eq!(item(&done[1]).last_modified().0, 110);
+    assert_eq!(stage.purge().await, 0, "the batch has removed the ghost");
+    stage.assert_sound().await;
+}

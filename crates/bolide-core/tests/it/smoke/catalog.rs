@@ -1,0 +1,154 @@
+//! Databases, containers and offers.
+
+use bolide_core::{CreateItem, OfferResource, Pacing, PacingSettings, Throughput};
+use bolide_model::ErrorKind;
+use bolide_model::document::Document;
+use serde_json::json;
+
+use crate::stage::{Stage, definition};
+
+#[tokio::test]
+async fn databases_and_containers_are_there_after_a_restart() {
+    let stage = Stage::with_ttl(10).await;
+    let ctx = stage.begin().await;
+    stage
+        .account
+        .create_database(&ctx, "e", Some(Throughput::Manual { ru: 400 }))
+        .await
+        .unwrap();
+    let again = stage.account.create_database(&ctx, "e", None).await;
+    assert_eq!(again.unwrap_err().kind, ErrorKind::Conflict);
+    let stage = stage.reopen().await;
+    let names: Vec<String> = stage
+        .account
+        .list_databases()
+        .into_iter()
+        .map(|database| database.id)
+        .collect();
+    assert_eq!(names, ["d", "e"]);
+    assert_eq!(stage.container.properties().id, "c");
+    assert_eq!(stage.container.properties().policy.to_number(), Some(10));
+}
+
+#[tokio::test]
+async fn a_container_of_the_same_name_starts_anew() {
+    // TTL-271
+    let stage = Stage::with_ttl(10).await;
+    stage.create(json!({"id": "a"})).await.unwrap();
+    stage.at(110);
+    let ctx = stage.begin().await;
+    let (rid, database) = (stage.container.rid(), stage.container.info().database_rid);
+    stage.account.delete_container(&ctx, rid, None).await.unwrap();
+    assert_eq!(stage.read("a").await.err(), Some(ErrorKind::NotFound));
+    let purge = stage
+        .account
+        .purge(&stage.container, bolide_core::PurgeMode::Force, None)
+        .await;
+    assert_eq!(purge.unwrap_err().kind, ErrorKind::NotFound);
+    let properties = (*stage.container.properties()).clone();
+    let anew = stage
+        .account
+        .create_container(&ctx, database, properties, None)
+        .await
+        .unwrap();
+    assert_ne!(anew.rid(), rid);
+    let report = stage.account.ttl_report(&anew).await.unwrap();
+    assert_eq!((report.backlog_items, report.purged_total), (0, 0));
+}
+
+#[tokio::test]
+async fn a_container_can_be_deleted_while_it_is_purged_and_written() {
+    // TTL-271
+    let stage = Stage::with_ttl(10).await;
+    for n in 0..300 {
+        stage.create(json!({"id": n.to_string()})).await.unwrap();
+    }
+    stage.at(110);
+    let ctx = stage.begin().await;
+    let document = Document::parse(br#"{"id":"late","pk":"p"}"#).unwrap();
+    let create = CreateItem {
+        document,
+        partition_key: None,
+    };
+    let (purged, written, deleted) = tokio::join!(
+        stage
+            .account
+            .purge(&stage.container, bolide_core::PurgeMode::Force, None),
+        stage.account.create_item(&ctx, &stage.container, create),
+        stage.account.delete_container(&ctx, stage.container.rid(), None),
+    );
+    deleted.unwrap();
+    assert!(purged.map_or_else(|error| error.kind == ErrorKind::NotFound, |purged| purged == 300));
+    assert!(written.map_or_else(|refusal| refusal.error.kind == ErrorKind::NotFound, |_| true));
+    assert!(stage.account.all_containers().is_empty());
+}
+
+#[tokio::test]
+async fn deleting_a_database_takes_its_containers_along() {
+    let stage = Stage::with(json!({})).await;
+    let ctx = stage.begin().await;
+    stage
+        .account
+        .delete_database(&ctx, stage.container.info().database_rid, None)
+        .await
+        .unwrap();
+    assert!(stage.account.all_containers().is_empty());
+    assert_eq!(stage.create(json!({"id": "a"})).await.err(), Some(ErrorKind::NotFound));
+}
+
+#[tokio::test]
+async fn a_definition_is_replaced_only_at_the_version_that_is_known() {
+    let stage = Stage::with_ttl(10).await;
+    let ctx = stage.begin().await;
+    let stale = stage.container.info().etag.to_string();
+    stage.define(json!({"defaultTtl": 20})).await.unwrap();
+    let sent = definition(&json!({}));
+    let replaced = stage
+        .account
+        .replace_container(&ctx, &stage.container, &sent, Some(&stale))
+        .await;
+    assert_eq!(replaced.unwrap_err().kind, ErrorKind::PreconditionFailed);
+    assert_eq!(stage.container.properties().policy.to_number(), Some(20));
+}
+
+#[tokio::test]
+async fn an_offer_is_replaced_and_more_throughput_brings_more_ranges() {
+    let stage = Stage::with_throughput(json!({}), Some(Throughput::Manual { ru: 400 })).await;
+    for n in 0..10 {
+        stage
+            .create(json!({"id": n.to_string(), "pk": n.to_string()}))
+            .await
+            .unwrap();
+    }
+    let ctx = stage.begin().await;
+    let offer = stage.account.list_offers().pop().unwrap();
+    assert_eq!(offer.resource, OfferResource::Container(stage.container.rid()));
+    let bad = stage
+        .account
+        .replace_offer(&ctx, offer.rid, Throughput::Manual { ru: 450 }, None)
+        .await;
+    assert_eq!(bad.unwrap_err().kind, ErrorKind::BadRequest);
+    let more = Throughput::Manual { ru: 20_000 };
+    let replaced = stage.account.replace_offer(&ctx, offer.rid, more, None).await.unwrap();
+    assert_eq!(replaced.throughput, more);
+    assert_eq!(stage.container.ranges().ranges.len(), 4);
+    assert_eq!(stage.count().await, 10);
+    stage.assert_sound().await;
+}
+
+#[tokio::test]
+async fn pacing_survives_a_restart() {
+    let stage = Stage::with_ttl(10).await;
+    let pacing = PacingSettings {
+        pacing: Pacing::Provisioned { ru: 400.0 },
+        delete_ru: Some(10.0),
+        count_only_load: true,
+    };
+    stage.account.set_pacing(&stage.container, pacing).await.unwrap();
+    stage.at(150);
+    let stage = stage.reopen().await;
+    let credit = async || stage.account.ttl_report(&stage.container).await.unwrap().credit;
+    assert_eq!(credit().await, Some(0.0), "credit is 0 at a start (TTL-259)");
+    stage.at(151);
+    assert_eq!(credit().await, Some(400.0));
+}

@@ -1,0 +1,169 @@
+//! Read feed and change feed: order, pages, continuations.
+
+use bolide_core::{FeedStart, ReadFeed, Scope, Throughput};
+use bolide_model::{ErrorKind, UnixSeconds};
+use serde_json::json;
+
+use crate::stage::{Stage, ids};
+
+async fn with_items(stage: &Stage, count: usize) {
+    for n in 0..count {
+        stage
+            .create(json!({"id": format!("i{n}"), "pk": format!("p{}", n % 5)}))
+            .await
+            .unwrap();
+    }
+}
+
+async fn several_ranges() -> Stage {
+    Stage::with_throughput(json!({"defaultTtl": -1}), Some(Throughput::Manual { ru: 20_000 })).await
+}
+
+#[tokio::test]
+async fn pages_of_a_read_feed_show_each_item_once_over_all_ranges() {
+    let stage = several_ranges().await;
+    assert_eq!(stage.container.ranges().ranges.len(), 4);
+    with_items(&stage, 23).await;
+    let (mut seen, mut continuation) = (Vec::new(), None);
+    loop {
+        let (page, next) = stage.list(4, continuation).await;
+        assert!(!page.is_empty());
+        seen.extend(ids(&page).into_iter().map(str::to_owned));
+        continuation = next;
+        if continuation.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, stage.listed().await);
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 23);
+}
+
+#[tokio::test]
+async fn a_logical_partition_is_listed_in_the_order_of_insertion() {
+    let stage = Stage::with(json!({})).await;
+    for id in ["c", "a", "b"] {
+        stage.create(json!({"id": id})).await.unwrap();
+    }
+    stage.replace("c", json!({"id": "c", "n": 1}), None).await.unwrap();
+    assert_eq!(stage.listed().await, ["c", "a", "b"]);
+}
+
+#[tokio::test]
+async fn a_read_feed_goes_on_behind_items_that_were_purged_meanwhile() {
+    // TTL-247
+    let stage = Stage::with_ttl(-1).await;
+    stage.create(json!({"id": "a", "ttl": 10})).await.unwrap();
+    stage.create(json!({"id": "b"})).await.unwrap();
+    stage.create(json!({"id": "c", "ttl": 10})).await.unwrap();
+    stage.create(json!({"id": "d"})).await.unwrap();
+    let (page, continuation) = stage.list(1, None).await;
+    assert_eq!(ids(&page), ["a"]);
+    stage.at(110);
+    assert_eq!(stage.purge().await, 2);
+    let (page, continuation) = stage.list(5, continuation).await;
+    assert_eq!((ids(&page), continuation), (vec!["b", "d"], None));
+}
+
+#[tokio::test]
+async fn a_continuation_is_refused_by_another_container() {
+    let (stage, other) = (Stage::with(json!({})).await, Stage::with(json!({})).await);
+    let ctx = other.begin().await;
+    let database = other.account.create_database(&ctx, "e", None).await.unwrap();
+    let properties = (*other.container.properties()).clone();
+    let elsewhere = other
+        .account
+        .create_container(&ctx, database.rid, properties, None)
+        .await
+        .unwrap();
+    stage.create(json!({"id": "a"})).await.unwrap();
+    stage.create(json!({"id": "b"})).await.unwrap();
+    let (_, continuation) = stage.list(1, None).await;
+    assert!(continuation.is_some());
+    let read = ReadFeed {
+        continuation,
+        ..ReadFeed::default()
+    };
+    let refused = other.account.read_feed(&ctx, &elsewhere, &read).await;
+    assert_eq!(
+        refused.err().map(|refusal| refusal.error.kind),
+        Some(ErrorKind::BadRequest)
+    );
+}
+
+#[tokio::test]
+async fn a_change_feed_shows_each_item_at_its_last_write_and_goes_on_from_there() {
+    let stage = Stage::with(json!({})).await;
+    for id in ["a", "b", "c"] {
+        stage.create(json!({"id": id})).await.unwrap();
+    }
+    stage.replace("a", json!({"id": "a", "n": 1}), None).await.unwrap();
+    stage.delete("b", None).await.unwrap();
+    let (page, continuation) = stage.changes(FeedStart::Beginning, 10).await;
+    assert_eq!(ids(&page), ["c", "a"], "no deletes, no versions between");
+    let (page, continuation) = stage.changes(FeedStart::After(continuation), 10).await;
+    assert!(page.is_empty());
+    stage.create(json!({"id": "d"})).await.unwrap();
+    let (page, _) = stage.changes(FeedStart::After(continuation), 10).await;
+    assert_eq!(ids(&page), ["d"]);
+}
+
+#[tokio::test]
+async fn a_change_feed_starts_now_or_at_a_second() {
+    let stage = Stage::with(json!({})).await;
+    for (second, id) in [(100, "a"), (105, "b"), (110, "c")] {
+        stage.at(second);
+        stage.create(json!({"id": id})).await.unwrap();
+    }
+    for (second, expected) in [
+        (99, vec!["a", "b", "c"]),
+        (101, vec!["b", "c"]),
+        (105, vec!["b", "c"]),
+        (111, vec![]),
+    ] {
+        let (page, _) = stage.changes(FeedStart::Time(UnixSeconds(second)), 10).await;
+        assert_eq!(ids(&page), expected, "{second}");
+    }
+    let (page, continuation) = stage.changes(FeedStart::Now, 10).await;
+    assert!(page.is_empty());
+    stage.create(json!({"id": "d"})).await.unwrap();
+    assert_eq!(ids(&stage.changes(FeedStart::After(continuation), 10).await.0), ["d"]);
+}
+
+#[tokio::test]
+async fn neither_expiry_nor_purge_makes_a_change() {
+    // TTL-249
+    let stage = Stage::with_ttl(10).await;
+    stage.create(json!({"id": "a"})).await.unwrap();
+    let (_, continuation) = stage.changes(FeedStart::Beginning, 10).await;
+    stage.at(110);
+    let (page, continuation) = stage.changes(FeedStart::After(continuation), 10).await;
+    assert!(page.is_empty());
+    stage.purge().await;
+    let (page, _) = stage.changes(FeedStart::After(continuation), 10).await;
+    assert!(page.is_empty());
+}
+
+#[tokio::test]
+async fn a_feed_of_one_range_shows_what_lies_in_it() {
+    let stage = several_ranges().await;
+    with_items(&stage, 20).await;
+    let mut together = Vec::new();
+    for range in stage.container.ranges().ranges {
+        let read = ReadFeed {
+            scope: Scope {
+                range: Some(range.id),
+                ..Scope::default()
+            },
+            ..ReadFeed::default()
+        };
+        let page = stage
+            .account
+            .read_feed(&stage.begin().await, &stage.container, &read)
+            .await
+            .unwrap();
+        together.extend(ids(&page.value.items).into_iter().map(str::to_owned));
+    }
+    assert_eq!(together, stage.listed().await);
+}

@@ -1,0 +1,232 @@
+//! A ghost does not exist (TTL-235…255): each operation one second before the end, at the end, and one after.
+//!
+//! The item is written at 100 in a container with default 10, so it ends at 110.
+
+use bolide_core::FeedStart;
+use bolide_model::ErrorKind;
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, ids, shown};
+
+const BEFORE: i64 = 109;
+const AFTER: [i64; 2] = [110, 111];
+
+/// A stage with the item "a", and its etag.
+async fn with_item() -> (Stage, String) {
+    let stage = Stage::with(json!({
+        "defaultTtl": 10,
+        "uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/mail"]}]}
+    }))
+    .await;
+    let item = stage
+        .create(json!({"id": "a", "mail": "x", "old": true}))
+        .await
+        .unwrap();
+    (stage, item.etag().to_string())
+}
+
+fn body() -> Value {
+    json!({"id": "a", "mail": "x"})
+}
+
+fn touch() -> Value {
+    json!([{"op": "set", "path": "/n", "value": 1}])
+}
+
+#[tokio::test]
+async fn read_finds_nothing_whatever_the_condition() {
+    // TTL-236, TTL-242
+    let (stage, etag) = with_item().await;
+    stage.at(BEFORE);
+    assert!(stage.has("a").await);
+    for second in AFTER {
+        stage.at(second);
+        assert_eq!(stage.read("a").await.err(), Some(ErrorKind::NotFound));
+        assert_eq!(
+            stage.read_unless("a", Some(&etag)).await.err(),
+            Some(ErrorKind::NotFound)
+        );
+        assert_eq!(stage.read_unless("a", Some("*")).await.err(), Some(ErrorKind::NotFound));
+    }
+}
+
+#[tokio::test]
+async fn replace_patch_and_delete_find_nothing_whatever_the_condition() {
+    // TTL-237, TTL-238, TTL-239, TTL-242
+    let (stage, etag) = with_item().await;
+    for second in AFTER {
+        stage.at(second);
+        for if_match in [None, Some("*"), Some(etag.as_str()), Some("\"other\"")] {
+            let not_found = Some(ErrorKind::NotFound);
+            assert_eq!(stage.replace("a", body(), if_match).await.err(), not_found);
+            assert_eq!(stage.patch("a", touch(), if_match).await.err(), not_found);
+            assert_eq!(stage.delete("a", if_match).await.err(), not_found);
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_write_one_second_before_the_end_restarts_the_countdown() {
+    // TTL-069
+    for write in ["replace", "patch", "upsert"] {
+        let (stage, etag) = with_item().await;
+        stage.at(BEFORE);
+        match write {
+            "replace" => drop(stage.replace("a", body(), Some(&etag)).await.unwrap()),
+            "patch" => drop(stage.patch("a", touch(), Some(&etag)).await.unwrap()),
+            _ => assert!(!stage.upsert(body(), Some(&etag)).await.unwrap().1),
+        }
+        stage.at(BEFORE + 9);
+        assert!(stage.has("a").await, "{write}");
+        stage.at(BEFORE + 10);
+        assert!(!stage.has("a").await, "{write}");
+    }
+}
+
+#[tokio::test]
+async fn upsert_creates_a_new_item_and_merges_nothing() {
+    // TTL-240, TTL-242: If-Match on what is missing does not stop an upsert
+    for second in AFTER {
+        let (stage, etag) = with_item().await;
+        let ghost = stage.read("a").await.unwrap();
+        stage.at(second);
+        let (item, created) = stage.upsert(body(), Some(&etag)).await.unwrap();
+        assert!(created);
+        assert_eq!(shown(&item).get("old"), None);
+        assert!(item.rid() != ghost.rid() && item.etag() != ghost.etag());
+        stage.assert_sound().await;
+    }
+}
+
+#[tokio::test]
+async fn create_takes_the_id_with_a_new_rid_and_an_etag_that_was_never_given() {
+    // TTL-241
+    let (stage, etag) = with_item().await;
+    let ghost = stage.read("a").await.unwrap();
+    stage.at(BEFORE);
+    assert_eq!(stage.create(body()).await.err(), Some(ErrorKind::Conflict));
+    stage.at(110);
+    let item = stage.create(body()).await.unwrap();
+    assert_ne!(item.rid(), ghost.rid());
+    assert_eq!(
+        stage.delete("a", Some(&etag)).await.err(),
+        Some(ErrorKind::PreconditionFailed)
+    );
+    stage.at(119);
+    assert!(stage.has("a").await);
+    stage.at(120);
+    assert!(!stage.has("a").await);
+}
+
+#[tokio::test]
+async fn a_unique_value_is_free_at_the_end() {
+    // TTL-251
+    let (stage, _) = with_item().await;
+    stage.at(BEFORE);
+    let other = || json!({"id": "b", "mail": "x"});
+    assert_eq!(stage.create(other()).await.err(), Some(ErrorKind::UniqueKeyConflict));
+    stage.at(110);
+    stage.create(other()).await.unwrap();
+    assert_eq!(stage.purge().await, 0, "the writer purged the ghost");
+    stage.assert_sound().await;
+}
+
+#[tokio::test]
+async fn feeds_and_figures_leave_it_out_from_the_second_of_its_end() {
+    // TTL-248, TTL-249, TTL-253
+    let (stage, _) = with_item().await;
+    stage.at(105);
+    stage.create(json!({"id": "b", "mail": "y"})).await.unwrap();
+    for (second, expected) in [
+        (BEFORE, vec!["a", "b"]),
+        (110, vec!["b"]),
+        (114, vec!["b"]),
+        (115, vec![]),
+    ] {
+        stage.at(second);
+        assert_eq!(stage.listed().await, expected, "{second}");
+        let (changes, _) = stage.changes(FeedStart::Beginning, 10).await;
+        assert_eq!(ids(&changes), expected, "{second}");
+        assert_eq!(stage.count().await, expected.len() as u64, "{second}");
+    }
+}
+
+#[tokio::test]
+async fn the_answer_is_the_same_when_it_is_purged() {
+    // TTL-235: charges too (TTL-254)
+    let (stage, _) = with_item().await;
+    stage.at(110);
+    let charge = async || {
+        let read = bolide_core::ReadItem {
+            target: bolide_core::ItemTarget::Id("a".into()),
+            partition_key: crate::stage::key("p"),
+            if_none_match: None,
+        };
+        let refused = stage
+            .account
+            .read_item(&stage.begin().await, &stage.container, &read)
+            .await;
+        refused.unwrap_err()
+    };
+    let as_ghost = charge().await;
+    assert_eq!(stage.purge().await, 1);
+    let purged = charge().await;
+    assert_eq!(
+        (as_ghost.error, as_ghost.work.charge),
+        (purged.error, purged.work.charge)
+    );
+}
+
+#[tokio::test]
+async fn a_write_over_it_is_charged_for_itself_and_the_purge_owes_the_rest() {
+    // TTL-255
+    let (stage, _) = with_item().await;
+    stage.at(110);
+    stage.create(body()).await.unwrap();
+    let report = stage.account.ttl_report(&stage.container).await.unwrap();
+    assert_eq!((report.purged_total, report.backlog_items), (1, 0));
+    assert_eq!(report.ru_spent_total.0, 4.95, "an explicit delete of it");
+}
+
+#[tokio::test]
+async fn own_values_count_by_the_matrix() {
+    // TTL-036…044 at the second before the end and at the end
+    let rows = [
+        (Value::Null, Value::Null, None),
+        (Value::Null, json!(5), None),
+        (json!(-1), Value::Null, None),
+        (json!(-1), json!(-1), None),
+        (json!(-1), json!(5), Some(5)),
+        (json!(10), Value::Null, Some(10)),
+        (json!(10), json!(-1), None),
+        (json!(10), json!(20), Some(20)),
+        (json!(10), json!(1), Some(1)),
+    ];
+    for (default_ttl, ttl, lives) in rows {
+        let stage = Stage::with(json!({"defaultTtl": default_ttl})).await;
+        let mut item = json!({"id": "a"});
+        if !ttl.is_null() {
+            item["ttl"] = ttl.clone();
+        }
+        stage.create(item).await.unwrap();
+        let named = format!("default {default_ttl}, ttl {ttl}");
+        let end = lives.map_or(100 + (1 << 31), |seconds| 100 + seconds);
+        stage.at(end - 1);
+        assert!(stage.has("a").await, "{named}");
+        stage.at(end);
+        assert_eq!(stage.has("a").await, lives.is_none(), "{named}");
+    }
+}
+
+#[tokio::test]
+async fn the_longest_ttl_ends_beyond_32_bits_to_the_second() {
+    // TTL-007, TTL-210
+    let stage = Stage::with_ttl(-1).await;
+    stage.at(1 << 32);
+    stage.create(json!({"id": "a", "ttl": 2_147_483_647})).await.unwrap();
+    stage.at((1 << 32) + 2_147_483_646);
+    assert!(stage.has("a").await);
+    stage.at((1 << 32) + 2_147_483_647);
+    assert!(!stage.has("a").await);
+    assert_eq!(stage.purge().await, 1);
+}

@@ -1,0 +1,10 @@
+//! The claims one by one, each with the least data that makes it.
+
+mod batch;
+mod catalog;
+mod feeds;
+mod ghosts;
+mod items;
+mod purge;
+mod settings;
+mod upkeep;

@@ -1,0 +1,180 @@
+//! Changes of the default ttl (TTL-225…234): the worked examples W1–W8, over the API.
+
+use bolide_model::ErrorKind;
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+async fn set(stage: &Stage, default_ttl: Value) {
+    stage.define(json!({"defaultTtl": default_ttl})).await.unwrap();
+}
+
+/// The second before which an item is there and from which it is not.
+async fn assert_ends(stage: &Stage, id: &str, end: i64) {
+    stage.at(end - 1);
+    assert!(stage.has(id).await, "{id} at {}", end - 1);
+    stage.at(end);
+    assert!(!stage.has(id).await, "{id} at {end}");
+}
+
+async fn create_at(stage: &Stage, second: i64, body: Value) {
+    stage.at(second);
+    stage.create(body).await.unwrap();
+}
+
+#[tokio::test]
+async fn w1_a_longer_default_saves_only_what_has_not_expired() {
+    let stage = Stage::with_ttl(10).await;
+    create_at(&stage, 100, json!({"id": "a"})).await;
+    create_at(&stage, 106, json!({"id": "b"})).await;
+    stage.at(115);
+    set(&stage, json!(1000)).await;
+    assert!(!stage.has("a").await);
+    assert_ends(&stage, "b", 1106).await;
+}
+
+#[tokio::test]
+async fn w2_switched_off_and_on_again_brings_nothing_back() {
+    let stage = Stage::with_ttl(10).await;
+    create_at(&stage, 100, json!({"id": "a"})).await;
+    create_at(&stage, 106, json!({"id": "b"})).await;
+    stage.at(115);
+    set(&stage, Value::Null).await;
+    stage.at(199);
+    assert_eq!(stage.listed().await, ["b"]);
+    stage.at(200);
+    assert!(stage.has("b").await);
+    set(&stage, json!(10)).await;
+    assert_eq!(stage.listed().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn w3_w4_an_own_value_counts_on_while_ttl_is_off() {
+    let stage = Stage::with_ttl(-1).await;
+    create_at(&stage, 100, json!({"id": "c", "ttl": 20})).await;
+    stage.at(119);
+    set(&stage, Value::Null).await;
+    stage.at(124);
+    assert!(stage.has("c").await);
+    stage.at(125);
+    set(&stage, json!(-1)).await;
+    assert!(!stage.has("c").await);
+
+    let stage = Stage::with_ttl(-1).await;
+    create_at(&stage, 100, json!({"id": "c", "ttl": 20})).await;
+    stage.at(120);
+    set(&stage, Value::Null).await;
+    assert!(!stage.has("c").await, "expired in the second of the change (TTL-227)");
+}
+
+#[tokio::test]
+async fn w5_a_dip_catches_what_is_old_enough() {
+    let stage = Stage::with_ttl(1000).await;
+    create_at(&stage, 100, json!({"id": "a"})).await;
+    create_at(&stage, 145, json!({"id": "b"})).await;
+    stage.at(150);
+    set(&stage, json!(10)).await;
+    stage.at(151);
+    set(&stage, json!(1000)).await;
+    assert_eq!(stage.listed().await, ["b"]);
+    assert_ends(&stage, "b", 1145).await;
+}
+
+#[tokio::test]
+async fn w6_a_change_that_lasts_no_second_is_a_change() {
+    let stage = Stage::with(json!({})).await;
+    create_at(&stage, 100, json!({"id": "a"})).await;
+    stage.at(200);
+    set(&stage, json!(10)).await;
+    set(&stage, Value::Null).await;
+    assert!(!stage.has("a").await);
+}
+
+#[tokio::test]
+async fn w7_minus_one_outlives_every_change() {
+    let stage = Stage::with_ttl(10).await;
+    create_at(&stage, 100, json!({"id": "e", "ttl": -1})).await;
+    for (second, default_ttl) in [(200, json!(1)), (201, json!(-1)), (202, Value::Null), (203, json!(5))] {
+        stage.at(second);
+        set(&stage, default_ttl).await;
+        assert!(stage.has("e").await);
+    }
+}
+
+#[tokio::test]
+async fn w8_a_successor_of_a_ghost_has_a_life_of_its_own() {
+    let stage = Stage::with_ttl(10).await;
+    create_at(&stage, 100, json!({"id": "a"})).await;
+    stage.at(112);
+    set(&stage, json!(1000)).await;
+    create_at(&stage, 113, json!({"id": "a"})).await;
+    assert_ends(&stage, "a", 1113).await;
+}
+
+#[tokio::test]
+async fn changes_hold_after_a_restart() {
+    let stage = Stage::with_ttl(10).await;
+    create_at(&stage, 100, json!({"id": "a"})).await;
+    create_at(&stage, 106, json!({"id": "b"})).await;
+    stage.at(110);
+    set(&stage, Value::Null).await;
+    let stage = stage.reopen().await;
+    assert_eq!(stage.listed().await, ["b"]);
+    set(&stage, json!(20)).await;
+    assert_ends(&stage, "b", 126).await;
+}
+
+#[tokio::test]
+async fn an_unusable_ttl_is_refused_while_ttl_is_on_and_ignored_while_it_is_off() {
+    // TTL-215…218
+    let unusable = [
+        json!(0),
+        json!(-2),
+        json!(2.5),
+        json!(2_147_483_648_i64),
+        json!("5"),
+        Value::Null,
+        json!({}),
+    ];
+    let on = Stage::with_ttl(-1).await;
+    let off = Stage::with(json!({})).await;
+    for ttl in unusable {
+        assert_eq!(
+            on.create(json!({"id": "a", "ttl": ttl})).await.err(),
+            Some(ErrorKind::BadRequest),
+            "{ttl}"
+        );
+        off.upsert(json!({"id": "a", "ttl": ttl}), None).await.unwrap();
+    }
+    assert_eq!(on.count().await, 0);
+    set(&off, json!(10)).await;
+    let touch = json!([{"op": "set", "path": "/n", "value": 1}]);
+    assert_eq!(
+        off.patch("a", touch, None).await.err(),
+        Some(ErrorKind::BadRequest),
+        "whether or not it touched ttl"
+    );
+    assert_ends(&off, "a", 110).await;
+}
+
+#[tokio::test]
+async fn the_same_default_again_resets_nothing() {
+    // TTL-231
+    let stage = Stage::with_ttl(10).await;
+    create_at(&stage, 100, json!({"id": "a"})).await;
+    stage.at(105);
+    set(&stage, json!(10)).await;
+    assert_ends(&stage, "a", 110).await;
+}
+
+#[tokio::test]
+async fn server_time_stands_still_while_the_clock_is_behind() {
+    // TTL-202: countdowns pause
+    let stage = Stage::with_ttl(10).await;
+    create_at(&stage, 100, json!({"id": "a"})).await;
+    stage.at(110);
+    assert!(!stage.has("a").await);
+    create_at(&stage, 50, json!({"id": "b"})).await;
+    assert!(!stage.has("a").await);
+    assert_eq!(stage.read("b").await.unwrap().last_modified().0, 110);
+}

@@ -1,0 +1,134 @@
+//! Verify, import, split.
+
+use bolide_core::FeedStart;
+use bolide_model::{ErrorKind, RequestUnits};
+use serde_json::json;
+
+use crate::stage::{Stage, ids};
+
+async fn import(stage: &Stage, lines: &str) -> Result<u64, ErrorKind> {
+    let imported = stage.account.import(&stage.container, lines.as_bytes()).await;
+    imported.map_err(|error| error.kind)
+}
+
+#[tokio::test]
+async fn imported_items_keep_their_age() {
+    // TTL-275
+    let stage = Stage::with_ttl(50).await;
+    let lines = r#"{"id":"young","pk":"p","_ts":90}
+        {"id":"expired on arrival","pk":"p","_ts":50}
+
+        {"id":"from the future","pk":"p","_ts":500}"#;
+    assert_eq!(import(&stage, lines).await, Ok(3));
+    assert_eq!(stage.count().await, 2);
+    assert_eq!(stage.read("from the future").await.unwrap().last_modified().0, 100);
+    let (changes, _) = stage.changes(FeedStart::Beginning, 10).await;
+    assert_eq!(ids(&changes), ["young", "from the future"], "in the order of _ts");
+    stage.at(140);
+    assert_eq!(stage.listed().await, ["from the future"]);
+    assert_eq!(stage.purge().await, 2);
+    stage.assert_sound().await;
+}
+
+#[tokio::test]
+async fn only_a_fresh_container_takes_an_import() {
+    // TTL-275
+    let line = r#"{"id":"a","pk":"p","_ts":90}"#;
+    let written = Stage::with_ttl(50).await;
+    written.create(json!({"id": "b"})).await.unwrap();
+    written.delete("b", None).await.unwrap();
+    assert_eq!(import(&written, line).await, Err(ErrorKind::BadRequest));
+    let changed = Stage::with_ttl(50).await;
+    changed.define(json!({"defaultTtl": 60})).await.unwrap();
+    assert_eq!(import(&changed, line).await, Err(ErrorKind::BadRequest));
+}
+
+#[tokio::test]
+async fn an_import_with_a_bad_line_writes_nothing() {
+    let stage = Stage::with_ttl(50).await;
+    let good = r#"{"id":"a","pk":"p","_ts":90}"#;
+    for bad in [
+        "{",
+        r#"{"id":"b","pk":"p"}"#,
+        r#"{"pk":"p","_ts":1}"#,
+        r#"{"id":"b","pk":"p","_ts":1,"ttl":0}"#,
+    ] {
+        assert_eq!(
+            import(&stage, &format!("{good}\n{bad}")).await,
+            Err(ErrorKind::BadRequest),
+            "{bad}"
+        );
+    }
+    assert_eq!(
+        import(&stage, &format!("{good}\n{good}")).await,
+        Err(ErrorKind::Conflict)
+    );
+    assert_eq!(import(&stage, good).await, Ok(1), "still fresh");
+}
+
+#[tokio::test]
+async fn a_split_loses_nothing_and_etags_feeds_and_verdicts_go_on() {
+    // TTL-277
+    let stage = Stage::with_ttl(50).await;
+    let mut etags = Vec::new();
+    for n in 0..40 {
+        let item = stage
+            .create(json!({"id": format!("i{n:02}"), "pk": format!("p{n}")}))
+            .await
+            .unwrap();
+        etags.push(item.etag());
+    }
+    let (first, place) = stage.changes(FeedStart::Beginning, 15).await;
+    let (page, continuation) = stage.list(15, None).await;
+    let before = stage.listed().await;
+    let split = stage.account.split(&stage.container, None).await.unwrap();
+    assert_eq!((split.parents, split.children.len()), (vec![0], 2));
+    assert_eq!(stage.listed().await, before);
+    let (rest, _) = stage.changes(FeedStart::After(place), 100).await;
+    assert_eq!(first.len() + rest.len(), 40);
+    assert!(
+        first
+            .iter()
+            .all(|item| rest.iter().all(|later| later.id() != item.id()))
+    );
+    let (rest, _) = stage.list(100, continuation).await;
+    assert_eq!([ids(&page), ids(&rest)].concat(), before);
+    assert!(rest.iter().all(|item| etags.contains(&item.etag())));
+    stage.assert_sound().await;
+    stage.at(150);
+    assert_eq!(stage.count().await, 0);
+    assert_eq!(stage.purge().await, 40);
+    let stage = stage.reopen().await;
+    assert_eq!(stage.container.ranges().ranges.len(), 2);
+    stage.assert_sound().await;
+}
+
+#[tokio::test]
+async fn a_split_keeps_the_figures_of_the_purge() {
+    // TTL-272: since the creation of the container
+    let stage = Stage::with_ttl(10).await;
+    for n in 0..3 {
+        stage
+            .create(json!({"id": n.to_string(), "pk": n.to_string()}))
+            .await
+            .unwrap();
+    }
+    stage.at(110);
+    assert_eq!(stage.purge().await, 3);
+    stage.account.split(&stage.container, None).await.unwrap();
+    let report = stage.account.ttl_report(&stage.container).await.unwrap();
+    assert_eq!(
+        (report.purged_total, report.ru_spent_total.rounded()),
+        (3, RequestUnits(14.85))
+    );
+}
+
+#[tokio::test]
+async fn a_damaged_store_is_found_by_the_check() {
+    let stage = Stage::with_ttl(10).await;
+    stage.create(json!({"id": "a"})).await.unwrap();
+    stage.assert_sound().await;
+    stage.engine.lose_an_index_entry().await;
+    let report = stage.account.verify(&stage.container).await.unwrap();
+    assert!(!report.is_ok());
+}

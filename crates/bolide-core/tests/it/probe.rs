@@ -1,17 +1,22 @@
 //! An engine that is watched, and can be made to fail: counts what passes, has bad days that can be interrupted, and can be cut off.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use bolide_model::time::Span;
 use bolide_storage::faults::{Faults, FaultyEngine};
-use bolide_storage::{Ask, Batch, Down, Engine, EngineFuture, Head, Outcome, PartitionId, Reply, Settled, Ticket};
+use bolide_storage::{
+    Ask, Batch, CommitToken, Down, Engine, EngineFuture, Head, Key, Outcome, PartitionId, Reply, Scan, Settled, Space,
+    Ticket,
+};
+use bytes::Bytes;
 
 /// See the module.
 pub struct Probe {
     inner: Arc<dyn Engine>,
     faulty: Option<FaultyEngine>,
-    is_calm: AtomicBool,
+    /// While above zero there are no faults.
+    calm: AtomicI64,
     /// How many more commits get through; negative: all.
     commits_left: AtomicI64,
     reads: AtomicU64,
@@ -33,7 +38,7 @@ impl Probe {
         Probe {
             inner,
             faulty: None,
-            is_calm: AtomicBool::new(true),
+            calm: AtomicI64::new(1),
             commits_left: AtomicI64::new(-1),
             reads: AtomicU64::new(0),
             commits: AtomicU64::new(0),
@@ -41,7 +46,7 @@ impl Probe {
         }
     }
 
-    /// A probe whose engine has faults whenever it is not calm. It starts calm.
+    /// A probe whose engine has faults unless it is calm. It starts calm.
     pub fn with_faults(inner: Arc<dyn Engine>, faults: Faults) -> Probe {
         Probe {
             faulty: Some(FaultyEngine::new(inner.clone(), faults)),
@@ -49,17 +54,48 @@ impl Probe {
         }
     }
 
-    pub fn set_calm(&self, is_calm: bool) {
-        self.is_calm.store(is_calm, Ordering::SeqCst);
+    /// Begins or ends a stretch without faults. Stretches may lie within one another.
+    pub fn be_calm(&self, is_calm: bool) {
+        self.calm.fetch_add(if is_calm { 1 } else { -1 }, Ordering::SeqCst);
     }
 
-    /// Lets so many more commits through; then the engine cannot be reached at all, as after a crash.
+    /// Lets so many more commits through; after them the engine answers reads only.
     pub fn cut_after(&self, commits: i64) {
         self.commits_left.store(commits, Ordering::SeqCst);
     }
 
     pub fn mend(&self) {
         self.cut_after(-1);
+    }
+
+    /// Damages the first container's storage: an entry of an index is lost.
+    pub async fn lose_an_index_entry(&self) {
+        const FIRST: PartitionId = PartitionId(1);
+        let scan = Scan {
+            space: Space::Index,
+            from: Bytes::new(),
+            to: None,
+            reverse: false,
+            max_rows: 1,
+            max_bytes: usize::MAX,
+            keys_only: true,
+        };
+        let ask = Ask {
+            gets: vec![],
+            scans: vec![scan],
+        };
+        let reply = self.inner.read(FIRST, ask).await.expect("a partition");
+        let (lost, _) = reply.pages[0].rows.first().expect("an entry").clone();
+        let batch = Batch {
+            base: reply.head.lsn,
+            next: reply.head.lsn.next(),
+            stamp: reply.head.stamp,
+            token: CommitToken(1),
+            puts: vec![],
+            deletes: vec![Key::new(Space::Index, lost)],
+        };
+        let outcome = self.inner.commit(FIRST, batch).await;
+        assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
     }
 
     /// What has passed since the last look.
@@ -73,7 +109,7 @@ impl Probe {
 
     fn engine(&self) -> &dyn Engine {
         match &self.faulty {
-            Some(faulty) if !self.is_calm.load(Ordering::SeqCst) => faulty,
+            Some(faulty) if self.calm.load(Ordering::SeqCst) == 0 => faulty,
             _ => self.inner.as_ref(),
         }
     }
@@ -99,7 +135,7 @@ impl Engine for Probe {
     fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, Down>> {
         Box::pin(async move {
             self.count(&self.reads, ask.gets.len() + ask.scans.len());
-            self.reach()?.read(partition, ask).await
+            self.engine().read(partition, ask).await
         })
     }
 
@@ -109,7 +145,9 @@ impl Engine for Probe {
             let engine = self.reach()?;
             let _ = self
                 .commits_left
-                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| (left > 0).then_some(left - 1));
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+                    (left > 0).then_some(left - 1)
+                });
             engine.commit(partition, batch).await
         })
     }

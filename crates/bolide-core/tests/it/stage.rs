@@ -119,7 +119,9 @@ impl Stage {
     /// The same data under a new server process.
     pub async fn reopen(self) -> Stage {
         let Stage { clock, engine, .. } = self;
-        let account = Account::open(engine.clone() as Arc<dyn Engine>, options()).await.expect("an account");
+        let account = Account::open(engine.clone() as Arc<dyn Engine>, options())
+            .await
+            .expect("an account");
         let container = account.all_containers().pop().expect("its container");
         Stage {
             clock,
@@ -143,7 +145,10 @@ impl Stage {
             document: document(&body),
             partition_key: None,
         };
-        let written = self.account.create_item(&self.begin().await, &self.container, create).await;
+        let written = self
+            .account
+            .create_item(&self.begin().await, &self.container, create)
+            .await;
         seen(written).map(|written: ItemWritten| written.item)
     }
 
@@ -154,7 +159,10 @@ impl Stage {
             partition_key: None,
             if_match: if_match.map(str::to_owned),
         };
-        let written = self.account.upsert_item(&self.begin().await, &self.container, upsert).await;
+        let written = self
+            .account
+            .upsert_item(&self.begin().await, &self.container, upsert)
+            .await;
         seen(written).map(|written: ItemWritten| (written.item, written.created))
     }
 
@@ -166,7 +174,10 @@ impl Stage {
             document,
             if_match: if_match.map(str::to_owned),
         };
-        let written = self.account.replace_item(&self.begin().await, &self.container, replace).await;
+        let written = self
+            .account
+            .replace_item(&self.begin().await, &self.container, replace)
+            .await;
         seen(written).map(|written: ItemWritten| written.item)
     }
 
@@ -177,7 +188,10 @@ impl Stage {
             patch: Patch::from_value(&operations).expect("claims send patches"),
             if_match: if_match.map(str::to_owned),
         };
-        let written = self.account.patch_item(&self.begin().await, &self.container, patch).await;
+        let written = self
+            .account
+            .patch_item(&self.begin().await, &self.container, patch)
+            .await;
         seen(written).map(|written: ItemWritten| written.item)
     }
 
@@ -187,7 +201,11 @@ impl Stage {
             partition_key: key("p"),
             if_match: if_match.map(str::to_owned),
         };
-        seen(self.account.delete_item(&self.begin().await, &self.container, delete).await)
+        seen(
+            self.account
+                .delete_item(&self.begin().await, &self.container, delete)
+                .await,
+        )
     }
 
     /// The item, if it is there.
@@ -204,7 +222,11 @@ impl Stage {
             partition_key: key("p"),
             if_none_match: if_none_match.map(str::to_owned),
         };
-        seen(self.account.read_item(&self.begin().await, &self.container, &read).await)
+        seen(
+            self.account
+                .read_item(&self.begin().await, &self.container, &read)
+                .await,
+        )
     }
 
     /// Whether the item is there.
@@ -219,7 +241,10 @@ impl Stage {
             continuation,
             ..ReadFeed::default()
         };
-        let answer = self.account.read_feed(&self.begin().await, &self.container, &read).await;
+        let answer = self
+            .account
+            .read_feed(&self.begin().await, &self.container, &read)
+            .await;
         let page = seen(answer).expect("a page");
         (page.items, page.continuation)
     }
@@ -237,7 +262,10 @@ impl Stage {
             start,
             max_items: Some(size),
         };
-        let answer = self.account.change_feed(&self.begin().await, &self.container, &read).await;
+        let answer = self
+            .account
+            .change_feed(&self.begin().await, &self.container, &read)
+            .await;
         let page = seen(answer).expect("a page");
         (page.items, page.continuation)
     }

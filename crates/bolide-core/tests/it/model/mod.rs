@@ -142,9 +142,9 @@ impl Model {
     /// A new budget, and what purging an item costs if that is not what deleting it costs.
     pub fn pace(&mut self, budget: Budget, delete_ru: Option<f64>) {
         (self.budget, self.delete_ru) = (budget, delete_ru);
-        let share = budget.share(self.ranges.len());
+        let (now, share) = (self.now(), budget.share(self.ranges.len()));
         for range in &mut self.ranges {
-            range.windows.set_budget(share);
+            range.windows.set_budget(now, share);
         }
     }
 
@@ -206,8 +206,16 @@ impl Model {
 
     /// Ghosts are gone, removed by the purge or by a writer (TTL-255): counted, and what they cost is spent.
     pub fn purged(&mut self, is_gone: impl Fn(&Version) -> bool) -> usize {
-        let gone: Vec<Version> = self.versions.iter().filter(|version| is_gone(version)).cloned().collect();
-        assert!(gone.iter().all(|version| !self.is_live(version)), "P6: only ghosts are purged");
+        let gone: Vec<Version> = self
+            .versions
+            .iter()
+            .filter(|version| is_gone(version))
+            .cloned()
+            .collect();
+        assert!(
+            gone.iter().all(|version| !self.is_live(version)),
+            "P6: only ghosts are purged"
+        );
         self.versions.retain(|version| !is_gone(version));
         let (now, cost) = (self.now(), self.cost());
         for ghost in &gone {

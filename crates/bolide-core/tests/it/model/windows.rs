@@ -59,7 +59,8 @@ impl Windows {
         *self = Windows::starting(now, self.budget);
     }
 
-    pub fn set_budget(&mut self, budget: Budget) {
+    pub fn set_budget(&mut self, now: i64, budget: Budget) {
+        self.pass(now);
         self.budget = budget;
     }
 

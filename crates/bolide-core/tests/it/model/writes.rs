@@ -92,7 +92,8 @@ impl Model {
     /// Carries a plan out, with the labels that the server gave the version.
     pub fn carry_out(&mut self, plan: Plan, etag: &str, rid: &str) {
         self.purged(|version| plan.ghosts.contains(&version.etag));
-        self.versions.retain(|version| Some(&version.etag) != plan.replaced.as_ref());
+        self.versions
+            .retain(|version| Some(&version.etag) != plan.replaced.as_ref());
         self.writes += 1;
         if let Some(version) = plan.version {
             self.versions.push(Version {

@@ -6,12 +6,17 @@
 //! `BOLIDE_PROGRAMS=n` runs n programs of each claim instead of the usual number, `BOLIDE_SEED=s` begins with seed s instead of 1.
 
 mod checks;
+mod feeds;
+mod items;
+mod life;
 mod program;
+mod queries;
 mod runner;
 mod shrink;
 mod store;
 mod troubles;
 
+pub use program::Dice;
 use program::{Program, Theme};
 use runner::{Options, Purging};
 use store::Kind;
@@ -77,5 +82,8 @@ fn for_seeds(usually: u64, mut claim: impl FnMut(u64)) {
 
 fn setting(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name} must be a number: {text}")))
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} must be a number: {text}")),
+    )
 }

@@ -33,6 +33,11 @@ pub enum Op {
     ListOn(usize, usize),
     Changes(usize, Where, Since, usize),
     ChangesOn(usize, usize),
+    /// The ids of items whose `n` is at least so much, in pages of a size.
+    Select(Where, i64, usize),
+    Count(&'static str),
+    /// So many of the highest `n`.
+    Top(&'static str, usize),
     Usage,
     Report,
     Preview(Option<i64>),
@@ -164,7 +169,10 @@ fn op(dice: &mut Dice, names: Names, theme: Theme) -> Op {
         }
         29..36 => Op::Patch(pk, id, changes(dice), rare_match(dice)),
         36..40 => Op::Delete(pk, id, rare_match(dice)),
-        40..46 => Op::Read(pk, id, rare_match(dice)),
+        40..43 => Op::Read(pk, id, rare_match(dice)),
+        43 => Op::Count(pk),
+        44 => Op::Top(pk, page_size(dice)),
+        45 => Op::Select(part(dice, pk), dice.between(0, 9), page_size(dice)),
         46..49 => Op::List(slot(dice), part(dice, pk), page_size(dice)),
         49..52 => Op::ListOn(slot(dice), page_size(dice)),
         52..55 => Op::Changes(slot(dice), part(dice, pk), since(dice), page_size(dice)),

@@ -1,0 +1,154 @@
+//! Feeds of the programs: pages, and the places between them.
+
+use bolide_core::{
+    Answer, Answered, ChangePage, FeedPage, FeedStart, ReadChanges, ReadFeed, RequestContext, Scope, StoredItem,
+};
+use bolide_model::epk::Epk;
+use bolide_model::{ErrorKind, UnixSeconds};
+
+use super::checks::differ;
+use super::program::{Since, Where};
+use super::runner::{Runner, Stepped, Stop};
+use super::troubles::is_trouble;
+use crate::model::{ChangesPlace, Part};
+use crate::stage::scope_of;
+
+/// A read feed under way.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    pub(super) part: Part,
+    pub(super) after: Option<(Epk, u64)>,
+    pub(super) continuation: Option<String>,
+}
+
+/// A change feed under way.
+#[derive(Debug, Clone)]
+pub struct Following {
+    pub(super) part: Part,
+    pub(super) place: ChangesPlace,
+    pub(super) start: FeedStart,
+}
+
+impl Runner {
+    pub(super) async fn list(&mut self, slot: usize, size: usize) -> Stepped {
+        let Some(listing) = self.listings[slot].clone() else {
+            return Ok("not listing".into());
+        };
+        let ctx = self.begin().await?;
+        let page = match self.list_page(&ctx, &listing, size).await {
+            Err(refusal) if is_trouble(&refusal.error) => return Err(Stop::Trouble),
+            Err(refusal) if refusal.error.kind == ErrorKind::RangeGone && !self.model.has(listing.part) => {
+                self.listings[slot] = None;
+                return Ok("range gone".into());
+            }
+            Err(refusal) => return Err(Stop::Wrong(format!("list: {refusal:?}"))),
+            Ok(page) => page,
+        };
+        let want = self.model.listed(listing.part, listing.after.as_ref());
+        self.same_items(&page.value.items, &want[..want.len().min(size)])?;
+        differ(
+            "more items follow",
+            page.value.continuation.is_some(),
+            want.len() > size,
+        )?;
+        let last = want.iter().take(size).next_back();
+        let after = last
+            .map(|version| (version.epk.clone(), version.inserted))
+            .or(listing.after);
+        let answered = format!("{:?} {:?}", ids_of(&page.value.items), page.work.charge);
+        self.charged(&page.work);
+        self.listings[slot] = page.value.continuation.map(|continuation| Listing {
+            part: listing.part,
+            after,
+            continuation: Some(continuation),
+        });
+        Ok(answered)
+    }
+
+    async fn list_page(&self, ctx: &RequestContext, listing: &Listing, size: usize) -> Answered<FeedPage> {
+        let read = ReadFeed {
+            scope: scope(listing.part),
+            max_items: Some(size),
+            continuation: listing.continuation.clone(),
+        };
+        self.account().read_feed(ctx, self.container(), &read).await
+    }
+
+    pub(super) fn following(&self, part: Where, since: Since) -> Following {
+        let (place, start) = match since {
+            Since::Beginning => (ChangesPlace::new(), FeedStart::Beginning),
+            Since::Now => (self.model.end_of_changes(), FeedStart::Now),
+            Since::Ago(seconds) => {
+                let second = self.model.now() - seconds;
+                (self.model.changes_since(second), FeedStart::Time(UnixSeconds(second)))
+            }
+        };
+        Following {
+            part: self.part(part),
+            place,
+            start,
+        }
+    }
+
+    pub(super) async fn follow(&mut self, slot: usize, size: usize) -> Stepped {
+        let Some(mut following) = self.followings[slot].take() else {
+            return Ok("not following".into());
+        };
+        let page = match self.changes_page(&following, size).await {
+            Err(Stop::Trouble) if following.start == FeedStart::Now => return Err(Stop::Trouble),
+            Err(Stop::Trouble) => {
+                self.followings[slot] = Some(following);
+                return Err(Stop::Trouble);
+            }
+            Err(wrong) => return Err(wrong),
+            Ok(None) => return Ok("range gone".into()),
+            Ok(Some(page)) => page,
+        };
+        let want = self.model.changed(following.part, &following.place);
+        let want = &want[..want.len().min(size)];
+        self.same_items(&page.value.items, want)?;
+        for version in want {
+            let range = self.model.range_id_of(version);
+            following.place.insert(range, version.order);
+        }
+        let answered = format!("{:?} {:?}", ids_of(&page.value.items), page.work.charge);
+        self.charged(&page.work);
+        following.start = FeedStart::After(page.value.continuation);
+        self.followings[slot] = Some(following);
+        Ok(answered)
+    }
+
+    /// A page of changes; `None` if the range is gone, as it should be.
+    async fn changes_page(&mut self, following: &Following, size: usize) -> Result<Option<Answer<ChangePage>>, Stop> {
+        let ctx = self.begin().await?;
+        let read = ReadChanges {
+            scope: scope(following.part),
+            start: following.start.clone(),
+            max_items: Some(size),
+        };
+        match self.account().change_feed(&ctx, self.container(), &read).await {
+            Ok(page) => Ok(Some(page)),
+            Err(refusal) if is_trouble(&refusal.error) => Err(Stop::Trouble),
+            Err(refusal) if refusal.error.kind == ErrorKind::RangeGone && !self.model.has(following.part) => Ok(None),
+            Err(refusal) => Err(Stop::Wrong(format!("changes: {refusal:?}"))),
+        }
+    }
+}
+
+pub(super) fn scope(part: Part) -> Scope {
+    match part {
+        Part::All => Scope::default(),
+        Part::Key(pk) => scope_of(pk),
+        Part::Range(id) => Scope {
+            range: Some(id),
+            ..Scope::default()
+        },
+    }
+}
+
+fn ids_of(items: &[StoredItem]) -> Vec<String> {
+    items
+        .iter()
+        .map(|item| format!("{}@{}", item.id(), item.last_modified().0))
+        .collect()
+}

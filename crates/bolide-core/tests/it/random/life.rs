@@ -1,0 +1,175 @@
+//! The life of a container and its server: settings, budgets, time, splits, restarts and crashes.
+
+use std::sync::Arc;
+
+use bolide_core::{Account, Container, Pacing, PacingSettings, PurgeMode, Throughput};
+use bolide_model::RequestUnits;
+use bolide_model::container::ContainerProperties;
+use bolide_model::epk::EpkRange;
+use serde_json::{Value, json};
+
+use super::checks::differ;
+use super::program::Setup;
+use super::runner::{Purging, Runner, Stepped};
+use super::store::Store;
+use crate::model::Budget;
+use crate::stage::{definition, options};
+
+impl Runner {
+    pub(super) async fn set_default(&mut self, default_ttl: Option<i64>) -> Stepped {
+        self.be_calm(true);
+        let ctx = self.begin().await?;
+        let sent = container_definition(self.setup.has_unique_key, default_ttl);
+        let replaced = self
+            .account()
+            .replace_container(&ctx, self.container(), &sent, None)
+            .await;
+        let info = replaced.map_err(|error| format!("set default: {error}"))?;
+        differ("the default in force", info.properties.policy.to_number(), default_ttl)?;
+        self.model.set_default(default_ttl);
+        self.be_calm(false);
+        Ok("set".into())
+    }
+
+    pub(super) async fn pace(&mut self, budget: Budget, price: Option<f64>, counts_only_load: bool) -> Stepped {
+        let settings = PacingSettings {
+            pacing: match budget {
+                Budget::Unlimited => Pacing::Unlimited,
+                Budget::Provisioned(ru) => Pacing::Provisioned { ru },
+                Budget::Autoscale(max_ru) => Pacing::Autoscale { max_ru },
+                Budget::Serverless => Pacing::Serverless,
+            },
+            delete_ru: price,
+            count_only_load: counts_only_load,
+        };
+        let paced = self.account().set_pacing(self.container(), settings).await;
+        paced.map_err(|error| format!("pace: {error}"))?;
+        self.counts_only_load = counts_only_load;
+        self.model.pace(budget, price);
+        Ok("paced".into())
+    }
+
+    pub(super) fn consume(&mut self, units: f64) -> Stepped {
+        let consumed = self.account().consume(self.container(), RequestUnits(units));
+        differ("users may consume", consumed.is_ok(), self.model.consume(units))?;
+        Ok(format!("{}", consumed.is_ok()))
+    }
+
+    pub(super) fn move_clock(&mut self, by_ms: i64) -> Stepped {
+        self.clock.advance(by_ms);
+        self.model.clock_shows(self.clock.now().0);
+        self.be_calm(true);
+        differ("server time", self.account().server_time().0, self.model.now_ms)?;
+        self.be_calm(false);
+        Ok(format!("{}", self.model.now_ms))
+    }
+
+    pub(super) async fn split(&mut self, nth: usize) -> Stepped {
+        const MOST: usize = 8;
+        let ranges = ranges_of(self.container());
+        if ranges.len() >= MOST {
+            return Ok("enough ranges".into());
+        }
+        self.be_calm(true);
+        let parent = ranges[nth % ranges.len()].0;
+        let split = self.account().split(self.container(), Some(parent)).await;
+        let split = split.map_err(|error| format!("split: {error}"))?;
+        differ("the range that was split", &split.parents, &vec![parent])?;
+        let mut children: Vec<(u32, EpkRange)> = ranges_of(self.container());
+        children.retain(|(id, _)| split.children.contains(id));
+        let children: [(u32, EpkRange); 2] = children.try_into().map_err(|other| format!("children: {other:?}"))?;
+        self.ranges.extend(split.children);
+        for following in self.followings.iter_mut().flatten() {
+            if let Some(done) = following.place.get(&parent).copied() {
+                following.place.extend(children.iter().map(|(id, _)| (*id, done)));
+            }
+        }
+        self.model.split(parent, children);
+        self.be_calm(false);
+        Ok(format!("split {parent}"))
+    }
+
+    pub(super) async fn restart(&mut self, is_orderly: bool) -> Stepped {
+        self.be_calm(true);
+        if is_orderly {
+            let closed = self.account().close().await;
+            closed.map_err(|error| format!("close: {error}"))?;
+        }
+        self.server = None;
+        self.store.reopen().await;
+        self.open().await?;
+        self.be_calm(false);
+        Ok("restarted".into())
+    }
+
+    pub(super) async fn crash_in_purge(&mut self, commits: i64) -> Stepped {
+        if self.options.purging != Purging::AsWritten {
+            return self.restart(false).await;
+        }
+        self.be_calm(true);
+        self.store.engine().cut_after(commits);
+        // How far it came shows afterwards.
+        let _ = self.account().purge(self.container(), PurgeMode::Force, None).await;
+        self.server = None;
+        self.store.engine().mend();
+        self.store.reopen().await;
+        self.open().await?;
+        self.note_purged().await?;
+        self.model.restarted();
+        self.verify().await?;
+        self.be_calm(false);
+        Ok("restarted".into())
+    }
+
+    /// Opens the account over the store. Server time may have lost what nobody was answered by, and nothing else (TTL-203).
+    async fn open(&mut self) -> Result<(), String> {
+        let account = open(&self.store).await;
+        let container = account.all_containers().pop().ok_or("the container is lost")?;
+        let now = account.server_time();
+        if now.0 > self.model.now_ms || now.seconds().0 < self.answered_by {
+            return Err(format!(
+                "P3: server time was {} and answered by second {}; after the start it is {}",
+                self.model.now_ms, self.answered_by, now.0
+            ));
+        }
+        self.model.now_ms = now.0;
+        self.server = Some((account, container));
+        self.model.restarted();
+        Ok(())
+    }
+}
+
+async fn open(store: &Store) -> Arc<Account> {
+    Account::open(store.engine().clone(), options())
+        .await
+        .expect("an account")
+}
+
+pub(super) async fn create(store: &Store, setup: Setup) -> (Arc<Account>, Arc<Container>) {
+    let account = open(store).await;
+    let ctx = account.begin().await.expect("a clock");
+    let database = account.create_database(&ctx, "d", None).await.expect("a new database");
+    let definition = container_definition(setup.has_unique_key, setup.default_ttl);
+    let properties = ContainerProperties::from_json(&definition).expect("a definition");
+    let throughput = setup.has_several_ranges.then_some(Throughput::Manual { ru: 20_000 });
+    let container = account
+        .create_container(&ctx, database.rid, properties, throughput)
+        .await;
+    (account, container.expect("a new container"))
+}
+
+fn container_definition(has_unique_key: bool, default_ttl: Option<i64>) -> Value {
+    let mut more = json!({});
+    if has_unique_key {
+        more["uniqueKeyPolicy"] = json!({"uniqueKeys": [{"paths": ["/u"]}]});
+    }
+    if let Some(seconds) = default_ttl {
+        more["defaultTtl"] = seconds.into();
+    }
+    definition(&more)
+}
+
+pub(super) fn ranges_of(container: &Container) -> Vec<(u32, EpkRange)> {
+    let ranges = container.ranges().ranges.into_iter();
+    ranges.map(|range| (range.id, range.epk)).collect()
+}

@@ -1,0 +1,91 @@
+//! Queries of the programs (TTL-244…247).
+
+use bolide_core::QueryItems;
+use serde_json::Value;
+
+use super::checks::differ;
+use super::feeds::scope;
+use super::program::Where;
+use super::runner::{Runner, Stepped, Stop};
+use super::troubles::is_trouble;
+use crate::model::Part;
+
+impl Runner {
+    /// The ids of items whose `n` is at least so much, over all pages of some size.
+    pub(super) async fn select(&mut self, part: Where, least: i64, size: usize) -> Stepped {
+        let part = self.part(part);
+        if !self.model.has(part) {
+            return Ok("range gone".into());
+        }
+        let text = "SELECT VALUE c.id FROM c WHERE c.n >= @least";
+        let parameters = vec![("@least".to_owned(), least.into())];
+        let (rows, charge) = self.query(text, parameters, part, size).await?;
+        let listed = self.model.listed(part, None);
+        let want: Vec<Value> = listed
+            .iter()
+            .filter(|version| version.body["n"].as_i64() >= Some(least))
+            .map(|version| version.id.into())
+            .collect();
+        differ("selected", &rows, &want)?;
+        Ok(format!("{rows:?} {charge:?}"))
+    }
+
+    pub(super) async fn count(&mut self, pk: &'static str) -> Stepped {
+        let (rows, charge) = self
+            .query("SELECT VALUE COUNT(1) FROM c", vec![], Part::Key(pk), 10)
+            .await?;
+        let want = self.model.listed(Part::Key(pk), None).len();
+        differ("count", &rows, &vec![Value::from(want)])?;
+        Ok(format!("{want} {charge:?}"))
+    }
+
+    /// The highest `n`: a limit is filled up with live items (TTL-246).
+    pub(super) async fn top(&mut self, pk: &'static str, most: usize) -> Stepped {
+        let text = format!("SELECT TOP {most} VALUE c.n FROM c ORDER BY c.n DESC");
+        let (rows, charge) = self.query(&text, vec![], Part::Key(pk), 10).await?;
+        let listed = self.model.listed(Part::Key(pk), None);
+        let mut want: Vec<i64> = listed.iter().filter_map(|version| version.body["n"].as_i64()).collect();
+        want.sort_unstable_by(|one, other| other.cmp(one));
+        want.truncate(most);
+        let want: Vec<Value> = want.into_iter().map(Value::from).collect();
+        differ("top", &rows, &want)?;
+        Ok(format!("{rows:?} {charge:?}"))
+    }
+
+    /// The rows of all pages, and what they were charged together.
+    async fn query(
+        &mut self,
+        text: &str,
+        parameters: Vec<(String, Value)>,
+        part: Part,
+        size: usize,
+    ) -> Result<(Vec<Value>, f64), Stop> {
+        let mut query = QueryItems {
+            text: text.to_owned(),
+            parameters,
+            scope: scope(part),
+            cross_partition: true,
+            max_items: Some(size),
+            ..QueryItems::default()
+        };
+        let (mut rows, mut charge) = (Vec::new(), 0.0);
+        loop {
+            let ctx = self.begin().await?;
+            let page = match self.account().query(&ctx, self.container(), &query).await {
+                Err(refusal) if is_trouble(&refusal.error) => return Err(Stop::Trouble),
+                Err(refusal) => return Err(Stop::Wrong(format!("{text}: {refusal:?}"))),
+                Ok(page) => page,
+            };
+            self.charged(&page.work);
+            charge += page.work.charge.0;
+            let array = [b"[", &page.value.rows[..], b"]"].concat();
+            let page_rows: Vec<Value> =
+                serde_json::from_slice(&array).map_err(|error| format!("{text}: rows are no JSON: {error}"))?;
+            rows.extend(page_rows);
+            match page.value.continuation {
+                Some(continuation) => query.continuation = Some(continuation),
+                None => return Ok((rows, charge)),
+            }
+        }
+    }
+}

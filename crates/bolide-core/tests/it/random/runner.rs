@@ -1,0 +1,318 @@
+//! Carries a program out on an account and on the model at once.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use bolide_core::{Account, Container, PurgeMode, RequestContext, StoredItem, Work};
+use bolide_model::epk::EpkRange;
+use bolide_model::time::Clock;
+use bolide_model::{Error, UnixMillis};
+
+use super::checks::differ;
+use super::feeds::{Following, Listing};
+use super::life::{create, ranges_of};
+use super::program::{KEYS, Match, Op, Program, SLOTS, Setup, Where};
+use super::store::{Kind, Store};
+use super::troubles::is_trouble;
+use crate::model::{Budget, Model, Part, Write};
+
+/// How a program is carried out.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    pub kind: Kind,
+    pub purging: Purging,
+}
+
+impl Options {
+    pub fn on(kind: Kind) -> Options {
+        Options {
+            kind,
+            purging: Purging::AsWritten,
+        }
+    }
+}
+
+/// Who purges.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Purging {
+    /// The program's own steps.
+    AsWritten,
+    /// Everything, after each step.
+    AtOnce,
+    Never,
+}
+
+/// What went wrong, and in which step.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    pub step: usize,
+    pub what: String,
+}
+
+/// Why a step ended early.
+#[derive(Debug)]
+pub enum Stop {
+    /// Another answer than the model's.
+    Wrong(String),
+    /// The engine could not serve.
+    Trouble,
+}
+
+impl From<String> for Stop {
+    fn from(what: String) -> Stop {
+        Stop::Wrong(what)
+    }
+}
+
+/// The answer to a step, as far as two servers must agree on it.
+pub type Stepped = Result<String, Stop>;
+
+/// Carries a program out. Returns the answers.
+pub fn run(program: &Program, options: Options) -> Result<Vec<String>, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        let mut runner = Runner::start(program.setup, options).await;
+        let mut answers = Vec::new();
+        for (step, op) in program.ops.iter().enumerate() {
+            let failed = |what| Failure { step, what };
+            let audit = step % 4 == 3;
+            answers.push(runner.step(op, audit).await.map_err(failed)?);
+        }
+        let step = program.ops.len().saturating_sub(1);
+        runner.finish().await.map_err(|what| Failure { step, what })?;
+        Ok(answers)
+    })
+}
+
+/// See the module.
+pub struct Runner {
+    pub(super) options: Options,
+    pub(super) model: Model,
+    pub(super) store: Store,
+    pub(super) clock: Arc<Clock>,
+    pub(super) setup: Setup,
+    /// `None` only while the server is down.
+    pub(super) server: Option<(Arc<Account>, Arc<Container>)>,
+    /// Every version there ever was of a name, oldest first.
+    pub(super) known: HashMap<(&'static str, &'static str), Vec<String>>,
+    pub(super) etags: HashSet<String>,
+    /// Versions that were answered as missing (P2).
+    pub(super) gone: HashSet<String>,
+    /// Ranges there ever were.
+    pub(super) ranges: Vec<u32>,
+    pub(super) listings: [Option<Listing>; SLOTS],
+    pub(super) followings: [Option<Following>; SLOTS],
+    pub(super) counts_only_load: bool,
+    /// The latest second by which a request was answered.
+    pub(super) answered_by: i64,
+    pub(super) fences: i64,
+}
+
+impl Runner {
+    async fn start(setup: Setup, options: Options) -> Runner {
+        let clock = Arc::new(Clock::virtual_at(UnixMillis(100_500)));
+        let store = Store::new(options.kind, clock.clone());
+        let server = create(&store, setup).await;
+        let ranges: Vec<(u32, EpkRange)> = ranges_of(&server.1);
+        let budget = if setup.has_several_ranges {
+            Budget::Provisioned(20_000.0)
+        } else {
+            Budget::Unlimited
+        };
+        let mut runner = Runner {
+            model: Model::new(
+                clock.now().0,
+                setup.default_ttl,
+                setup.has_unique_key,
+                budget,
+                ranges.clone(),
+            ),
+            options,
+            store,
+            clock,
+            setup,
+            server: Some(server),
+            known: HashMap::new(),
+            etags: HashSet::new(),
+            gone: HashSet::new(),
+            ranges: ranges.into_iter().map(|(id, _)| id).collect(),
+            listings: Default::default(),
+            followings: Default::default(),
+            counts_only_load: false,
+            answered_by: 0,
+            fences: 0,
+        };
+        if let Kind::InTrouble(_) = options.kind {
+            // What the purge spent in a commit of unknown outcome is in its figures, but not in its credit.
+            runner.pace(Budget::Unlimited, None, false).await.expect("a calm engine");
+        }
+        runner.be_calm(false);
+        runner
+    }
+
+    pub(super) fn account(&self) -> &Arc<Account> {
+        &self.server.as_ref().expect("the server is up").0
+    }
+
+    pub(super) fn container(&self) -> &Arc<Container> {
+        &self.server.as_ref().expect("the server is up").1
+    }
+
+    /// Interrupts the engine's trouble, where there is any, for what the program must be able to rely on.
+    pub(super) fn be_calm(&self, is_calm: bool) {
+        self.store.engine().be_calm(is_calm);
+    }
+
+    async fn step(&mut self, op: &Op, audit: bool) -> Result<String, String> {
+        let answer = match self.carry_out(op).await {
+            Ok(answer) => answer,
+            Err(Stop::Trouble) => "trouble".to_owned(),
+            Err(Stop::Wrong(what)) => return Err(what),
+        };
+        if self.options.purging == Purging::AtOnce {
+            self.purge_quietly().await?;
+        }
+        if audit {
+            self.be_calm(true);
+            self.audit().await?;
+            self.be_calm(false);
+        }
+        Ok(answer)
+    }
+
+    /// The end of every program: the server must still be able to do everything.
+    async fn finish(&mut self) -> Result<(), String> {
+        self.be_calm(true);
+        for pk in KEYS {
+            self.fence(pk).await?;
+        }
+        self.audit().await?;
+        self.verify().await.map(|_| ()).map_err(what)
+    }
+
+    async fn carry_out(&mut self, op: &Op) -> Stepped {
+        match op.clone() {
+            Op::Create(doc) => self.write(Write::Create(doc)).await,
+            Op::Upsert(doc, on) => {
+                let header = self.header(doc.pk, doc.id, on);
+                self.write(Write::Upsert(doc, header)).await
+            }
+            Op::Replace(id, doc, on) => {
+                let header = self.header(doc.pk, id, on);
+                self.write(Write::Replace(id, doc, header)).await
+            }
+            Op::Patch(pk, id, changes, on) => {
+                let header = self.header(pk, id, on);
+                self.write(Write::Patch(pk, id, changes, header)).await
+            }
+            Op::Delete(pk, id, on) => {
+                let header = self.header(pk, id, on);
+                self.write(Write::Delete(pk, id, header)).await
+            }
+            Op::Read(pk, id, on) => self.read(pk, id, on).await,
+            Op::List(slot, part, size) => {
+                let part = self.part(part);
+                self.listings[slot] = Some(Listing {
+                    part,
+                    after: None,
+                    continuation: None,
+                });
+                self.list(slot, size).await
+            }
+            Op::ListOn(slot, size) => self.list(slot, size).await,
+            Op::Changes(slot, part, since, size) => {
+                self.followings[slot] = Some(self.following(part, since));
+                self.follow(slot, size).await
+            }
+            Op::ChangesOn(slot, size) => self.follow(slot, size).await,
+            Op::Select(part, least, size) => self.select(part, least, size).await,
+            Op::Count(pk) => self.count(pk).await,
+            Op::Top(pk, rows) => self.top(pk, rows).await,
+            Op::Usage => self.usage().await,
+            Op::Report => self.report().await,
+            Op::Preview(default_ttl) => self.preview(default_ttl).await,
+            Op::Why(pk, id) => self.why(pk, id).await,
+            Op::Verify => self.verify().await,
+            Op::PurgeAll => self.purge(PurgeMode::Force, None).await,
+            Op::PurgeSome(most) => self.purge(PurgeMode::Force, Some(most)).await,
+            Op::PurgePaced(most) => self.purge(PurgeMode::Paced, most).await,
+            Op::Consume(units) => self.consume(units),
+            Op::Pace(budget, price, counts_only_load) => self.pace(budget, price, counts_only_load).await,
+            Op::SetDefault(default_ttl) => self.set_default(default_ttl).await,
+            Op::Clock(by_ms) => self.move_clock(by_ms),
+            Op::Split(nth) => self.split(nth).await,
+            Op::Restart => self.restart(true).await,
+            Op::Crash => self.restart(false).await,
+            Op::CrashInPurge(commits) => self.crash_in_purge(commits).await,
+        }
+    }
+
+    /// Begins a request; server time must be the model's.
+    pub(super) async fn begin(&mut self) -> Result<RequestContext, Stop> {
+        let ctx = self.account().begin().await.map_err(trouble_or_wrong)?;
+        differ("server time", ctx.now.0, self.model.now_ms)?;
+        self.answered_by = self.model.now();
+        Ok(ctx)
+    }
+
+    /// A version is shown: it must never have been answered as missing before (P2).
+    pub(super) fn shown(&self, item: &StoredItem) -> Result<(), String> {
+        let etag = item.etag().to_string();
+        if self.gone.contains(&etag) {
+            return Err(format!("P2: {} was missing and is back as version {etag}", item.id()));
+        }
+        Ok(())
+    }
+
+    /// Versions were answered as missing.
+    pub(super) fn missed(&mut self, is_missing: impl Fn(&str) -> bool) {
+        self.gone
+            .extend(self.etags.iter().filter(|etag| is_missing(etag)).cloned());
+    }
+
+    pub(super) fn charged(&mut self, work: &Work) {
+        if !self.counts_only_load {
+            let ranges: Vec<u32> = work.touched.iter().map(|position| position.range).collect();
+            self.model.charged(work.charge.0, &ranges);
+        }
+    }
+
+    pub(super) fn header(&self, pk: &'static str, id: &'static str, on: Match) -> Option<String> {
+        const FOREIGN: &str = "\"00000000-0000-0000-0000-00000000beef\"";
+        let known = self.known.get(&(pk, id)).map_or(&[][..], Vec::as_slice);
+        let version = match on {
+            Match::None => return None,
+            Match::Any => return Some("*".into()),
+            Match::Newest => known.last(),
+            Match::Oldest => known.first(),
+            Match::Foreign => None,
+        };
+        Some(version.map_or(FOREIGN, String::as_str).to_owned())
+    }
+
+    pub(super) fn part(&self, part: Where) -> Part {
+        match part {
+            Where::All => Part::All,
+            Where::Key(pk) => Part::Key(pk),
+            Where::Range(nth) => Part::Range(self.ranges[nth % self.ranges.len()]),
+        }
+    }
+}
+
+pub(super) fn trouble_or_wrong(error: Error) -> Stop {
+    if is_trouble(&error) {
+        Stop::Trouble
+    } else {
+        Stop::Wrong(format!("{error:?}"))
+    }
+}
+
+pub(super) fn what(stop: Stop) -> String {
+    match stop {
+        Stop::Wrong(what) => what,
+        Stop::Trouble => "the engine had trouble although it was calm".into(),
+    }
+}

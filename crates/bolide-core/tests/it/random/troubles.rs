@@ -1,0 +1,67 @@
+//! When the engine is in trouble: what an error leaves open, and how that is found out.
+//!
+//! `Unavailable` and `StorageFull` promise that nothing happened. After `Timeout` a write has happened or has not, and may still
+//! happen until something else is committed in its partition.
+
+use bolide_core::{ItemRead, ItemTarget, ReadItem};
+use bolide_model::{Error, ErrorKind};
+
+use super::runner::{Runner, Stepped, Stop};
+use crate::model::{Plan, Write};
+use crate::stage::key;
+
+/// Whether an error is about the engine, not about the request.
+pub fn is_trouble(error: &Error) -> bool {
+    matches!(
+        error.kind,
+        ErrorKind::Unavailable | ErrorKind::Timeout | ErrorKind::StorageFull
+    )
+}
+
+impl Runner {
+    /// A write ended in trouble: finds out whether it happened, and if so carries it out in the model.
+    pub(super) async fn settle_write(
+        &mut self,
+        write: &Write,
+        plan: Result<Plan, Vec<ErrorKind>>,
+        error: &Error,
+    ) -> Stepped {
+        if error.kind != ErrorKind::Timeout {
+            return Err(Stop::Trouble);
+        }
+        let plan = plan.map_err(|kinds| format!("{write:?}: got {error:?}, want one of {kinds:?}"))?;
+        self.be_calm(true);
+        let (pk, id) = write.name();
+        let fence = Write::Create(self.fence_doc(pk));
+        let end_of_fence = Write::Delete(pk, "fence", None);
+        let ctx = self.begin().await?;
+        let fenced = self.send(&ctx, fence.clone()).await;
+        let fenced = fenced.map_err(|refusal| format!("fence: {refusal:?}"))?.value;
+        let unfenced = self.send(&ctx, end_of_fence.clone()).await;
+        unfenced.map_err(|refusal| format!("end of fence: {refusal:?}"))?;
+
+        let read = ReadItem {
+            target: ItemTarget::Id(id.into()),
+            partition_key: key(pk),
+            if_none_match: None,
+        };
+        let before = self.model.live(pk, id).map(|version| version.etag.clone());
+        match self
+            .account()
+            .read_item(&ctx, self.container(), &read)
+            .await
+            .map(|answer| answer.value)
+        {
+            Ok(ItemRead::Found(item)) if Some(item.etag().to_string()) != before => self.stored(write, plan, &item)?,
+            Ok(_) => {}
+            Err(_) if plan.version.is_none() => self.model.carry_out(plan, "", ""),
+            Err(_) => {}
+        }
+        for (write, written) in [(fence, fenced), (end_of_fence, None)] {
+            let plan = self.model.plan(&write).map_err(|kinds| format!("fence: {kinds:?}"))?;
+            self.written(&write, plan, written.as_ref())?;
+        }
+        self.be_calm(false);
+        Err(Stop::Trouble)
+    }
+}

@@ -36,7 +36,7 @@ impl Query {
     /// # Errors
     /// The first rule of the language that the text breaks, with the service's code, message and location (cosmos-sql §20).
     pub fn compile(text: &str, parameters: &Parameters, schema: &Schema) -> Result<Query> {
-        if text.len() > QUERY_CHARS {
+        if text.len() > QUERY_CHARS && text.chars().count() > QUERY_CHARS {
             let message = format!("The SQL query text exceeded the maximum limit of {QUERY_CHARS} characters");
             return Err(QueryError::Compile(vec![crate::error::Diagnostic {
                 code: None,

@@ -36,6 +36,9 @@ const SOFT_KEYWORDS: &[(&str, SubqueryKind)] = &[
     ("LAST", SubqueryKind::Last),
 ];
 
+/// Makes one node of the operands of a chain.
+type Chain = fn(Vec<Expr>) -> ExprKind;
+
 impl Parser<'_> {
     pub(super) fn expression(&mut self) -> Result<Expr> {
         self.nested(|p| p.conditional())
@@ -82,7 +85,7 @@ impl Parser<'_> {
             .map_or_else(|| self.span(), |operand| operand.span)
     }
 
-    fn logical_operator(&self) -> Option<(u8, fn(Vec<Expr>) -> ExprKind)> {
+    fn logical_operator(&self) -> Option<(u8, Chain)> {
         match self.peek().kind {
             TokenKind::Symbol("??") => Some((0, ExprKind::Coalesce)),
             TokenKind::Keyword(Keyword::Or) => Some((1, ExprKind::Or)),

@@ -101,6 +101,9 @@ fn start_logging(filter: &str) -> Result<(), Failure> {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
+        // A line that cannot be written is lost. By default the loss is reported on the same closed pipe or full disk, which panics
+        // in whatever thread had something to say.
+        .log_internal_errors(false)
         .init();
     Ok(())
 }

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::client::{Client, Request};
+use crate::client::{Client, Request, create_container};
 use crate::random::Random;
 use crate::server::{Place, Server, Start};
+use crate::wire::{expect, keyed, text, user_members, verify};
 
-const CONTAINER: &str = "dbs/d/colls/c";
+const CONTAINER: &str = "/dbs/d/colls/c";
 const SEED: u64 = 7;
 /// Copies that are looked at at the same time.
 const AT_ONCE: usize = 2;
@@ -49,9 +50,7 @@ impl Closed {
         let root = tempfile::tempdir().expect("a temporary directory");
         let server = Place::new(root.path()).start();
         let mut client = server.client();
-        client.expect(&Request::feed("POST", "", "dbs").json(&json!({"id": "d"})), &[201]);
-        let container = json!({"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}});
-        client.expect(&Request::feed("POST", "dbs/d", "colls").json(&container), &[201]);
+        create_container(&mut client);
         let mut random = Random::new(SEED, bytes);
         let items = (0..items)
             .map(|n| create(&mut client, n, &noise(&mut random, bytes)))
@@ -62,8 +61,9 @@ impl Closed {
 
     /// Files that hold data, relative to the data directory.
     fn files(&self) -> Vec<PathBuf> {
-        let data = Place::new(self.root.path()).data_dir();
-        let mut files = files_below(&data);
+        let place = Place::new(self.root.path());
+        let data = place.data_dir();
+        let mut files = files_below(data);
         files.retain(|path| fs::metadata(path).is_ok_and(|found| found.len() > 0));
         // The certificate can be made again and is no data.
         files.retain(|path| {
@@ -73,7 +73,7 @@ impl Closed {
         files.sort();
         files
             .iter()
-            .map(|path| path.strip_prefix(&data).expect("below it").to_owned())
+            .map(|path| path.strip_prefix(data).expect("below it").to_owned())
             .collect()
     }
 
@@ -91,13 +91,13 @@ impl Closed {
         (bytes.len() - bytes.iter().rev().take_while(|byte| **byte == 0).count()) as u64
     }
 
-    /// Damages a copy and starts a server on it, with these options.
-    fn told(&self, what: &str, options: &[&str], damage: impl FnOnce(&Path)) -> Told {
+    /// Damages a copy and starts a server on it.
+    fn told(&self, what: &str, damage: impl FnOnce(&Path)) -> Told {
         let root = tempfile::tempdir().expect("a temporary directory");
         let place = Place::new(root.path());
-        copy(&Place::new(self.root.path()).data_dir(), &place.data_dir());
-        damage(&place.data_dir());
-        match place.try_start(options) {
+        copy(Place::new(self.root.path()).data_dir(), place.data_dir());
+        damage(place.data_dir());
+        match place.try_start(&[]) {
             Start::Ended { status, stderr } => {
                 assert!(!status.success(), "{what}: ended with {status}: {stderr}");
                 assert_eq!(stderr.lines().count(), 1, "{what}: not one line: {stderr}");
@@ -105,6 +105,7 @@ impl Closed {
                     stderr.starts_with("bolide: ") && !stderr.contains("panicked"),
                     "{what}: {stderr}"
                 );
+                self.check_again(what, &place);
                 Told::Refused(stderr)
             }
             Start::Ready(server) => {
@@ -115,37 +116,45 @@ impl Closed {
         }
     }
 
+    /// A refusal must not be worn out by asking again: whatever the first start did, the second must not lose in silence either.
+    fn check_again(&self, what: &str, place: &Place) {
+        if let Start::Ready(server) = place.try_start(&[]) {
+            let told = self.read_all(&format!("{what}, started twice"), &server);
+            println!("{what}: refused once, then {told:?}");
+        }
+    }
+
     /// Reads what was acknowledged. An item that is neither there nor an error is lost in silence.
     fn read_all(&self, what: &str, server: &Server) -> Told {
         let mut client = server.client();
         let mut errors = 0;
         for item in &self.items {
             let id = text(item, "id");
-            let read = Request::resource("GET", &format!("{CONTAINER}/docs/{id}")).partition_key(text(item, "pk"));
-            let response = client.expect(&read, &[200, 404, 500, 503]);
-            match response.status {
+            let answer = client.send(&read(item));
+            match answer.status {
                 200 => assert_eq!(
-                    &user_members(&response.json()),
+                    &user_members(&answer.json()),
                     item,
                     "{what}: other bytes than were written"
                 ),
-                404 => panic!("{what}: {id} is lost in silence: {}", response.text()),
+                404 => panic!("{what}: {id} is lost in silence: {}", answer.text()),
                 _ => {
-                    assert!(!response.cosmos_error().is_empty());
+                    answer.expect_error(500);
                     errors += 1;
                 }
             }
         }
-        let verify = client.expect(
-            &Request::admin("POST", &format!("{CONTAINER}/verify")),
-            &[200, 500, 503],
+        let report = expect(
+            &mut client,
+            &Request::post(&format!("/_bolide{CONTAINER}/verify"), ""),
+            &[200, 500],
         );
         if errors > 0 {
             return Told::Errors(errors);
         }
-        match verify.status {
-            200 if verify.json()["ok"] == true => Told::Harmless,
-            200 => panic!("{what}: items are there, and their entries are not: {}", verify.text()),
+        match report.status {
+            200 if report.json()["ok"] == true => Told::Harmless,
+            200 => panic!("{what}: items are there, and their entries are not: {}", report.text()),
             // The damage is in a queue or an index that reads do not need.
             _ => Told::Errors(1),
         }
@@ -174,8 +183,8 @@ fn journal_that_was_cut_off_is_refused() {
     let used = closed.used_bytes(&journal);
     let lengths = [0, 1, 40, used / 3, used / 2, used - 100, used - 1];
     let told = closed.told_of_all(&lengths, |closed, length| {
-        closed.told(&format!("the journal cut to {length} of {used} bytes"), &[], |data| {
-            cut(&data.join(&journal), *length)
+        closed.told(&format!("the journal cut to {length} of {used} bytes"), |data| {
+            cut(&data.join(&journal), *length);
         })
     });
     for (told, length) in told.iter().zip(lengths) {
@@ -190,7 +199,7 @@ fn accepted_loss_is_reported_and_what_is_left_is_served() {
     let half = closed.used_bytes(&journal) / 2;
     let root = tempfile::tempdir().expect("a temporary directory");
     let place = Place::new(root.path());
-    copy(&Place::new(closed.root.path()).data_dir(), &place.data_dir());
+    copy(Place::new(closed.root.path()).data_dir(), place.data_dir());
     cut(&place.data_dir().join(&journal), half);
     let Start::Ready(server) = place.try_start(&["--accept-data-loss"]) else {
         panic!("the loss was accepted: {}", place.stderr())
@@ -202,18 +211,14 @@ fn accepted_loss_is_reported_and_what_is_left_is_served() {
     );
     let mut client = server.client();
     let left = closed.items.iter().filter(|item| {
-        let read = Request::resource("GET", &format!("{CONTAINER}/docs/{}", text(item, "id")));
-        let response = client.expect(&read.partition_key(text(item, "pk")), &[200, 404]);
-        response.status == 200 && user_members(&response.json()) == **item
+        let answer = expect(&mut client, &read(item), &[200, 404]);
+        answer.status == 200 && user_members(&answer.json()) == **item
     });
     assert!(
         (1..closed.items.len()).contains(&left.count()),
         "about half of the items are left"
     );
-    let report = client
-        .expect(&Request::admin("POST", &format!("{CONTAINER}/verify")), &[200])
-        .json();
-    assert_eq!(report["ok"], true, "{report}");
+    verify(&mut client, CONTAINER);
     create(&mut client, 1_000, "more");
     server.stop();
     // The loss was accepted once and for all.
@@ -225,10 +230,10 @@ fn flipped_byte_in_the_journal_is_refused_or_carried_nothing() {
     let closed = Closed::small();
     let journal = closed.journal();
     let used = closed.used_bytes(&journal);
-    let places: Vec<u64> = (0..16).map(|n| (used - 1) * n / 15).collect();
+    let places: Vec<u64> = (0..12).map(|n| (used - 1) * n / 11).collect();
     let told = closed.told_of_all(&places, |closed, at| {
-        closed.told(&format!("byte {at} of {used} of the journal flipped"), &[], |data| {
-            flip(&data.join(&journal), *at)
+        closed.told(&format!("byte {at} of {used} of the journal flipped"), |data| {
+            flip(&data.join(&journal), *at);
         })
     });
     let refused = told.iter().filter(|told| matches!(told, Told::Refused(_))).count();
@@ -247,15 +252,15 @@ fn flipped_byte_in_any_file_is_never_silent() {
     for file in files {
         let used = closed.used_bytes(&file).max(1);
         let places: &[u64] = if used > 10_000 {
-            &[0, used / 3, used / 2, used * 2 / 3, used - 1]
+            &[0, used / 2, used - 200]
         } else {
-            &[used / 2, used - 1]
+            &[used / 2]
         };
         damages.extend(places.iter().map(|at| (file.clone(), *at)));
     }
     let told = closed.told_of_all(&damages, |closed, (file, at)| {
-        closed.told(&format!("byte {at} of {} flipped", file.display()), &[], |data| {
-            flip(&data.join(file), *at)
+        closed.told(&format!("byte {at} of {} flipped", file.display()), |data| {
+            flip(&data.join(file), *at);
         })
     });
     assert!(
@@ -266,41 +271,35 @@ fn flipped_byte_in_any_file_is_never_silent() {
 
 #[test]
 fn missing_file_is_never_silent() {
-    let closed = Closed::large();
-    let files = closed.files();
-    closed.told_of_all(&files, |closed, file| {
-        closed.told(&format!("{} deleted", file.display()), &[], |data| {
-            fs::remove_file(data.join(file)).expect("it is there");
-        })
-    });
+    for closed in [Closed::small(), Closed::large()] {
+        let files = closed.files();
+        closed.told_of_all(&files, |closed, file| {
+            closed.told(&format!("{} deleted", file.display()), |data| {
+                fs::remove_file(data.join(file)).expect("it is there");
+            })
+        });
+    }
 }
 
 fn create(client: &mut Client, n: usize, padding: &str) -> Value {
     let item = json!({"id": format!("i{n}"), "pk": format!("p{}", n % 5), "padding": padding});
-    let request = Request::feed("POST", &format!("{CONTAINER}"), "docs")
-        .partition_key(text(&item, "pk"))
-        .json(&item);
-    client.expect(&request, &[201]);
+    let request = keyed("POST", &format!("{CONTAINER}/docs"), text(&item, "pk"));
+    client.send(&request.body(item.to_string())).expect(201);
     item
+}
+
+fn read(item: &Value) -> Request {
+    keyed(
+        "GET",
+        &format!("{CONTAINER}/docs/{}", text(item, "id")),
+        text(item, "pk"),
+    )
 }
 
 /// Text that does not compress.
 fn noise(random: &mut Random, bytes: u64) -> String {
     const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-";
     (0..bytes).map(|_| char::from(random.choice(LETTERS))).collect()
-}
-
-fn text<'a>(item: &'a Value, name: &str) -> &'a str {
-    item[name].as_str().expect("text")
-}
-
-fn user_members(item: &Value) -> Value {
-    let members = item
-        .as_object()
-        .expect("an item")
-        .iter()
-        .filter(|(name, _)| !name.starts_with('_'));
-    Value::Object(members.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
 fn cut(file: &Path, length: u64) {

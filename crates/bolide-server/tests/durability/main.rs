@@ -8,6 +8,16 @@
 //!
 //! `BOLIDE_ROUNDS` and `BOLIDE_SEED` choose how often and by which random numbers the server is killed.
 
+#![expect(
+    clippy::print_stdout,
+    reason = "a failed test tells what the server said and which round it was"
+)]
+
+#[path = "../it/client.rs"]
+#[expect(
+    dead_code,
+    reason = "shared with the other tests of the binary, which use more of it"
+)]
 mod client;
 mod damage;
 mod full_disk;
@@ -15,4 +25,5 @@ mod kill;
 mod model;
 mod random;
 mod server;
+mod wire;
 mod writer;

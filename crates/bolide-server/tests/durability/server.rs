@@ -17,6 +17,8 @@ const POLL_EVERY: Duration = Duration::from_millis(2);
 #[derive(Debug, Clone)]
 pub struct Place {
     root: PathBuf,
+    data_dir: PathBuf,
+    log: PathBuf,
 }
 
 /// A running server, killed with the value.
@@ -44,17 +46,35 @@ pub enum Start {
 impl Place {
     /// A place below a directory that is there.
     pub fn new(root: &Path) -> Place {
-        Place { root: root.to_owned() }
+        Place {
+            root: root.to_owned(),
+            data_dir: root.join("data"),
+            log: root.join("stderr"),
+        }
+    }
+
+    /// The same with the data directory somewhere else.
+    pub fn with_data_dir(self, data_dir: PathBuf) -> Place {
+        Place { data_dir, ..self }
+    }
+
+    /// The same with the server's standard error somewhere else.
+    pub fn with_log(self, log: PathBuf) -> Place {
+        Place { log, ..self }
     }
 
     /// The data directory.
-    pub fn data_dir(&self) -> PathBuf {
-        self.root.join("data")
+    pub fn data_dir(&self) -> &Path {
+        &self.data_dir
     }
 
     /// What the last process wrote to its standard error.
     pub fn stderr(&self) -> String {
-        fs::read_to_string(self.root.join("stderr")).unwrap_or_default()
+        // A device is not to be read to its end.
+        match self.log.is_file() {
+            true => fs::read_to_string(&self.log).unwrap_or_default(),
+            false => String::new(),
+        }
     }
 
     /// Starts a server that must get ready.
@@ -114,7 +134,7 @@ impl Place {
             .arg(self.ready_file())
             .args(options)
             .current_dir(&self.root);
-        let stderr = File::create(self.root.join("stderr")).expect("a place can be written");
+        let stderr = File::create(&self.log).expect("the log can be written");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
         command.spawn().expect("the binary can be started")
     }
@@ -137,7 +157,7 @@ impl Server {
 
     /// A new connection to it.
     pub fn client(&self) -> Client {
-        Client::connect(self.port).expect("the server listens")
+        Client::connect(self.port)
     }
 
     /// Ends it as a crash does. Fails if it had ended before by itself.
@@ -190,6 +210,9 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         end(&mut self.process);
+        if std::thread::panicking() {
+            println!("the server's last words: {}", self.place.stderr());
+        }
     }
 }
 

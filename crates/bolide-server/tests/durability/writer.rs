@@ -6,12 +6,13 @@ use std::sync::Mutex;
 
 use serde_json::{Value, json};
 
-use crate::client::{Client, Request, Response};
+use crate::client::{Answer, Client, Request};
 use crate::model::{Item, Seen, State, Version, Written};
 use crate::random::Random;
+use crate::wire::{clock, connect, expect, keyed, position, user_members};
 
 /// The database of all containers.
-pub const DATABASE: &str = "dbs/d";
+pub const DATABASE: &str = "/dbs/d";
 /// Items of one writer in one container. Few, so that each is written often.
 const ITEMS: usize = 6;
 
@@ -40,22 +41,21 @@ impl Place {
         }
     }
 
-    /// The container's link.
-    pub fn link(self) -> String {
+    /// The container's path.
+    pub fn path(self) -> String {
         format!("{DATABASE}/colls/{}", self.id())
     }
 
     /// The request that creates the container.
     pub fn create(self) -> Request {
         let mut body = json!({"id": self.id(), "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}});
-        let request = Request::feed("POST", DATABASE, "colls");
         match self {
             Place::Plain => {}
             Place::Unique => body["uniqueKeyPolicy"] = json!({"uniqueKeys": [{"paths": ["/u"]}]}),
             Place::Ending => body["defaultTtl"] = Place::DEFAULT_TTL.into(),
-            Place::Ranges => return request.header("x-ms-offer-throughput", "20000").json(&body),
+            Place::Ranges => return creation(&body).header("x-ms-offer-throughput", "20000"),
         }
-        request.json(&body)
+        creation(&body)
     }
 
     /// Whether items may end.
@@ -77,8 +77,8 @@ impl Place {
 pub struct Ledger(Mutex<BTreeMap<(Place, u32, u64), Option<i64>>>);
 
 impl Ledger {
-    fn note(&self, place: Place, response: &Response, last_modified: Option<i64>) {
-        let (range, lsn) = response.position();
+    fn note(&self, place: Place, response: &Answer, last_modified: Option<i64>) {
+        let (range, lsn) = position(response);
         let before = self
             .0
             .lock()
@@ -90,8 +90,13 @@ impl Ledger {
         );
     }
 
-    /// Asserts that `_ts` goes up with the LSN, and returns how many writes were acknowledged.
-    pub fn check(&self) -> usize {
+    /// How many writes were acknowledged.
+    pub fn len(&self) -> usize {
+        self.0.lock().expect("no writer has panicked").len()
+    }
+
+    /// Asserts that `_ts` goes up with the LSN.
+    pub fn check(&self) {
         let writes = self.0.lock().expect("no writer has panicked");
         let mut last = None;
         for (&(place, range, lsn), last_modified) in writes.iter() {
@@ -106,7 +111,6 @@ impl Ledger {
             }
             last = Some((place, range, seconds));
         }
-        writes.len()
     }
 
     /// The newest acknowledged write of a range.
@@ -115,6 +119,10 @@ impl Ledger {
         let newest = writes.range((place, range, 0)..=(place, range, u64::MAX)).next_back();
         newest.map_or(0, |((_, _, lsn), _)| *lsn)
     }
+}
+
+fn creation(container: &Value) -> Request {
+    Request::post(&format!("{DATABASE}/colls"), container.to_string())
 }
 
 /// See the module.
@@ -163,10 +171,10 @@ impl Writer {
         let mut there = Vec::new();
         for at in 0..self.items.len() {
             let (place, item) = &mut self.items[at];
-            let from = client.clock().expect("the server answers") / 1000;
-            let response = client.expect(&Self::request_for("GET", *place, item), &[200, 404]);
-            let to = client.clock().expect("the server answers") / 1000;
-            let (range, lsn) = response.position();
+            let from = clock(client).expect("the server answers") / 1000;
+            let response = expect(client, &about("GET", *place, item), &[200, 404]);
+            let to = clock(client).expect("the server answers") / 1000;
+            let (range, lsn) = position(&response);
             assert!(
                 lsn >= ledger.newest(*place, range),
                 "range {range} of {place:?} went back to LSN {lsn}"
@@ -188,7 +196,7 @@ impl Writer {
 
     /// Writes at random until the server does not answer.
     pub fn run(&mut self, port: u16, ledger: &Ledger) {
-        let Ok(mut client) = Client::connect(port) else { return };
+        let Ok(mut client) = connect(port) else { return };
         while self.write(&mut client, ledger).is_ok() {}
     }
 
@@ -208,30 +216,16 @@ impl Writer {
         ]);
         let body = self.body(at);
         let (place, item) = &self.items[at];
-        let place = *place;
-        let request = match verb {
-            Verb::Create => create(place, item).json(&body),
-            Verb::Upsert => create(place, item)
-                .header("x-ms-documentdb-is-upsert", "true")
-                .json(&body),
-            Verb::Replace => Self::request_for("PUT", place, item).json(&body),
-            Verb::Patch => {
-                let operations = json!({"operations": [{"op": "set", "path": "/v", "value": self.writes}, {"op": "incr", "path": "/n", "value": 1}]});
-                Self::request_for("PATCH", place, item).json(&operations)
-            }
-            Verb::Delete => Self::request_for("DELETE", place, item),
-        };
-        let after = effect(verb, place, item.state(), &body, self.second);
-        let response = match client.send(&request) {
-            Ok(response) => response,
+        let after = effect(verb, *place, item.state(), &body, self.second);
+        match client.try_send(&request(verb, *place, item, &body)) {
+            Ok(answer) => self.take_answer(at, verb, after, &answer, client, ledger),
             Err(error) => {
                 if let Some(state) = after {
                     self.items[at].1.may_become(state);
                 }
-                return Err(error);
+                Err(error)
             }
-        };
-        self.take_answer(at, verb, after, &response, client, ledger)
+        }
     }
 
     fn take_answer(
@@ -239,53 +233,54 @@ impl Writer {
         at: usize,
         verb: Verb,
         after: Option<State>,
-        response: &Response,
+        answer: &Answer,
         client: &mut Client,
         ledger: &Ledger,
     ) -> io::Result<()> {
         let (place, item) = &mut self.items[at];
-        let what = || {
-            format!(
-                "{verb:?} of {} in {place:?}: {} {}",
-                item.id,
-                response.status,
-                response.text()
-            )
-        };
-        match (verb, response.status) {
+        let is_as_expected = match (verb, answer.status) {
             (_, 200 | 201 | 204) => {
-                let found = matches!((verb, response.status), (_, 200) | (Verb::Delete, 204));
-                let mut state = after.unwrap_or_else(|| panic!("there was nothing to write to: {}", what()));
-                if found {
-                    assert!(item.state().may_live(self.second), "found what had ended: {}", what());
-                }
-                let last_modified = (response.status != 204).then(|| seconds_of(&response.json()));
-                if let (State::Stored(version), Some(seconds)) = (&mut state, last_modified) {
-                    version.written = Written::At(seconds);
-                    self.second = self.second.max(seconds);
-                }
-                ledger.note(*place, response, last_modified);
-                if !found && !item.state().may_be_absent(last_modified.unwrap_or(i64::MAX)) {
-                    panic!("an acknowledged item was lost: {}, known {:?}", what(), item.state());
-                }
-                item.lsn = response.position().1;
-                item.becomes(state);
+                let state = after.unwrap_or_else(|| panic!("{verb:?} of nothing: {item:?} {}", answer.text()));
+                self.acknowledge(at, state, answer, ledger);
+                return Ok(());
             }
             (Verb::Replace | Verb::Patch | Verb::Delete, 404) => {
-                let now = client.clock()? / 1000;
-                assert!(
-                    item.state().may_be_absent(now),
-                    "lost: {}, known {:?} at {now}",
-                    what(),
-                    item.state()
-                );
-                item.becomes(State::Absent);
+                let now = clock(client)? / 1000;
+                let may_be_absent = item.state().may_be_absent(now);
+                if may_be_absent {
+                    item.becomes(State::Absent);
+                }
+                may_be_absent
             }
-            (Verb::Create, 409) if item.state().may_live(self.second) => {}
-            (Verb::Create | Verb::Upsert | Verb::Replace, 409) if *place == Place::Unique => {}
-            _ => panic!("{}, known {:?}", what(), item.state()),
-        }
+            (Verb::Create, 409) if item.state().may_live(self.second) => true,
+            (Verb::Create | Verb::Upsert | Verb::Replace, 409) => *place == Place::Unique,
+            _ => false,
+        };
+        assert!(
+            is_as_expected,
+            "{verb:?} of {item:?}: {} {}",
+            answer.status,
+            answer.text()
+        );
         Ok(())
+    }
+
+    /// Takes in that a write happened. 201 says that there was no item before, 200 and 204 that there was one.
+    fn acknowledge(&mut self, at: usize, mut state: State, answer: &Answer, ledger: &Ledger) {
+        let (place, item) = &mut self.items[at];
+        let last_modified = (answer.status != 204).then(|| seconds_of(&answer.json()));
+        let could_be = match answer.status {
+            201 => item.state().may_be_absent(last_modified.expect("201 has a body")),
+            _ => item.state().may_live(self.second),
+        };
+        assert!(could_be, "{} for {item:?} at {} or later", answer.status, self.second);
+        if let (State::Stored(version), Some(seconds)) = (&mut state, last_modified) {
+            version.written = Written::At(seconds);
+            self.second = self.second.max(seconds);
+        }
+        ledger.note(*place, answer, last_modified);
+        item.lsn = position(answer).1;
+        item.becomes(state);
     }
 
     /// A body that no other write has.
@@ -297,7 +292,8 @@ impl Writer {
         } else {
             self.random.within(0..400)
         };
-        let mut body = json!({"id": item.id, "pk": item.partition_key, "v": self.writes, "n": 0, "padding": "x".repeat(usize::try_from(padding).expect("small"))});
+        let padding = "x".repeat(usize::try_from(padding).expect("small"));
+        let mut body = json!({"id": item.id, "pk": item.partition_key, "v": self.writes, "n": 0, "padding": padding});
         match place {
             Place::Unique => body["u"] = self.random.within(0..60).into(),
             Place::Ending => {
@@ -309,14 +305,34 @@ impl Writer {
         }
         body
     }
+}
 
-    fn request_for(method: &'static str, place: Place, item: &Item) -> Request {
-        Request::resource(method, &format!("{}/docs/{}", place.link(), item.id)).partition_key(&item.partition_key)
+fn about(method: &str, place: Place, item: &Item) -> Request {
+    keyed(
+        method,
+        &format!("{}/docs/{}", place.path(), item.id),
+        &item.partition_key,
+    )
+}
+
+fn request(verb: Verb, place: Place, item: &Item, body: &Value) -> Request {
+    match verb {
+        Verb::Create => create(place, item).body(body.to_string()),
+        Verb::Upsert => create(place, item)
+            .header("x-ms-documentdb-is-upsert", "true")
+            .body(body.to_string()),
+        Verb::Replace => about("PUT", place, item).body(body.to_string()),
+        Verb::Patch => {
+            let set = json!({"op": "set", "path": "/v", "value": body["v"]});
+            let add = json!({"op": "incr", "path": "/n", "value": 1});
+            about("PATCH", place, item).body(json!([set, add]).to_string())
+        }
+        Verb::Delete => about("DELETE", place, item),
     }
 }
 
 fn create(place: Place, item: &Item) -> Request {
-    Request::feed("POST", &place.link(), "docs").partition_key(&item.partition_key)
+    keyed("POST", &format!("{}/docs", place.path()), &item.partition_key)
 }
 
 /// What an item is like after a write that succeeds at `second` or later; `None` if it cannot succeed.
@@ -343,15 +359,15 @@ fn effect(verb: Verb, place: Place, before: &State, body: &Value, second: i64) -
     }
 }
 
-fn seen(response: &Response) -> Seen {
+fn seen(response: &Answer) -> Seen {
     if response.status == 404 {
         return Seen::Nothing;
     }
-    let mut body = response.json();
-    let last_modified = seconds_of(&body);
-    let members = body.as_object_mut().expect("an item");
-    members.retain(|name, _| !name.starts_with('_'));
-    Seen::Item { body, last_modified }
+    let item = response.json();
+    Seen::Item {
+        body: user_members(&item),
+        last_modified: seconds_of(&item),
+    }
 }
 
 fn seconds_of(item: &Value) -> i64 {

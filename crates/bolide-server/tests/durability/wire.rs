@@ -1,0 +1,73 @@
+//! What these tests ask and read beyond what every client does.
+
+use std::io;
+use std::net::TcpStream;
+
+use serde_json::Value;
+
+use crate::client::{Answer, Client, Request};
+
+/// Connects, unless the server is gone.
+pub fn connect(port: u16) -> io::Result<Client> {
+    let stream = TcpStream::connect(("127.0.0.1", port))?;
+    // Requests are small and wait for their answers.
+    stream.set_nodelay(true)?;
+    Ok(Client::over(stream))
+}
+
+/// A request about items of one logical partition.
+pub fn keyed(method: &str, path: &str, partition_key: &str) -> Request {
+    Request::new(method, path).header("x-ms-documentdb-partitionkey", &format!("[\"{partition_key}\"]"))
+}
+
+/// Sends a request that must be answered with one of some statuses.
+#[track_caller]
+pub fn expect(client: &mut Client, request: &Request, statuses: &[u16]) -> Answer {
+    let answer = client.send(request);
+    assert!(statuses.contains(&answer.status), "{} {}", answer.status, answer.text());
+    answer
+}
+
+/// Server time in milliseconds.
+pub fn clock(client: &mut Client) -> io::Result<i64> {
+    let answer = client.try_send(&Request::get("/_bolide/clock"))?;
+    Ok(answer.json()["nowMs"].as_i64().expect("the clock shows milliseconds"))
+}
+
+/// The full check of a container, which must find nothing wrong.
+#[track_caller]
+pub fn verify(client: &mut Client, container: &str) {
+    let report = client
+        .send(&Request::post(&format!("/_bolide{container}/verify"), ""))
+        .expect(200)
+        .json();
+    assert_eq!(report["ok"], true, "{container}: {report}");
+}
+
+/// The range that a request touched and how far its log had come, from the session token.
+pub fn position(answer: &Answer) -> (u32, u64) {
+    let token = answer
+        .header("x-ms-session-token")
+        .expect("a request about an item touches a range");
+    let position = token
+        .split_once(":-1#")
+        .and_then(|(range, lsn)| Some((range.parse().ok()?, lsn.parse().ok()?)));
+    position.unwrap_or_else(|| panic!("expected one range. token=`{token}`"))
+}
+
+/// An item as its user wrote it.
+pub fn user_members(item: &Value) -> Value {
+    let members = item
+        .as_object()
+        .expect("an item")
+        .iter()
+        .filter(|(name, _)| !name.starts_with('_'));
+    Value::Object(members.map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
+/// A member that is text.
+pub fn text<'a>(item: &'a Value, name: &str) -> &'a str {
+    item[name]
+        .as_str()
+        .unwrap_or_else(|| panic!("`{name}` is no text: {item}"))
+}

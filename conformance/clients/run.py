@@ -48,7 +48,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", type=Path, required=True, help="the `bolide` executable")
     parser.add_argument("--only", type=part_names, default=list(CHOICES), help="comma-separated parts; default: all")
-    parser.add_argument("--keep", action="store_true", help="keep data directories and server logs")
+    parser.add_argument("--keep", action="store_true", help="keep the data directories and result files of this run")
     options = parser.parse_args()
     if not options.binary.is_file():
         parser.error(f"no such executable: {options.binary}")

@@ -48,7 +48,7 @@ def run_python_suite(places, report):
         tests = tools.prepare_sdk_tests(places)
         with Server(places, "python-suite", virtual_clock=False) as server:
             sdk_suite.run(places, report, tests, server)
-    except (tools.Missing, ServerFailed) as problem:
+    except (tools.Missing, ServerFailed, subprocess.TimeoutExpired) as problem:
         fail(report, "python-suite", problem)
 
 

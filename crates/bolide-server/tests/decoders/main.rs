@@ -1,6 +1,7 @@
 //! The claims of all fuzz targets on the stable toolchain: on their seeds, and on small random changes of them.
 //!
-//! Fuzzing finds more, but not everybody runs it; see `fuzz/README.md`.
+//! Fuzzing finds more, but not everybody runs it; see `fuzz/README.md`. `BOLIDE_SECONDS` gives each target so much time, and
+//! `BOLIDE_SEED` other changes.
 #![expect(clippy::print_stdout, reason = "a failed test tells its input")]
 
 use std::fs;
@@ -18,25 +19,36 @@ mod targets;
 
 /// Changes of the seeds of one target, unless time is up before. Targets differ by far in what one run costs.
 const CHANGES: usize = 3_000;
-const PATIENCE: Duration = Duration::from_secs(2);
+const SECONDS: u64 = 2;
 const SEED: u64 = 7;
 
 #[test]
 fn every_seed_and_changes_of_it_keep_the_claims() {
+    let (seconds, seed) = (setting("BOLIDE_SECONDS"), setting("BOLIDE_SEED").unwrap_or(SEED));
+    let changes = if seconds.is_some() { usize::MAX } else { CHANGES };
     for (name, target) in targets::TARGETS {
         let seeds = seeds_of(name);
         for seed in &seeds {
             check(name, target, seed);
         }
-        let mut random = Random::new(SEED, 0);
-        let deadline = Instant::now() + PATIENCE;
-        for n in 0..CHANGES {
-            if Instant::now() > deadline {
-                break;
-            }
+        let mut random = Random::new(seed, 0);
+        let deadline = Instant::now() + Duration::from_secs(seconds.unwrap_or(SECONDS));
+        let mut n = 0;
+        while n < changes && Instant::now() < deadline {
             check(name, target, &changed(&seeds[n % seeds.len()], &seeds, &mut random));
+            n += 1;
         }
+        println!("{name}: {} seeds, {n} changes", seeds.len());
     }
+}
+
+fn setting(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} must be a number: {value}")),
+    )
 }
 
 fn seeds_of(name: &str) -> Vec<Vec<u8>> {

@@ -74,7 +74,7 @@ pub fn unit(project: &Project) -> Result<()> {
 /// Runs only the tests that kill the server under load.
 pub fn durability(project: &Project) -> Result<()> {
     succeed(
-        &mut project.cargo(&["test", "--package=bolide-server", "--test=it", "durability"]),
+        &mut project.cargo(&["test", "--package=bolide-server", "--test=durability"]),
         "the durability tests",
     )
 }

@@ -1,5 +1,7 @@
 //! The claims of the core, made through its public API: one by one in [`smoke`], and over random programs against a literal [`model`].
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
+
 mod concurrent;
 mod cost;
 mod model;

@@ -147,7 +147,10 @@ impl Runner {
         };
         if let Kind::InTrouble(_) = options.kind {
             // What the purge spent in a commit of unknown outcome is in its figures, but not in its credit.
-            runner.pace(Budget::Unlimited, None, false).await.expect("a calm engine");
+            runner
+                .pace(Budget::Unlimited, None, false)
+                .await
+                .expect("a calm engine");
         }
         runner.be_calm(false);
         runner

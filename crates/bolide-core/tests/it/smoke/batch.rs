@@ -14,15 +14,23 @@ fn document(body: &Value) -> Document {
 }
 
 fn create(body: &Value) -> BatchOperation {
-    BatchOperation::Create { document: document(body) }
+    BatchOperation::Create {
+        document: document(body),
+    }
 }
 
 fn read(id: &str) -> BatchOperation {
-    BatchOperation::Read { id: id.into(), if_none_match: None }
+    BatchOperation::Read {
+        id: id.into(),
+        if_none_match: None,
+    }
 }
 
 async fn run(stage: &Stage, operations: Vec<BatchOperation>) -> BatchAnswer {
-    let batch = Batch { partition_key: key("p"), operations };
+    let batch = Batch {
+        partition_key: key("p"),
+        operations,
+    };
     let answer = stage.account.batch(&stage.begin().await, &stage.container, batch).await;
     answer.expect("the batch itself is well formed").value
 }
@@ -61,9 +69,16 @@ async fn operations_see_those_before_them_and_share_one_lsn_and_one_ts() {
             &stage,
             vec![
                 create(&json!({"id": "a", "n": 1})),
-                BatchOperation::Patch { id: "a".into(), patch, if_match: None },
+                BatchOperation::Patch {
+                    id: "a".into(),
+                    patch,
+                    if_match: None,
+                },
                 read("a"),
-                BatchOperation::Delete { id: "old".into(), if_match: None },
+                BatchOperation::Delete {
+                    id: "old".into(),
+                    if_match: None,
+                },
                 create(&json!({"id": "old"})),
             ],
         )
@@ -107,7 +122,10 @@ async fn a_ghost_is_absent_to_a_batch_and_gives_way_to_its_creates() {
     let stage = Stage::with_ttl(10).await;
     stage.create(json!({"id": "a"})).await.unwrap();
     stage.at(109);
-    assert_eq!(refused(run(&stage, vec![create(&json!({"id": "a"}))]).await), (0, ErrorKind::Conflict));
+    assert_eq!(
+        refused(run(&stage, vec![create(&json!({"id": "a"}))]).await),
+        (0, ErrorKind::Conflict)
+    );
     stage.at(110);
     assert_eq!(refused(run(&stage, vec![read("a")]).await), (0, ErrorKind::NotFound));
     let done = committed(run(&stage, vec![create(&json!({"id": "a"})), read("a")]).await);

@@ -1,5 +1,7 @@
 //! The purge: what it removes, in which order, at what cost, and what it says about itself.
 
+use std::time::{Duration, Instant};
+
 use bolide_core::{
     AccountOptions, FeedStart, Pacing, PacingSettings, PurgeMode, ReadChanges, ReadFeed, Scope, Throughput, TtlPreview,
     TtlRule, TtlState,
@@ -238,7 +240,7 @@ async fn why_names_what_decides() {
     stage.define(json!({"defaultTtl": 1000})).await.unwrap();
     assert_eq!(why("by default").await, (false, Some(110), TtlRule::Floor));
     assert_eq!(stage.purge().await, 1);
-    assert_eq!(why("by default").await.0, false);
+    assert!(!why("by default").await.0);
 }
 
 #[tokio::test]
@@ -288,4 +290,33 @@ async fn two_housekeepers_at_once_do_not_disturb_each_other() {
     assert_eq!((purged, usage.map(|usage| usage.items)), (Ok(150), Ok(0)));
     assert!(report.is_ok());
     stage.assert_sound().await;
+}
+
+#[tokio::test]
+async fn the_background_purge_tries_again_after_a_commit_that_failed() {
+    let in_background = AccountOptions {
+        virtual_clock: false,
+        ..options()
+    };
+    let stage = Stage::with_options(json!({"defaultTtl": 10}), None, in_background).await;
+    create_many(&stage, 3).await;
+    stage.engine.cut_after(0);
+    stage.engine.traffic();
+    stage.at(110);
+    wait_until(async || stage.engine.traffic().commits > 0).await;
+    stage.engine.mend();
+    wait_until(async || {
+        let report = stage.account.ttl_report(&stage.container).await.unwrap();
+        report.purged_total == 3
+    })
+    .await;
+}
+
+/// Waits for the background, which has a rhythm of its own.
+async fn wait_until(happened: impl AsyncFn() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(20);
+    while !happened().await {
+        assert!(Instant::now() < patience, "it never happened");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }

@@ -95,7 +95,10 @@ impl Runner {
             return Ok("not following".into());
         };
         let page = match self.changes_page(&following, size).await {
-            Err(Stop::Trouble) if following.start == FeedStart::Now => return Err(Stop::Trouble),
+            // What these mean depends on when they are asked for.
+            Err(Stop::Trouble) if matches!(following.start, FeedStart::Now | FeedStart::Time(_)) => {
+                return Err(Stop::Trouble);
+            }
             Err(Stop::Trouble) => {
                 self.followings[slot] = Some(following);
                 return Err(Stop::Trouble);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::checks::differ;
 use super::program::Setup;
 use super::runner::{Purging, Runner, Stepped};
-use super::store::Store;
+use super::store::{Kind, Store};
 use crate::model::Budget;
 use crate::stage::{definition, options};
 
@@ -56,6 +56,11 @@ impl Runner {
     }
 
     pub(super) fn move_clock(&mut self, by_ms: i64) -> Stepped {
+        let by_ms = match self.options.kind {
+            // At a second's boundary every request waits, in real time, for an uncertain clock to pass it: few programs may go there.
+            Kind::InTrouble(seed) if seed % 20 != 0 => by_ms / 100 * 100,
+            _ => by_ms,
+        };
         self.clock.advance(by_ms);
         self.model.clock_shows(self.clock.now().0);
         self.be_calm(true);

@@ -113,7 +113,7 @@ pub struct Runner {
 
 impl Runner {
     async fn start(setup: Setup, options: Options) -> Runner {
-        let clock = Arc::new(Clock::virtual_at(UnixMillis(100_500)));
+        let clock = Arc::new(Clock::virtual_at(UnixMillis(100_550)));
         let store = Store::new(options.kind, clock.clone());
         let server = create(&store, setup).await;
         let ranges: Vec<(u32, EpkRange)> = ranges_of(&server.1);

@@ -15,20 +15,3 @@ pub mod query;
 pub mod request;
 mod rig;
 pub mod stored_bytes;
-
-/// A claim that any bytes must keep.
-pub type Target = fn(&[u8]);
-
-/// Every target by the name of its binary and its seeds.
-pub const TARGETS: [(&str, Target); 10] = [
-    ("change_feed", change_feed::run),
-    ("container", container::run),
-    ("continuation", continuation::run),
-    ("document", document::run),
-    ("epk", epk::run),
-    ("partition_key", partition_key::run),
-    ("patch", patch::run),
-    ("query", query::run),
-    ("request", request::run),
-    ("stored_bytes", stored_bytes::run),
-];

@@ -88,14 +88,12 @@ impl LogPosition {
     /// Bytes of a position.
     pub const BYTES: usize = 12;
 
-    /// The first place that could follow this one.
+    /// The first place that could follow this one. The last place of all, which only damaged bytes name, follows itself.
     pub fn next(self) -> LogPosition {
-        match self.seq.checked_add(1) {
-            Some(seq) => LogPosition { lsn: self.lsn, seq },
-            None => LogPosition {
-                lsn: self.lsn.next(),
-                seq: 0,
-            },
+        match (self.seq.checked_add(1), self.lsn.0.checked_add(1)) {
+            (Some(seq), _) => LogPosition { lsn: self.lsn, seq },
+            (None, Some(lsn)) => LogPosition { lsn: Lsn(lsn), seq: 0 },
+            (None, None) => self,
         }
     }
 
@@ -105,11 +103,10 @@ impl LogPosition {
     }
 
     pub fn decode(bytes: &[u8]) -> Option<LogPosition> {
-        let (lsn, rest) = bytes.split_first_chunk()?;
-        let (seq, _) = rest.split_first_chunk()?;
+        let (lsn, seq) = bytes.split_first_chunk()?;
         Some(LogPosition {
             lsn: Lsn(u64::from_be_bytes(*lsn)),
-            seq: u32::from_be_bytes(*seq),
+            seq: u32::from_be_bytes(seq.try_into().ok()?),
         })
     }
 
@@ -224,6 +221,25 @@ mod tests {
         }
         for position in ordered {
             assert_eq!(ExpiryPosition::decode(&position.to_bytes()), Some(position));
+        }
+    }
+
+    /// A log key of all ones, from damaged bytes, ended the worker of its partition.
+    #[test]
+    fn the_last_position_of_all_has_a_next() {
+        let last = LogPosition::decode(&[0xFF; LogPosition::BYTES]).expect("it has the length");
+        assert_eq!(last.next(), last);
+        let before = LogPosition {
+            lsn: Lsn(7),
+            seq: u32::MAX,
+        };
+        assert_eq!(before.next(), LogPosition { lsn: Lsn(8), seq: 0 });
+    }
+
+    #[test]
+    fn positions_have_one_length() {
+        for length in (0..30).filter(|length| *length != LogPosition::BYTES) {
+            assert_eq!(LogPosition::decode(&vec![0; length]), None, "{length}");
         }
     }
 

@@ -18,6 +18,8 @@ use crate::keys::{ExpiryPosition, LogPosition};
 use crate::record::Record;
 
 const FORMAT: u8 = 1;
+/// First byte of a counter that is too large to be one: items, bytes, numbers and purged items stay below 2^60.
+const COUNTER_END: u8 = 0x10;
 const BYTES: usize = 1 + 6 * 8 + LogPosition::BYTES + ExpiryPosition::BYTES;
 
 /// What a partition knows of itself. The worker owns it; nothing else writes it.
@@ -143,6 +145,11 @@ impl PartitionState {
             return None;
         }
         let (words, cursors) = rest.split_at(6 * 8);
+        // Numbers that no store comes to are damage, and adding to them would overflow.
+        let (counters, _) = words.split_at(4 * 8);
+        if counters.chunks_exact(8).any(|counter| counter[0] >= COUNTER_END) {
+            return None;
+        }
         let mut words = words
             .chunks_exact(8)
             .map(|word| u64::from_be_bytes(word.try_into().expect("chunks of eight")));
@@ -213,6 +220,14 @@ mod tests {
         let row = PartitionState::default().encode();
         for length in 0..row.len() {
             assert!(PartitionState::decode(&row[..length]).is_err(), "{length}");
+        }
+        for counter in 0..4 {
+            let mut row = row.to_vec();
+            row[1 + counter * 8] = 0xFF;
+            assert!(
+                PartitionState::decode(&row).is_err(),
+                "counter {counter} would overflow"
+            );
         }
     }
 }

@@ -7,6 +7,8 @@
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use random::Random;
@@ -54,6 +56,7 @@ fn try_changes(name: &str, target: Target) {
     let (seconds, seed) = (setting("BOLIDE_SECONDS"), setting("BOLIDE_SEED").unwrap_or(SEED));
     let changes = if seconds.is_some() { usize::MAX } else { CHANGES };
     let seeds = seeds_of(name);
+    count_panics();
     for seed in &seeds {
         check(name, target, seed);
     }
@@ -89,11 +92,24 @@ fn seeds_of(name: &str) -> Vec<Vec<u8>> {
     paths.iter().map(|path| fs::read(path).expect("readable")).collect()
 }
 
+/// Panics of any thread. A panic in a task of the runtime ends in the task, and nothing else would show it.
+static PANICS: AtomicUsize = AtomicUsize::new(0);
+
+fn count_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            PANICS.fetch_add(1, Ordering::Relaxed);
+            hook(info);
+        }));
+    });
+}
+
 fn check(name: &str, target: Target, data: &[u8]) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| target(data))) {
-        println!("target {name}, input {:?}", data.escape_ascii().to_string());
-        std::panic::resume_unwind(panic);
-    }
+    let ended = catch_unwind(AssertUnwindSafe(|| target(data)));
+    let is_calm = ended.is_ok() && PANICS.load(Ordering::Relaxed) == 0;
+    assert!(is_calm, "target {name}, input {:?}", data.escape_ascii().to_string());
 }
 
 /// A seed with a few bytes flipped, removed, repeated, or taken from another seed.

@@ -74,20 +74,23 @@ impl Session {
         [("dbs", &self.database), ("colls", id)]
     }
 
+    /// Where the query or feed kept under a label goes on.
+    pub fn continuation_of(&self, label: &str) -> Result<String> {
+        let kept = self.kept(label)?.continuation.clone();
+        kept.ok_or_else(|| format!("no continuation is kept under `{label}`").into())
+    }
+
     /// What is kept under a label.
-    pub fn kept(&self, label: &str) -> Result<&Kept> {
+    fn kept(&self, label: &str) -> Result<&Kept> {
         Ok(expect::kept(label, &self.labels)?)
     }
 
     /// The etag kept under a step's label, if it names one.
     pub fn etag_of(&self, label: Option<&String>) -> Result<Option<String>> {
         let Some(label) = label else { return Ok(None) };
-        Ok(Some(
-            self.kept(label)?
-                .etag
-                .clone()
-                .ok_or_else(|| format!("no etag is kept under `{label}`"))?,
-        ))
+        let kept = self.kept(label)?.etag.clone();
+        kept.map(Some)
+            .ok_or_else(|| format!("no etag is kept under `{label}`").into())
     }
 
     /// Moves the wall clock.

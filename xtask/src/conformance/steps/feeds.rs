@@ -15,71 +15,34 @@ const PAGES_LIMIT: usize = 1000;
 
 /// Runs a query: one page of it if the step names a page size, all pages otherwise.
 pub fn query(session: &Session, query: &Query) -> Result<Answer> {
-    let mut continuation = match &query.continuation {
-        Some(label) => Some(
-            session
-                .kept(label)?
-                .continuation
-                .clone()
-                .ok_or("no continuation is kept under the label")?,
-        ),
-        None => None,
-    };
+    let from = query
+        .continuation
+        .as_ref()
+        .map(|label| session.continuation_of(label))
+        .transpose()?;
+    let page_size = query.page_size.map_or("-1".to_owned(), |size| size.to_string());
     let body = json!({"query": query.sql, "parameters": []});
-    let page = |continuation: Option<&String>| {
-        let request = query_request(session, &query.container, query.pk.as_ref(), &body)
-            .header(
-                "x-ms-max-item-count",
-                query.page_size.map_or("-1".to_owned(), |size| size.to_string()),
-            )
-            .optional_header("x-ms-continuation", continuation);
-        session.client.send(request)
-    };
-    let mut pages = Pages::default();
-    for _ in 0..PAGES_LIMIT {
-        let response = page(continuation.as_ref())?;
-        continuation = pages.add(&response)?;
-        if query.page_size.is_some() || continuation.is_none() {
-            return Ok(pages.answer(&response, continuation));
-        }
-    }
-    Err("the query has no end".into())
+    let request =
+        || query_request(session, &query.container, query.pk.as_ref(), &body).header("x-ms-max-item-count", &page_size);
+    Ok(list(session, from, query.page_size.is_some(), request)?.answer())
 }
 
 /// Lists the ids of all items.
 pub fn read_feed(session: &Session, of: &OfContainer) -> Result<Answer> {
-    let mut continuation = None;
-    let mut pages = Pages::default();
-    for _ in 0..PAGES_LIMIT {
-        let feed = Target::feed(&session.container(&of.container), "docs");
-        let request = Request::signed(Method::GET, feed).optional_header("x-ms-continuation", continuation.as_ref());
-        let response = session.client.send(request)?;
-        continuation = pages.add(&response)?;
-        if continuation.is_none() {
-            return Ok(pages.into_ids().answer(&response, None));
-        }
-    }
-    Err("the feed has no end".into())
+    let request = || Request::signed(Method::GET, Target::feed(&session.container(&of.container), "docs"));
+    Ok(list(session, None, false, request)?.into_ids().answer())
 }
 
 /// Reads several items as SDKs do, by a query for their ids.
 pub fn read_many(session: &Session, read: &ReadMany) -> Result<Answer> {
     let names: Vec<String> = (0..read.ids.len()).map(|index| format!("@id{index}")).collect();
-    let parameters: Vec<Value> = names
-        .iter()
-        .zip(&read.ids)
-        .map(|(name, id)| json!({"name": name, "value": id}))
-        .collect();
+    let parameter = |(name, id)| json!({"name": name, "value": id});
     let body = json!({
         "query": format!("SELECT * FROM c WHERE c.id IN ({})", names.join(", ")),
-        "parameters": parameters,
+        "parameters": names.iter().zip(&read.ids).map(parameter).collect::<Vec<Value>>(),
     });
-    let response = session
-        .client
-        .send(query_request(session, &read.container, Some(&read.pk), &body))?;
-    let mut pages = Pages::default();
-    pages.add(&response)?;
-    Ok(pages.into_ids().answer(&response, None))
+    let request = || query_request(session, &read.container, Some(&read.pk), &body);
+    Ok(list(session, None, false, request)?.into_ids().answer())
 }
 
 fn query_request(session: &Session, container: &str, partition_key: Option<&Value>, body: &Value) -> Request {
@@ -98,25 +61,26 @@ pub fn change_feed(session: &Session, feed: &ChangeFeed) -> Result<Answer> {
     let mut from = match feed.from.as_str() {
         "beginning" => None,
         "now" => Some("*".to_owned()),
-        label => Some(
-            session
-                .kept(label)?
-                .continuation
-                .clone()
-                .ok_or("no continuation is kept under the label")?,
-        ),
+        label => Some(session.continuation_of(label)?),
     };
-    let mut first = None;
+    let mut whole = None;
     let mut events = Vec::new();
     for _ in 0..PAGES_LIMIT {
         let response = session.client.send(change_request(session, feed, from.as_ref()))?;
-        let answer = first.get_or_insert_with(|| answer(&response));
-        if let Some(etag) = response.header("etag") {
-            from = Some(etag.to_owned());
+        let is_end = response.status() == 304;
+        if response.status() != 200 && !is_end {
+            return Ok(answer(&response));
         }
-        if response.status() != 200 {
-            answer.kept.continuation = from;
-            return Ok(std::mem::take(answer).with("events", events));
+        from = Some(
+            response
+                .header("etag")
+                .ok_or("a page of the change feed has no etag")?
+                .to_owned(),
+        );
+        let whole: &mut Answer = whole.get_or_insert_with(|| answer(&response));
+        if is_end {
+            whole.kept.continuation = from;
+            return Ok(std::mem::take(whole).with("events", events));
         }
         events.extend(documents(&response)?.iter().map(|row| event(feed.mode, row)));
     }
@@ -160,22 +124,38 @@ fn documents(response: &Response) -> Result<Vec<Value>> {
     }
 }
 
-/// The rows of all pages so far.
-#[derive(Default)]
-struct Pages {
+/// What the pages of a list showed.
+struct Listing {
     rows: Vec<Value>,
+    /// The last page, which says how it went.
+    last: Response,
+    continuation: Option<String>,
 }
 
-impl Pages {
-    /// Adds a page; returns where the next one begins, if there is one. A refusal is a page without rows.
-    fn add(&mut self, response: &Response) -> Result<Option<String>> {
-        if !response.succeeded() {
-            return Ok(None);
+/// Asks for page after page, or for one only. A refusal is the last page and has no rows.
+fn list(session: &Session, from: Option<String>, one_only: bool, request: impl Fn() -> Request) -> Result<Listing> {
+    let mut rows = Vec::new();
+    let mut continuation = from;
+    for _ in 0..PAGES_LIMIT {
+        let last = session
+            .client
+            .send(request().optional_header("x-ms-continuation", continuation.as_ref()))?;
+        if last.succeeded() {
+            rows.extend(documents(&last)?);
         }
-        self.rows.extend(documents(response)?);
-        Ok(response.header("x-ms-continuation").map(str::to_owned))
+        continuation = last.header("x-ms-continuation").map(str::to_owned);
+        if one_only || continuation.is_none() {
+            return Ok(Listing {
+                rows,
+                last,
+                continuation,
+            });
+        }
     }
+    Err("the list has no end".into())
+}
 
+impl Listing {
     /// Keeps of each row only its id.
     fn into_ids(mut self) -> Self {
         for row in &mut self.rows {
@@ -184,10 +164,9 @@ impl Pages {
         self
     }
 
-    /// The answer of the last page's response with the rows of all.
-    fn answer(self, response: &Response, continuation: Option<String>) -> Answer {
-        let mut answer = answer(response).with("more", continuation.is_some());
-        answer.kept.continuation = continuation;
+    fn answer(self) -> Answer {
+        let mut answer = answer(&self.last).with("more", self.continuation.is_some());
+        answer.kept.continuation = self.continuation;
         answer
             .with("valuesAnyOrder", self.rows.clone())
             .with("values", self.rows)

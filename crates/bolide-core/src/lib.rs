@@ -35,7 +35,8 @@ pub use container::{Container, ContainerInfo, Range, Ranges};
 pub use etag::Etag;
 pub use feeds::{ChangePage, FeedPage, FeedStart, ReadChanges, ReadFeed, Scope};
 pub use items::{
-    Batch, BatchAnswer, BatchOperation, CreateItem, DeleteItem, ItemRead, ItemTarget, ItemWritten, OperationDone, OperationResult, PatchItem, ReadItem, ReplaceItem, StoredItem, UpsertItem,
+    Batch, BatchAnswer, BatchOperation, CreateItem, DeleteItem, ItemRead, ItemTarget, ItemWritten, OperationDone,
+    OperationResult, PatchItem, ReadItem, ReplaceItem, StoredItem, UpsertItem,
 };
 pub use purge::{ForecastSlice, PurgeMode, TtlPreview, TtlReport, TtlRule, TtlState, TtlWhy};
 pub use query::{QueryItems, QueryMetrics, QueryPage, query_documents};

@@ -315,7 +315,11 @@ struct Draft {
 fn check_computed_properties(properties: &ContainerProperties) -> Result<()> {
     for computed in &properties.computed_properties {
         bolide_query::check_computed(&computed.query).map_err(|error| {
-            Error::bad_request(format!("The computed property '{}' is invalid: {}", computed.name, error.message()))
+            Error::bad_request(format!(
+                "The computed property '{}' is invalid: {}",
+                computed.name,
+                error.message()
+            ))
         })?;
     }
     Ok(())

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use bolide_model::epk::EpkRange;
 use bolide_model::rid::{ContainerRid, DatabaseRid};
 use bolide_model::{Error, ErrorKind, Lsn, Result};
-use bolide_storage::{Ask, Engine, Head, PartitionId, Scan, Space};
-use bytes::Bytes;
+use bolide_storage::{Engine, Head, PartitionId, Space};
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
@@ -15,12 +14,8 @@ use super::records::{AccountRow, CONTAINER, ContainerRow, DATABASE, DROPPED, Dat
 use super::{Catalog, Database, Memory, number_of};
 use crate::clock;
 use crate::keys;
-use crate::partition::{Partition, Placement, down};
+use crate::partition::{Pages, Partition, Placement, down};
 use crate::throughput::{Meter, PacingSettings};
-
-/// Rows read at once.
-const PAGE_ROWS: usize = 1000;
-const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Everything the catalog's partition holds.
 #[derive(Default)]
@@ -102,31 +97,15 @@ impl Catalog {
 }
 
 async fn read_rows(partition: &Partition) -> Result<Rows> {
+    let mut pages = Pages::over(partition, Space::Meta);
     let mut rows = Rows::default();
-    let mut from = Bytes::new();
     loop {
-        let scan = Scan {
-            space: Space::Meta,
-            from,
-            to: None,
-            reverse: false,
-            max_rows: PAGE_ROWS,
-            max_bytes: PAGE_BYTES,
-            keys_only: false,
-        };
-        let mut reply = partition
-            .read(Ask {
-                gets: vec![],
-                scans: vec![scan],
-            })
-            .await?;
-        let page = reply.pages.pop().unwrap_or_default();
-        for (key, value) in &page.rows {
-            rows.take(key, value)?;
+        let page = pages.next().await?;
+        if page.is_empty() {
+            return Ok(rows);
         }
-        match page.rows.last() {
-            Some((key, _)) if page.more => from = keys::after(key),
-            _ => return Ok(rows),
+        for (key, value) in &page {
+            rows.take(key, value)?;
         }
     }
 }

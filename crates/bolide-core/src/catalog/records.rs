@@ -250,11 +250,7 @@ fn stretch_from_json(value: &Value) -> Result<Stretch> {
 fn placement_from_json(value: &Value) -> Result<Placement> {
     let row = Row(value.clone());
     let epk = |name| row.text(name).and_then(|hex| Epk::from_hex(hex).map_err(|_| damaged()));
-    let parents = row
-        .array("parents")?
-        .iter()
-        .map(number_from)
-        .collect::<Result<_>>()?;
+    let parents = row.array("parents")?.iter().map(number_from).collect::<Result<_>>()?;
     Ok(Placement {
         id: PartitionId(row.number("partition")?),
         range: row.number("id")?,

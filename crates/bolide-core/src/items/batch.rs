@@ -130,9 +130,15 @@ impl Account {
         let visit = container.enter().await?;
         let epk = epk_of_key(&visit.state, &batch.partition_key)?;
         let key = batch.partition_key;
-        let operations = batch.operations.into_iter().map(|operation| Prepared::new(operation, &key, &epk, &visit.state));
+        let operations = batch
+            .operations
+            .into_iter()
+            .map(|operation| Prepared::new(operation, &key, &epk, &visit.state));
         let operations: Vec<Prepared> = operations.collect();
-        self.write(ctx, container, &visit, epk, move |items, round| decide(items, round, &operations)).await
+        self.write(ctx, container, &visit, epk, move |items, round| {
+            decide(items, round, &operations)
+        })
+        .await
     }
 }
 
@@ -166,7 +172,12 @@ impl Prepared {
             }
             BatchOperation::Patch { id, patch, if_match } => {
                 let condition = patch.condition.as_deref().map(Condition::compile).transpose();
-                Prepared::Patch(ItemTarget::Id(id), patch, condition.map_err(crate::query::query_error)?, if_match)
+                Prepared::Patch(
+                    ItemTarget::Id(id),
+                    patch,
+                    condition.map_err(crate::query::query_error)?,
+                    if_match,
+                )
             }
             BatchOperation::Delete { id, if_match } => Prepared::Delete(ItemTarget::Id(id), if_match),
             BatchOperation::Read { id, if_none_match } => Prepared::Read(ItemTarget::Id(id), if_none_match),
@@ -177,19 +188,19 @@ impl Prepared {
     fn decide(&self, items: &Logical, round: &mut Round<'_>) -> Step<Written<OperationDone>> {
         match self {
             Prepared::Create(draft) => Ok(items.create(round, draft)?.map(OperationDone::Written)),
-            Prepared::Upsert(draft, if_match) => {
-                Ok(items.upsert(round, draft, if_match.as_deref())?.map(OperationDone::Written))
-            }
-            Prepared::Replace(target, draft, if_match) => {
-                Ok(items.replace(round, target, draft, if_match.as_deref())?.map(OperationDone::Written))
-            }
+            Prepared::Upsert(draft, if_match) => Ok(items
+                .upsert(round, draft, if_match.as_deref())?
+                .map(OperationDone::Written)),
+            Prepared::Replace(target, draft, if_match) => Ok(items
+                .replace(round, target, draft, if_match.as_deref())?
+                .map(OperationDone::Written)),
             Prepared::Patch(target, patch, condition, if_match) => {
                 let written = items.patch(round, target, patch, condition.as_ref(), if_match.as_deref())?;
                 Ok(written.map(OperationDone::Written))
             }
-            Prepared::Delete(target, if_match) => {
-                Ok(items.delete(round, target, if_match.as_deref())?.map(|()| OperationDone::Deleted))
-            }
+            Prepared::Delete(target, if_match) => Ok(items
+                .delete(round, target, if_match.as_deref())?
+                .map(|()| OperationDone::Deleted)),
             Prepared::Read(target, if_none_match) => read(items, round, target, if_none_match.as_deref()),
             Prepared::Invalid(error) => Err(Stop::Refused(error.clone())),
         }
@@ -198,7 +209,12 @@ impl Prepared {
 
 impl<T> Written<T> {
     fn map<U>(self, f: impl FnOnce(T) -> U) -> Written<U> {
-        Written { value: f(self.value), lsn: self.lsn, charge: self.charge, owed: self.owed }
+        Written {
+            value: f(self.value),
+            lsn: self.lsn,
+            charge: self.charge,
+            owed: self.owed,
+        }
     }
 }
 
@@ -215,16 +231,31 @@ fn read(
         Some(known) if etag.matches(known) => OperationDone::NotModified { etag },
         _ => OperationDone::Read(StoredItem::new(items.container.rid(), record)),
     };
-    Ok(Written { value, lsn: Lsn::default(), charge, owed: RequestUnits::ZERO })
+    Ok(Written {
+        value,
+        lsn: Lsn::default(),
+        charge,
+        owed: RequestUnits::ZERO,
+    })
 }
 
 fn decide(items: &Logical, round: &mut Round<'_>, operations: &[Prepared]) -> Step<Written<BatchAnswer>> {
     let mut refused_at = 0;
     let decided = round.batch(|round| {
-        let mut all = Written { value: Vec::new(), lsn: Lsn::default(), charge: RequestUnits::ZERO, owed: RequestUnits::ZERO };
+        let mut all = Written {
+            value: Vec::new(),
+            lsn: Lsn::default(),
+            charge: RequestUnits::ZERO,
+            owed: RequestUnits::ZERO,
+        };
         for (at, operation) in operations.iter().enumerate() {
             refused_at = at;
-            let Written { value, lsn, charge, owed } = operation.decide(items, round)?;
+            let Written {
+                value,
+                lsn,
+                charge,
+                owed,
+            } = operation.decide(items, round)?;
             all.value.push(OperationResult { done: value, charge });
             all.lsn = all.lsn.max(lsn);
             all.charge += charge;
@@ -236,7 +267,10 @@ fn decide(items: &Logical, round: &mut Round<'_>, operations: &[Prepared]) -> St
         Ok(all) => {
             // A batch that only read stands where the log stands.
             let lsn = all.lsn.max(round.head());
-            Ok(Written { lsn, ..all.map(BatchAnswer::Committed) })
+            Ok(Written {
+                lsn,
+                ..all.map(BatchAnswer::Committed)
+            })
         }
         Err(Stop::Missing) => Err(Stop::Missing),
         Err(Stop::Refused(error)) => Ok(Written {

@@ -12,8 +12,8 @@ use bolide_model::document::{Document, Patch};
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, ErrorKind};
 
-pub(crate) use read::{find, judged_at};
 pub use batch::{Batch, BatchAnswer, BatchOperation, OperationDone, OperationResult};
+pub(crate) use read::{find, judged_at};
 pub use stored::StoredItem;
 pub(crate) use write::{add, number_in_range, remove_ghost, unique_digests};
 

@@ -216,7 +216,6 @@ impl Draft {
 }
 
 /// Digests of an item's values at the paths of each unique key constraint.
-///
 pub(crate) fn unique_digests(document: &Document, state: &ContainerState) -> Vec<UniqueDigest> {
     let digest = |paths| {
         let mut hash = Sha256::new();
@@ -240,7 +239,11 @@ pub(super) fn epk_of_key(state: &ContainerState, key: &PartitionKey) -> Result<E
 }
 
 /// The place of a document; the key the caller gave must be the document's own.
-pub(super) fn epk_of_document(state: &ContainerState, document: &Document, given: Option<&PartitionKey>) -> Result<Epk> {
+pub(super) fn epk_of_document(
+    state: &ContainerState,
+    document: &Document,
+    given: Option<&PartitionKey>,
+) -> Result<Epk> {
     let definition: &PartitionKeyDefinition = &state.properties.partition_key;
     let own = document.partition_key(definition);
     if let Some(given) = given {

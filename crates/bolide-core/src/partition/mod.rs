@@ -1,5 +1,6 @@
 //! Physical partitions: one worker each, and the handle by which everything else reaches it.
 
+mod pages;
 pub(crate) mod round;
 pub(crate) mod state;
 mod worker;
@@ -15,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::clock;
 use crate::throughput::Meter;
+pub(crate) use pages::Pages;
 use round::{Round, Step, Stop, Transaction};
 pub(crate) use worker::down;
 use worker::{Queues, Worker};

@@ -204,7 +204,11 @@ impl<'a> Round<'a> {
     }
 
     fn savepoint(&self) -> Savepoint {
-        Savepoint { state: self.state.clone(), effects: self.effects.clone(), lsn: self.lsn }
+        Savepoint {
+            state: self.state.clone(),
+            effects: self.effects.clone(),
+            lsn: self.lsn,
+        }
     }
 
     fn roll_back(&mut self, to: Savepoint) {

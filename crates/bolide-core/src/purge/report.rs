@@ -6,19 +6,15 @@ use bolide_model::epk::Epk;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::ttl::{Class, Policy, Stamp};
 use bolide_model::{RequestUnits, Result, UnixSeconds};
-use bolide_storage::{Ask, Scan, Space};
-use bytes::Bytes;
+use bolide_storage::Space;
 
 use super::{ends_at, ghosts};
 use crate::account::Account;
 use crate::container::{Container, ContainerState, Stretch};
 use crate::items::{self, ItemTarget, StoredItem};
-use crate::keys::{self, ExpiryPosition};
-use crate::partition::Partition;
+use crate::keys::ExpiryPosition;
+use crate::partition::{Pages, Partition};
 use crate::record::{LogEntry, Record};
-
-const PAGE_ROWS: usize = 5_000;
-const PAGE_BYTES: usize = 1024 * 1024;
 
 const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;
@@ -314,17 +310,17 @@ fn moment_of_expiry(stamp: Stamp, history: &[Stretch], now: UnixSeconds) -> Opti
 /// expires later than a younger one of its line.
 async fn oldest_ghost(state: &ContainerState, partition: &Partition, now: UnixSeconds) -> Result<Option<i64>> {
     let horizon = state.settings.horizon(now);
-    let mut own = Walk::over(partition, Space::Expiry);
+    let mut own = Pages::over(partition, Space::Expiry);
     let mut oldest = None;
-    if let Some((key, _)) = own.next_page().await?.first() {
+    if let Some((key, _)) = own.next().await?.first() {
         let stamp = own_stamp(key)?;
         if !stamp.is_live(horizon) {
             oldest = earliest(oldest, moment_of_expiry(stamp, &state.history, now));
         }
     }
-    let mut log = Walk::over(partition, Space::Log);
+    let mut log = Pages::over(partition, Space::Log);
     loop {
-        let rows = log.next_page().await?;
+        let rows = log.next().await?;
         if rows.is_empty() {
             return Ok(oldest);
         }
@@ -361,9 +357,9 @@ fn own_stamp(key: &[u8]) -> Result<Stamp> {
 /// Visits the stamp of every stored item of a container.
 async fn for_each_stamp(state: &ContainerState, mut visit: impl FnMut(Stamp)) -> Result<()> {
     for partition in &state.layout.partitions {
-        let mut own = Walk::over(partition, Space::Expiry);
+        let mut own = Pages::over(partition, Space::Expiry);
         loop {
-            let rows = own.next_page().await?;
+            let rows = own.next().await?;
             if rows.is_empty() {
                 break;
             }
@@ -371,9 +367,9 @@ async fn for_each_stamp(state: &ContainerState, mut visit: impl FnMut(Stamp)) ->
                 visit(own_stamp(key)?);
             }
         }
-        let mut log = Walk::over(partition, Space::Log);
+        let mut log = Pages::over(partition, Space::Log);
         loop {
-            let rows = log.next_page().await?;
+            let rows = log.next().await?;
             if rows.is_empty() {
                 break;
             }
@@ -389,49 +385,4 @@ async fn for_each_stamp(state: &ContainerState, mut visit: impl FnMut(Stamp)) ->
         }
     }
     Ok(())
-}
-
-/// A walk over one space of a partition, page by page.
-struct Walk<'a> {
-    partition: &'a Partition,
-    space: Space,
-    from: Option<Bytes>,
-}
-
-impl<'a> Walk<'a> {
-    fn over(partition: &'a Partition, space: Space) -> Walk<'a> {
-        Walk {
-            partition,
-            space,
-            from: Some(Bytes::new()),
-        }
-    }
-
-    /// The next rows; none at the end.
-    async fn next_page(&mut self) -> Result<Vec<(Bytes, Bytes)>> {
-        let Some(from) = self.from.take() else {
-            return Ok(Vec::new());
-        };
-        let scan = Scan {
-            space: self.space,
-            from,
-            to: None,
-            reverse: false,
-            max_rows: PAGE_ROWS,
-            max_bytes: PAGE_BYTES,
-            keys_only: false,
-        };
-        let mut reply = self
-            .partition
-            .read(Ask {
-                gets: vec![],
-                scans: vec![scan],
-            })
-            .await?;
-        let page = reply.pages.pop().unwrap_or_default();
-        if page.more {
-            self.from = page.rows.last().map(|(key, _)| keys::after(key));
-        }
-        Ok(page.rows)
-    }
 }

@@ -5,19 +5,17 @@ use std::sync::Arc;
 
 use bolide_model::ttl::Horizon;
 use bolide_model::{Lsn, Result};
-use bolide_storage::{Ask, Scan, Space};
+use bolide_storage::Space;
 use bytes::Bytes;
 
 use crate::account::Account;
 use crate::container::{Container, ContainerState};
 use crate::keys;
-use crate::partition::Partition;
 use crate::partition::state::PartitionState;
+use crate::partition::{Pages, Partition};
 use crate::purge::ghosts;
 use crate::record::{ExpiryEntry, LogEntry, Record};
 
-const PAGE_ROWS: usize = 5_000;
-const PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// More problems than this are only counted.
 const PROBLEMS: usize = 100;
 
@@ -190,29 +188,13 @@ async fn check_log_order(partition: &Partition, report: &mut VerifyReport) -> Re
 
 /// All rows of one space. Held in memory: a full check is for operators and tests.
 pub(super) async fn read_space(partition: &Partition, space: Space) -> Result<Vec<(Bytes, Bytes)>> {
+    let mut pages = Pages::over(partition, space);
     let mut rows = Vec::new();
-    let mut from = Bytes::new();
     loop {
-        let scan = Scan {
-            space,
-            from,
-            to: None,
-            reverse: false,
-            max_rows: PAGE_ROWS,
-            max_bytes: PAGE_BYTES,
-            keys_only: false,
-        };
-        let mut reply = partition
-            .read(Ask {
-                gets: vec![],
-                scans: vec![scan],
-            })
-            .await?;
-        let page = reply.pages.pop().unwrap_or_default();
-        rows.extend(page.rows);
-        match rows.last() {
-            Some((key, _)) if page.more => from = keys::after(key),
-            _ => return Ok(rows),
+        let page = pages.next().await?;
+        if page.is_empty() {
+            return Ok(rows);
         }
+        rows.extend(page);
     }
 }

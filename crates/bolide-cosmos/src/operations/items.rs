@@ -96,7 +96,9 @@ fn point_key(headers: &HeaderMap) -> Result<PartitionKey> {
 /// The error for an operation on one item without its partition key.
 pub(super) fn missing_key() -> Error {
     let header = &headers::PARTITION_KEY;
-    Error::bad_request(format!("PartitionKey value must be supplied for this operation in header `{header}`."))
+    Error::bad_request(format!(
+        "PartitionKey value must be supplied for this operation in header `{header}`."
+    ))
 }
 
 /// A write that should have run a trigger must not succeed without it.

@@ -44,24 +44,55 @@ pub(super) fn operations(body: &Bytes) -> Result<Vec<Sent>> {
 fn sent(operation: Value) -> Sent {
     let Value::Object(mut members) = operation else {
         let error = Error::bad_request("each operation of a batch must be an object");
-        return Sent { operation: Err(error), partition_key: Ok(None), is_minimal: false };
+        return Sent {
+            operation: Err(error),
+            partition_key: Ok(None),
+            is_minimal: false,
+        };
     };
     let is_minimal = members.get("minimalReturnPreference") == Some(&Value::Bool(true));
     let partition_key = partition_key(&members);
-    Sent { operation: read(&mut members), partition_key, is_minimal }
+    Sent {
+        operation: read(&mut members),
+        partition_key,
+        is_minimal,
+    }
 }
 
 fn read(members: &mut Map<String, Value>) -> Result<BatchOperation> {
     let kind = text(members, "operationType")?.ok_or_else(|| Error::bad_request("`operationType` is missing"))?;
     let if_match = text(members, "ifMatch")?;
     Ok(match kind.as_str() {
-        "Create" => BatchOperation::Create { document: document(members)? },
-        "Upsert" => BatchOperation::Upsert { document: document(members)?, if_match },
-        "Replace" => BatchOperation::Replace { id: id(members)?, document: document(members)?, if_match },
-        "Patch" => BatchOperation::Patch { id: id(members)?, patch: Patch::from_value(&resource_body(members)?)?, if_match },
-        "Delete" => BatchOperation::Delete { id: id(members)?, if_match },
-        "Read" => BatchOperation::Read { id: id(members)?, if_none_match: text(members, "ifNoneMatch")? },
-        other => return Err(Error::bad_request(format!("unknown `operationType` of a batch operation. value=`{other}`"))),
+        "Create" => BatchOperation::Create {
+            document: document(members)?,
+        },
+        "Upsert" => BatchOperation::Upsert {
+            document: document(members)?,
+            if_match,
+        },
+        "Replace" => BatchOperation::Replace {
+            id: id(members)?,
+            document: document(members)?,
+            if_match,
+        },
+        "Patch" => BatchOperation::Patch {
+            id: id(members)?,
+            patch: Patch::from_value(&resource_body(members)?)?,
+            if_match,
+        },
+        "Delete" => BatchOperation::Delete {
+            id: id(members)?,
+            if_match,
+        },
+        "Read" => BatchOperation::Read {
+            id: id(members)?,
+            if_none_match: text(members, "ifNoneMatch")?,
+        },
+        other => {
+            return Err(Error::bad_request(format!(
+                "unknown `operationType` of a batch operation. value=`{other}`"
+            )));
+        }
     })
 }
 
@@ -74,7 +105,9 @@ fn document(members: &mut Map<String, Value>) -> Result<Document> {
 }
 
 fn resource_body(members: &mut Map<String, Value>) -> Result<Value> {
-    members.remove("resourceBody").ok_or_else(|| Error::bad_request("`resourceBody` of a batch operation is missing"))
+    members
+        .remove("resourceBody")
+        .ok_or_else(|| Error::bad_request("`resourceBody` of a batch operation is missing"))
 }
 
 /// A partition key inside an operation is JSON in a string; SDKs that have parsed it already send the array.
@@ -90,7 +123,9 @@ fn text(members: &Map<String, Value>, name: &str) -> Result<Option<String>> {
     match members.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(Error::bad_request(format!("`{name}` of a batch operation must be a string"))),
+        Some(_) => Err(Error::bad_request(format!(
+            "`{name}` of a batch operation must be a string"
+        ))),
     }
 }
 
@@ -114,7 +149,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_an_operation_is_that_operations_own() {
-        let sent = read_all(r#"[{"operationType":"Delete","id":"a"},{"operationType":"Fly"},7,{"operationType":"Read"}]"#);
+        let sent =
+            read_all(r#"[{"operationType":"Delete","id":"a"},{"operationType":"Fly"},7,{"operationType":"Read"}]"#);
         let sent = sent.expect("the batch itself is well formed");
         assert!(matches!(&sent[0].operation, Ok(BatchOperation::Delete { id, if_match: None }) if id == "a"));
         assert!(sent[1..].iter().all(|sent| sent.operation.is_err()));
@@ -123,6 +159,9 @@ mod tests {
     #[test]
     fn a_partition_key_is_json_in_a_string() {
         let sent = read_all(r#"[{"operationType":"Delete","id":"a","partitionKey":"[\"p\"]"}]"#).expect("well formed");
-        assert_eq!(sent[0].partition_key, Ok(Some(PartitionKey::from_header(r#"["p"]"#).expect("a key"))));
+        assert_eq!(
+            sent[0].partition_key,
+            Ok(Some(PartitionKey::from_header(r#"["p"]"#).expect("a key")))
+        );
     }
 }

@@ -9,8 +9,8 @@ mod to_wire;
 use std::sync::Arc;
 
 use bolide_core::{
-    Account, Answer, Answered, Batch, BatchAnswer, BatchOperation, Container, CreateItem, DeleteItem, ItemRead, ItemTarget,
-    OperationDone, OperationResult, PatchItem, ReadItem, ReplaceItem, RequestContext, UpsertItem, Work,
+    Account, Answer, Answered, Batch, BatchAnswer, BatchOperation, Container, CreateItem, DeleteItem, ItemRead,
+    ItemTarget, OperationDone, OperationResult, PatchItem, ReadItem, ReplaceItem, RequestContext, UpsertItem, Work,
 };
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, RequestUnits, Result};
@@ -41,8 +41,13 @@ pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered
 async fn atomic(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> Answered<Reply> {
     let partition_key = scope::partition_key(call.headers())?.ok_or_else(items::missing_key)?;
     let mut results = Results::new(call, &sent);
-    let operations = sent.into_iter().map(|sent| sent.operation.unwrap_or_else(|error| BatchOperation::Invalid { error }));
-    let batch = Batch { partition_key, operations: operations.collect() };
+    let operations = sent
+        .into_iter()
+        .map(|sent| sent.operation.unwrap_or_else(|error| BatchOperation::Invalid { error }));
+    let batch = Batch {
+        partition_key,
+        operations: operations.collect(),
+    };
     let Answer { value, work } = call.account().batch(&call.ctx, container, batch).await?;
     let status = match value {
         BatchAnswer::Committed(done) => {
@@ -56,7 +61,10 @@ async fn atomic(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) ->
             StatusCode::MULTI_STATUS
         }
     };
-    Ok(Answer { value: Reply::json(status, results.into_json()), work })
+    Ok(Answer {
+        value: Reply::json(status, results.into_json()),
+        work,
+    })
 }
 
 async fn bulk(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> Answered<Reply> {
@@ -79,8 +87,15 @@ async fn bulk(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> A
             }
         }
     }
-    let status = if results.has_failed() { StatusCode::MULTI_STATUS } else { StatusCode::OK };
-    Ok(Answer { value: Reply::json(status, results.into_json()), work })
+    let status = if results.has_failed() {
+        StatusCode::MULTI_STATUS
+    } else {
+        StatusCode::OK
+    };
+    Ok(Answer {
+        value: Reply::json(status, results.into_json()),
+        work,
+    })
 }
 
 /// Carries out one operation of a bulk by itself.
@@ -94,27 +109,60 @@ async fn one(
     let key = |key: Option<PartitionKey>| -> Result<PartitionKey> { key.ok_or_else(items::missing_key) };
     let written = |answer: Answer<bolide_core::ItemWritten>| finish(answer, OperationDone::Written);
     Ok(match operation {
-        BatchOperation::Create { document } => {
-            written(account.create_item(ctx, container, CreateItem { document, partition_key: given }).await?)
-        }
+        BatchOperation::Create { document } => written(
+            account
+                .create_item(
+                    ctx,
+                    container,
+                    CreateItem {
+                        document,
+                        partition_key: given,
+                    },
+                )
+                .await?,
+        ),
         BatchOperation::Upsert { document, if_match } => {
-            let upsert = UpsertItem { document, partition_key: given, if_match };
+            let upsert = UpsertItem {
+                document,
+                partition_key: given,
+                if_match,
+            };
             written(account.upsert_item(ctx, container, upsert).await?)
         }
         BatchOperation::Replace { id, document, if_match } => {
-            let replace = ReplaceItem { target: ItemTarget::Id(id), partition_key: key(given)?, document, if_match };
+            let replace = ReplaceItem {
+                target: ItemTarget::Id(id),
+                partition_key: key(given)?,
+                document,
+                if_match,
+            };
             written(account.replace_item(ctx, container, replace).await?)
         }
         BatchOperation::Patch { id, patch, if_match } => {
-            let patch = PatchItem { target: ItemTarget::Id(id), partition_key: key(given)?, patch, if_match };
+            let patch = PatchItem {
+                target: ItemTarget::Id(id),
+                partition_key: key(given)?,
+                patch,
+                if_match,
+            };
             written(account.patch_item(ctx, container, patch).await?)
         }
         BatchOperation::Delete { id, if_match } => {
-            let delete = DeleteItem { target: ItemTarget::Id(id), partition_key: key(given)?, if_match };
-            finish(account.delete_item(ctx, container, delete).await?, |()| OperationDone::Deleted)
+            let delete = DeleteItem {
+                target: ItemTarget::Id(id),
+                partition_key: key(given)?,
+                if_match,
+            };
+            finish(account.delete_item(ctx, container, delete).await?, |()| {
+                OperationDone::Deleted
+            })
         }
         BatchOperation::Read { id, if_none_match } => {
-            let read = ReadItem { target: ItemTarget::Id(id), partition_key: key(given)?, if_none_match };
+            let read = ReadItem {
+                target: ItemTarget::Id(id),
+                partition_key: key(given)?,
+                if_none_match,
+            };
             finish(account.read_item(ctx, container, &read).await?, |read| match read {
                 ItemRead::Found(item) => OperationDone::Read(item),
                 ItemRead::NotModified { etag } => OperationDone::NotModified { etag },
@@ -125,8 +173,14 @@ async fn one(
 }
 
 fn finish<T>(answer: Answer<T>, done: impl FnOnce(T) -> OperationDone) -> Answer<OperationResult> {
-    let result = OperationResult { done: done(answer.value), charge: answer.work.charge };
-    Answer { value: result, work: answer.work }
+    let result = OperationResult {
+        done: done(answer.value),
+        charge: answer.work.charge,
+    };
+    Answer {
+        value: result,
+        work: answer.work,
+    }
 }
 
 /// Adds what one more operation took; of a range the newest position counts.

@@ -27,7 +27,12 @@ impl Results {
     pub fn new(call: &Call<'_>, sent: &[Sent]) -> Results {
         let all_minimal = headers::prefers_minimal(call.headers());
         let minimal = sent.iter().map(|sent| all_minimal || sent.is_minimal).collect();
-        Results { json: vec![b'['], written: 0, minimal, has_failed: false }
+        Results {
+            json: vec![b'['],
+            written: 0,
+            minimal,
+            has_failed: false,
+        }
     }
 
     /// Whether an operation was refused so far.
@@ -41,7 +46,12 @@ impl Results {
         match &result.done {
             OperationDone::Written(written) => {
                 let status = if written.created { 201 } else { 200 };
-                self.item(status, charge, written.item.etag(), (!self.is_minimal()).then(|| written.item.to_json()).as_deref());
+                self.item(
+                    status,
+                    charge,
+                    written.item.etag(),
+                    (!self.is_minimal()).then(|| written.item.to_json()).as_deref(),
+                );
             }
             OperationDone::Read(item) => self.item(200, charge, item.etag(), Some(&item.to_json())),
             OperationDone::NotModified { etag } => self.item(304, charge, *etag, None),
@@ -96,7 +106,11 @@ impl Results {
     fn item(&mut self, status: u16, charge: f64, etag: bolide_core::Etag, body: Option<&[u8]>) {
         let mut head = String::new();
         let etag = json!(etag.to_string());
-        write!(head, "{{\"statusCode\":{status},\"requestCharge\":{charge},\"eTag\":{etag}").expect("writing to a String cannot fail");
+        write!(
+            head,
+            "{{\"statusCode\":{status},\"requestCharge\":{charge},\"eTag\":{etag}"
+        )
+        .expect("writing to a String cannot fail");
         self.separate();
         self.json.extend_from_slice(head.as_bytes());
         if let Some(body) = body {

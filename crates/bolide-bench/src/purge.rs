@@ -7,7 +7,8 @@
 //!   3. After some seconds the container's default ttl is set to 1 s: everything of step 1 is due at once.
 //!   4. The purge is over when the last item of the queue is not stored any more, live or not.
 
-use std::path::Path;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -55,6 +56,10 @@ pub struct Options {
     /// Seconds measured before the purge.
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
+    /// Write every request of the last round to a file, to look for stalls: kind, milliseconds from the change of the default,
+    /// microseconds to the answer.
+    #[arg(long, value_name = "FILE")]
+    samples: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -64,6 +69,7 @@ impl Default for Options {
             items: 100_000,
             rate: 500,
             seconds: 10.0,
+            samples: None,
         }
     }
 }
@@ -99,6 +105,23 @@ impl Round {
         inside.map(|sample| sample.latency).collect()
     }
 
+    /// The samples as lines of comma-separated values.
+    fn to_csv(&self) -> String {
+        let mut text = String::from("kind,ms,us\n");
+        for Sample {
+            kind,
+            intended,
+            latency,
+        } in &self.samples
+        {
+            let since = intended.saturating_duration_since(self.due_at).as_secs_f64();
+            let until = self.due_at.saturating_duration_since(*intended).as_secs_f64();
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{kind:?},{:.0},{:.0}", (since - until) * 1e3, micros(*latency));
+        }
+        text
+    }
+
     fn purge_seconds(&self) -> f64 {
         (self.purged_at - self.due_at).as_secs_f64()
     }
@@ -111,6 +134,9 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
     for _ in 0..options.rounds {
         let server = Server::start(bolide, Store::Embedded)?;
         rounds.push(runtime.block_on(measure(&server, options))?);
+    }
+    if let (Some(path), Some(round)) = (&options.samples, rounds.last()) {
+        std::fs::write(path, round.to_csv())?;
     }
     let mut table = Table::new([
         "operation",

@@ -1,0 +1,55 @@
+//! A walk over one whole space of a partition, page by page. Each page is a snapshot of its own.
+
+use bolide_model::Result;
+use bolide_storage::{Ask, Scan, Space};
+use bytes::Bytes;
+
+use super::Partition;
+use crate::keys;
+
+/// Rows and bytes of one page: few reads, little memory.
+const ROWS: usize = 5_000;
+const BYTES: usize = 4 * 1024 * 1024;
+
+/// See the module.
+pub(crate) struct Pages<'a> {
+    partition: &'a Partition,
+    space: Space,
+    /// Where the next page begins; `None` behind the last.
+    from: Option<Bytes>,
+}
+
+impl<'a> Pages<'a> {
+    pub fn over(partition: &'a Partition, space: Space) -> Pages<'a> {
+        let from = Some(Bytes::new());
+        Pages { partition, space, from }
+    }
+
+    /// The next rows; none at the end.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn next(&mut self) -> Result<Vec<(Bytes, Bytes)>> {
+        let Some(from) = self.from.take() else {
+            return Ok(Vec::new());
+        };
+        let scan = Scan {
+            space: self.space,
+            from,
+            to: None,
+            reverse: false,
+            max_rows: ROWS,
+            max_bytes: BYTES,
+            keys_only: false,
+        };
+        let ask = Ask {
+            gets: vec![],
+            scans: vec![scan],
+        };
+        let page = self.partition.read(ask).await?.pages.pop().unwrap_or_default();
+        if page.more {
+            self.from = page.rows.last().map(|(key, _)| keys::after(key));
+        }
+        Ok(page.rows)
+    }
+}

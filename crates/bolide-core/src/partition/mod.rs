@@ -206,3 +206,6 @@ where
         let _ = self.reply.send(result);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@
 //! numbers and takes the time stamps, so both run in the order of commit (TTL-208). The purge is one more client, served one
 //! small step per round, before the users' transactions of the round (TTL-265).
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -126,8 +127,7 @@ impl Worker {
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
             let mut round = Round::new(now, self.head.lsn, self.state.clone(), &loaded);
             for transaction in transactions.iter_mut() {
-                // What is missing is noted in the round; later transactions go on, to note theirs.
-                let _ = transaction.decide(&mut round);
+                decide_guarded(transaction.as_mut(), &mut round)?;
             }
             let missing = round.missing();
             if missing.is_empty() {
@@ -179,6 +179,17 @@ impl Worker {
         (self.head, self.state) = (head, state);
         self.published_lsn.store(head.lsn.0, Ordering::Release);
         Ok(())
+    }
+}
+
+/// Lets one transaction decide. What is missing is noted in the round; later transactions go on, to note theirs.
+///
+/// # Errors
+/// `Internal` after a panic: a bug in one decision fails its round, of which nothing is stored, and not the partition.
+fn decide_guarded(transaction: &mut dyn Transaction, round: &mut Round<'_>) -> Result<()> {
+    match catch_unwind(AssertUnwindSafe(|| transaction.decide(round))) {
+        Ok(Ok(()) | Err(())) => Ok(()),
+        Err(_) => Err(Error::internal("a decision panicked; nothing of its round was stored")),
     }
 }
 

@@ -352,6 +352,57 @@ fn databases_are_queried_like_items() {
     );
 }
 
+fn batch(body: impl AsRef<[u8]>) -> Request {
+    Request::post("/dbs/d/colls/c/docs", body)
+        .pk()
+        .header("x-ms-cosmos-is-batch-request", "True")
+}
+
+fn statuses(results: &Value) -> Vec<u64> {
+    let results = results.as_array().expect("a batch is answered with an array");
+    results
+        .iter()
+        .filter_map(|result| result["statusCode"].as_u64())
+        .collect()
+}
+
+#[test]
+fn a_batch_is_answered_operation_by_operation() {
+    let (_server, mut client) = started();
+    let create = |id: &str| json!({"operationType": "Create", "resourceBody": {"id": id, "pk": "p"}});
+    let read = |id: &str| json!({"operationType": "Read", "id": id});
+    let atomic = |operations: Value| batch(operations.to_string()).header("x-ms-cosmos-batch-atomic", "True");
+
+    let done = client.send(&atomic(json!([create("a"), read("a")]))).expect(200).json();
+    assert_eq!(statuses(&done), [201, 200]);
+    assert_eq!(done[1]["resourceBody"]["id"], "a");
+    assert_eq!(done[1]["eTag"], done[0]["resourceBody"]["_etag"]);
+
+    let refused = client
+        .send(&atomic(json!([create("b"), create("a"), read("a")])))
+        .expect(207)
+        .json();
+    assert_eq!(statuses(&refused), [424, 409, 424]);
+    client
+        .send(&Request::get("/dbs/d/colls/c/docs/b").pk())
+        .expect_error(404);
+
+    client.send(&atomic(json!([]))).expect_error(400);
+    client.send(&atomic(json!({"operationType": "Read"}))).expect_error(400);
+}
+
+#[test]
+fn bulk_goes_on_where_it_is_told_to() {
+    let (_server, mut client) = started();
+    let create =
+        |id: &str| json!({"operationType": "Create", "partitionKey": "[\"p\"]", "resourceBody": {"id": id, "pk": "p"}});
+    let operations = json!([create("a"), create("a"), create("b")]).to_string();
+    let stopped = client.send(&batch(&operations)).expect(207).json();
+    assert_eq!(statuses(&stopped), [201, 409, 424]);
+    let went_on = batch(&operations).header("x-ms-cosmos-batch-continue-on-error", "True");
+    assert_eq!(statuses(&client.send(&went_on).expect(207).json()), [409, 409, 201]);
+}
+
 #[test]
 fn what_is_not_built_says_so() {
     let (_server, mut client) = started();
@@ -360,9 +411,8 @@ fn what_is_not_built_says_so() {
         Request::post("/dbs/d/colls/c/triggers", "{}"),
         Request::get("/dbs/d/colls/c/udfs"),
         Request::get("/dbs/d/users"),
-        Request::post("/dbs/d/colls/c/docs", "[]")
-            .pk()
-            .header("x-ms-cosmos-is-batch-request", "True"),
+        // The first byte of the binary form that .NET sends.
+        batch(&[0x81]),
         Request::post("/dbs/d/colls/c/docs", r#"{"id":"t","pk":"p"}"#)
             .pk()
             .header("x-ms-documentdb-pre-trigger-include", "t"),

@@ -59,6 +59,8 @@ pub struct Account {
     /// Server time, in milliseconds, up to which a restart will not fall back; and the highest that requests were answered by.
     durable_time: AtomicI64,
     answered_time: AtomicI64,
+    /// How many requests have begun: by it the background purge notices users.
+    requests: AtomicU64,
     purge_held: AtomicBool,
     purge_fault: PurgeFault,
 }
@@ -86,6 +88,7 @@ impl Account {
             keeper: parking_lot::Mutex::new(None),
             durable_time: AtomicI64::new(i64::MIN),
             answered_time: AtomicI64::new(i64::MIN),
+            requests: AtomicU64::new(0),
             purge_held: AtomicBool::new(false),
         });
         if !is_virtual {
@@ -114,6 +117,7 @@ impl Account {
     pub async fn begin(&self) -> Result<RequestContext> {
         let now = clock::exact_now(self.engine.as_ref()).await?;
         self.answered_time.fetch_max(now.0, Ordering::Relaxed);
+        self.requests.fetch_add(1, Ordering::Relaxed);
         // A virtual clock jumps, backwards too: a crash must not undo a second by which a request was answered (TTL-203), before any
         // background task could act.
         let durable = UnixMillis(self.durable_time.load(Ordering::Relaxed));
@@ -146,6 +150,11 @@ impl Account {
             }
             Err(error) => tracing::warn!(%error, "server time could not be made durable"),
         }
+    }
+
+    /// How many requests have begun so far.
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
     }
 
     pub(crate) fn enforces_throughput(&self) -> bool {

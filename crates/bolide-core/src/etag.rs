@@ -25,17 +25,15 @@ impl Etag {
 }
 
 impl fmt::Display for Etag {
+    // By hand: every answer about an item shows its tag twice, and formatting it part by part took a tenth of a point read.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = self.0;
-        write!(
-            f,
-            "\"{:08x}-{:04x}-{:04x}-{:04x}-{:012x}\"",
-            (value >> 96) as u32,
-            (value >> 80) as u16,
-            (value >> 64) as u16,
-            (value >> 48) as u16,
-            value & 0xFFFF_FFFF_FFFF
-        )
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = *b"\"00000000-0000-0000-0000-000000000000\"";
+        let places = text.iter_mut().filter(|place| **place == b'0');
+        for (place, shift) in places.zip((0..32).rev().map(|digit| digit * 4)) {
+            *place = DIGITS[(self.0 >> shift) as usize & 0xF];
+        }
+        f.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 

@@ -19,6 +19,8 @@ use crate::container::Container;
 const TICK: Duration = Duration::from_millis(200);
 /// Server time is made durable at least this often while requests are answered by it (TTL-203).
 const TIME_DURABLE_EVERY: Duration = Duration::from_secs(1);
+/// While users are there, the purge rests this many times as long as its last step took.
+const RESTS_BESIDE_USERS: u32 = 9;
 /// A forward step of the wall clock larger than this holds the purge (TTL-204).
 const STEP_HOLDS: Duration = Duration::from_secs(24 * 3600);
 
@@ -110,6 +112,7 @@ async fn purge_container(account: &Arc<Account>, container: &Arc<Container>, all
             return false;
         };
         let most = allowance.unwrap_or(u64::MAX);
+        let (began, requests) = (Instant::now(), account.requests());
         match account
             .purge_step(container, &visit, partition, PurgeMode::Paced, most)
             .await
@@ -126,8 +129,12 @@ async fn purge_container(account: &Arc<Account>, container: &Arc<Container>, all
             }
         }
         drop(visit);
-        // Users first, in CPU as in everything else (TTL-265).
-        tokio::task::yield_now().await;
+        // Users first, in CPU and disk as in everything else (TTL-265): beside them the purge rests most of the time.
+        if account.requests() > requests {
+            tokio::time::sleep(began.elapsed() * RESTS_BESIDE_USERS).await;
+        } else {
+            tokio::task::yield_now().await;
+        }
     }
     is_busy
 }

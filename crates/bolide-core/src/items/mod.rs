@@ -1,6 +1,6 @@
 //! Items: create, upsert, replace, patch, delete, read.
 //!
-//! A write is a transaction of the partition's worker ([`write`] decides it); a read goes straight to the engine ([`read`]). Both
+//! A write is a transaction of the partition's worker ([`mod@write`] decides it); a read goes straight to the engine ([`read`]). Both
 //! judge with the container's settings and server time, and to both a ghost does not exist (TTL-235…242).
 
 mod batch;

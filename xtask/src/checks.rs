@@ -81,7 +81,13 @@ pub fn durability(project: &Project) -> Result<()> {
 
 /// Builds the documentation of our own crates.
 pub fn docs(project: &Project) -> Result<()> {
-    let mut command = project.cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"]);
+    let mut command = project.cargo(&[
+        "doc",
+        "--workspace",
+        "--all-features",
+        "--no-deps",
+        "--document-private-items",
+    ]);
     // Front pages name private modules on purpose: the documentation is for those who work on them.
     let flags = "--deny=warnings --allow=rustdoc::private-intra-doc-links";
     succeed(command.env("RUSTDOCFLAGS", flags), "cargo doc")

@@ -42,7 +42,7 @@ pub trait Stage: Send + Sync {
     fn is_durable(&self) -> bool;
 }
 
-/// Makes a test of every claim of the suite. The argument is an expression that makes a new [`Stage`](crate::suite::Stage).
+/// Makes a test of every claim of the suite. The argument is an expression that makes a new [`Stage`].
 #[macro_export]
 macro_rules! engine_suite {
     ($stage:expr) => {

@@ -12,6 +12,7 @@ use base64::alphabet;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 use bolide_model::time::wall_clock;
+use http::Method;
 use http::request::Parts;
 use percent_encoding::percent_decode_str;
 
@@ -22,6 +23,10 @@ use crate::wire::headers;
 
 /// How far a request's date may be from real time, either way.
 const CLOCK_SKEW: Duration = Duration::from_secs(15 * 60);
+/// Room for the 32 bytes of an HMAC-SHA256 and the rest of its last group of base64.
+const SIGNATURE_ROOM: usize = 33;
+/// How many ways of spelling a link there are, see [`spelling`].
+const SPELLINGS: usize = 4;
 
 /// Tells what the sender of a request may do.
 ///
@@ -112,19 +117,29 @@ impl<'t> Token<'t> {
 }
 
 fn by_signature(keys: &Keys, head: &Parts, route: &Route<'_>, signature: &str) -> Result<Access, Failure> {
-    let signature = STANDARD
-        .decode(signature)
-        .map_err(|_| malformed("the signature is not base64"))?;
+    let mut bytes = [0; SIGNATURE_ROOM];
+    let length = STANDARD
+        .decode_slice(signature, &mut bytes)
+        .map_err(|_| malformed("the signature is not the base64 of 32 bytes"))?;
+    let signature = &bytes[..length];
     let date = SignedDate::of(head)?;
     let signed = route.signed();
-    let verb = head.method.as_str().to_ascii_lowercase();
-    let signer = spellings(signed.link).find_map(|link| {
-        let payload = payload(&verb, signed.resource_type, &link, &date);
-        keys.signer(&payload, &signature)
+    let verb = lower_case(&head.method);
+    let signer = (0..SPELLINGS).find_map(|nth| {
+        let link = spelling(signed.link, nth);
+        keys.signer(&payload(&verb, signed.resource_type, &link, &date), signature)
     });
     let access = signer.ok_or_else(|| mismatch(&verb, &signed, &date))?;
     date.check()?;
     Ok(access)
+}
+
+fn lower_case(method: &Method) -> Cow<'static, str> {
+    match method.as_str() {
+        "GET" => Cow::Borrowed("get"),
+        "POST" => Cow::Borrowed("post"),
+        other => Cow::Owned(other.to_ascii_lowercase()),
+    }
 }
 
 fn payload<'a>(verb: &'a str, resource_type: &'a str, link: &'a str, date: &'a SignedDate) -> [&'a [u8]; 10] {
@@ -134,13 +149,16 @@ fn payload<'a>(verb: &'a str, resource_type: &'a str, link: &'a str, date: &'a S
 }
 
 /// The ways clients spell a link in what they sign, most likely first.
-fn spellings(link: &str) -> impl Iterator<Item = Cow<'_, str>> {
-    let last = link.rsplit_once('/').map_or(link, |(_, last)| last);
+fn spelling(link: &str, nth: usize) -> Cow<'_, str> {
     let decoded = |text| percent_decode_str(text).decode_utf8_lossy();
-    let by_name = [decoded(link), Cow::Borrowed(link)];
-    // Links of resource ids are signed as the last id alone, in lower case.
-    let by_rid = [Cow::Owned(decoded(last).to_lowercase()), decoded(last)];
-    by_name.into_iter().chain(by_rid)
+    let last = link.rsplit_once('/').map_or(link, |(_, last)| last);
+    match nth {
+        0 => decoded(link),
+        1 => Cow::Borrowed(link),
+        // Links of resource ids are signed as the last id alone, in lower case.
+        2 => Cow::Owned(decoded(last).to_lowercase()),
+        _ => decoded(last),
+    }
 }
 
 /// The date a signature covers.
@@ -206,9 +224,9 @@ impl SignedDate {
 /// Reads an RFC 1123 date in lower case, as some clients send it and all sign it; the parser of HTTP dates knows one case only.
 fn parse_http_date(lower: &str) -> Option<SystemTime> {
     // `sun, 06 nov 1994 08:49:37 gmt`
-    let mut text = lower.as_bytes().to_vec();
+    let mut text = <[u8; 29]>::try_from(lower.as_bytes()).ok()?;
     for letter in [0..1, 8..9, 26..29] {
-        text.get_mut(letter)?.make_ascii_uppercase();
+        text[letter].make_ascii_uppercase();
     }
     httpdate::parse_http_date(std::str::from_utf8(&text).ok()?).ok()
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bolide_core::ContainerFigures;
 
 use crate::operation::Operation;
-use crate::wire::{Reply, headers};
+use crate::wire::Reply;
 
 /// Upper ends of the latency buckets, in microseconds.
 const BUCKETS: [u64; 16] = [
@@ -53,7 +53,7 @@ impl Metrics {
         if status == 429 {
             add(&counters.throttled, 1);
         }
-        add(&counters.charge_hundredths, charge_hundredths(reply));
+        add(&counters.charge_hundredths, (reply.charge.0 * 100.0).round() as u64);
         let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         add(&counters.micros, micros);
         if let Some(bucket) = counters.by_latency.get(BUCKETS.partition_point(|end| *end < micros)) {
@@ -149,16 +149,6 @@ impl Counters {
 
 fn load(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
-}
-
-/// The charge the answer names, in hundredths of a unit.
-fn charge_hundredths(reply: &Reply) -> u64 {
-    let charge = reply
-        .headers
-        .get(&headers::REQUEST_CHARGE)
-        .and_then(|value| value.to_str().ok());
-    let charge = charge.and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
-    (charge * 100.0).round() as u64
 }
 
 /// Expiry and size of each container (TTL-272).

@@ -7,16 +7,19 @@
 //!   5. [`crate::operations`] reads the rest from the wire, calls the core and writes the answer.
 //!   6. Headers that every answer has are added, refusals included.
 
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use bolide_core::{Account, RequestContext};
+use bolide_core::{Account, Container, ContainerInfo, RequestContext};
 use bolide_model::limits;
-use bolide_model::time::{Clock, wall_clock};
+use bolide_model::rid::ContainerRid;
+use bolide_model::time::Clock;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use parking_lot::RwLock;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use crate::admin::Admin;
 use crate::faults::FaultRules;
@@ -36,6 +39,11 @@ const IMPORT_BYTES: usize = 256 * 1024 * 1024;
 const FIRST_VERSION: &str = "2015-12-16";
 /// Longest activity id that is echoed.
 const ACTIVITY_ID_BYTES: usize = 64;
+
+/// Most containers whose [`ContentPaths`] are kept.
+const CONTENT_PATHS: usize = 10_000;
+/// What names need for a header: everything outside ASCII, and what would not survive unescaping.
+const NAME_ESCAPES: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'"').add(b'<').add(b'>').add(b'`');
 
 /// What a server decides about its front end.
 #[derive(Debug, Clone)]
@@ -64,8 +72,31 @@ pub struct CosmosService {
     pub(crate) options: CosmosOptions,
     pub(crate) metrics: Metrics,
     pub(crate) faults: FaultRules,
-    started: HeaderValue,
-    requests: AtomicU64,
+    content_paths: RwLock<HashMap<ContainerRid, ContentPaths>>,
+}
+
+/// How answers name a container: by these, clients file their session tokens (cosmos-rest §9).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ContentPaths {
+    /// By names, percent-encoded.
+    pub alternative: HeaderValue,
+    /// By resource id.
+    pub rid: HeaderValue,
+}
+
+impl ContentPaths {
+    fn of(container: &ContainerInfo) -> ContentPaths {
+        let name = |name| utf8_percent_encode(name, NAME_ESCAPES);
+        let alternative = format!(
+            "dbs/{}/colls/{}",
+            name(&container.database_id),
+            name(&container.properties.id)
+        );
+        ContentPaths {
+            alternative: HeaderValue::try_from(alternative).expect("what is percent-encoded is visible ASCII"),
+            rid: HeaderValue::try_from(container.rid.to_string()).expect("base64 is visible ASCII"),
+        }
+    }
 }
 
 /// A request that was let in, on its way through an operation.
@@ -93,16 +124,13 @@ impl Call<'_> {
 impl CosmosService {
     /// A front end for `account`, guarded by `keys`.
     pub fn new(account: Arc<Account>, keys: Keys, options: CosmosOptions) -> CosmosService {
-        let now = UNIX_EPOCH + Duration::from_millis(u64::try_from(wall_clock().0).unwrap_or(0));
-        let started = HeaderValue::try_from(httpdate::fmt_http_date(now)).expect("an HTTP date is ASCII");
         CosmosService {
             account,
             keys,
             options,
             metrics: Metrics::default(),
             faults: FaultRules::default(),
-            started,
-            requests: AtomicU64::new(0),
+            content_paths: RwLock::default(),
         }
     }
 
@@ -128,7 +156,7 @@ impl CosmosService {
         let (operation, answer) = self.answer(&head, &body, listener, id).await;
         let mut reply = answer.unwrap_or_else(|failure| Reply::failure(&failure, id));
         let duration = started.elapsed();
-        self.add_common_headers(&mut reply, &head, activity_id, duration);
+        add_common_headers(&mut reply, &head, activity_id, duration);
         if let Some(operation) = operation {
             self.metrics.observe(operation, &reply, duration);
         }
@@ -209,29 +237,37 @@ impl CosmosService {
         Ok(reply)
     }
 
-    /// Adds what every answer has (cosmos-rest §10).
-    fn add_common_headers(&self, reply: &mut Reply, head: &Parts, activity_id: HeaderValue, duration: Duration) {
-        let version = head.headers.get(&headers::VERSION).cloned();
-        let version = version.unwrap_or_else(|| HeaderValue::from_static("2020-07-15"));
-        let request_number = self.requests.fetch_add(1, Ordering::Relaxed);
-        reply.headers.insert(headers::ACTIVITY_ID.clone(), activity_id);
-        reply.headers.insert(headers::VERSION.clone(), version);
-        reply.fixed(&headers::GATEWAY_VERSION, "version=2.14.0");
-        reply.fixed(&headers::SERVICE_VERSION, "version=2.14.0.0");
-        reply.fixed(&headers::SCHEMA_VERSION, "1.19");
-        reply
-            .headers
-            .insert(headers::LAST_STATE_CHANGE.clone(), self.started.clone());
-        reply.number(&headers::TRANSPORT_REQUEST_ID, request_number);
-        reply.text(
-            &headers::REQUEST_DURATION,
-            format!("{:.3}", duration.as_secs_f64() * 1000.0),
-        );
-        if !reply.headers.contains_key(&headers::REQUEST_CHARGE) {
-            // Metadata and refusals before the core cost one unit: SDKs expect a charge above zero everywhere.
-            reply.fixed(&headers::REQUEST_CHARGE, "1");
+    /// The headers that name a container. Neither its id nor its database's ever changes, so they are made once.
+    pub(crate) fn content_paths(&self, container: &Container) -> ContentPaths {
+        let rid = container.rid();
+        if let Some(paths) = self.content_paths.read().get(&rid) {
+            return paths.clone();
         }
+        let paths = ContentPaths::of(&container.info());
+        let mut known = self.content_paths.write();
+        // Those of deleted containers go too, some time.
+        if known.len() >= CONTENT_PATHS {
+            known.clear();
+        }
+        known.insert(rid, paths.clone());
+        paths
     }
+}
+
+/// Adds what every answer has (cosmos-rest §10).
+fn add_common_headers(reply: &mut Reply, head: &Parts, activity_id: HeaderValue, duration: Duration) {
+    let version = head.headers.get(&headers::VERSION).cloned();
+    let version = version.unwrap_or_else(|| HeaderValue::from_static("2020-07-15"));
+    reply.headers.insert(headers::ACTIVITY_ID.clone(), activity_id);
+    reply.headers.insert(headers::VERSION.clone(), version);
+    reply.fixed(&headers::GATEWAY_VERSION, "version=2.14.0");
+    reply.fixed(&headers::SERVICE_VERSION, "version=2.14.0.0");
+    reply.fixed(&headers::SCHEMA_VERSION, "1.19");
+    let micros = duration.as_micros();
+    reply.text(
+        &headers::REQUEST_DURATION,
+        format!("{}.{:03}", micros / 1000, micros % 1000),
+    );
 }
 
 /// The request's activity id, or a new one.
@@ -327,7 +363,6 @@ pub mod stand_in {
         let activity_id = new_activity_id();
         let mut reply = Reply::failure(failure, activity_id.to_str().unwrap_or_default());
         reply.headers.insert(headers::ACTIVITY_ID.clone(), activity_id);
-        reply.fixed(&headers::REQUEST_CHARGE, "1");
         reply.into_response()
     }
 }
@@ -350,6 +385,14 @@ mod tests {
         for version in ["2015-12-15", "2020-7-15", "2020-07-15-1", "latest", "20200715"] {
             assert!(check(version).is_err(), "{version}");
         }
+    }
+
+    #[test]
+    fn names_survive_a_header_and_unescaping() {
+        assert_eq!(
+            utf8_percent_encode("a b%ü-Ω", NAME_ESCAPES).to_string(),
+            "a%20b%25%C3%BC-%CE%A9"
+        );
     }
 
     #[test]

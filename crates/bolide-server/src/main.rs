@@ -24,6 +24,10 @@ use clap::Parser as _;
 
 use crate::options::{Cli, Command};
 
+/// Requests make many small, short-lived allocations on several threads.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // Without a command there are only the options of `serve`; clap prints help and usage errors itself.
     let Command::Serve(options) = Cli::parse().into_command();

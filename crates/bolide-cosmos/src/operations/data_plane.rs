@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use bolide_core::{Answer, Answered, Container, Refusal, Work};
 use bolide_model::{Error, ErrorKind, Result};
-use http::HeaderMap;
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use http::{HeaderMap, HeaderValue};
 
 use super::{batch, change_feed, feeds, items, query};
 use crate::addressing;
@@ -17,9 +16,6 @@ use crate::session::{self, SessionToken};
 use crate::status::Failure;
 use crate::wire::{Reply, headers};
 
-/// What names need for a header: everything outside ASCII, and what would not survive unescaping.
-const NAME_ESCAPES: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'"').add(b'<').add(b'>').add(b'`');
-
 /// Runs an operation inside a container.
 pub(super) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
     let container = addressing::parent_container(call.account(), &call.route)?;
@@ -28,7 +24,7 @@ pub(super) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
         Ok(Answer { value, work }) => (value, work),
         Err(Refusal { error, work }) => (Reply::failure(&error.into(), call.activity_id), work),
     };
-    add_container_headers(&mut reply, &container);
+    add_container_headers(&mut reply, call, &container);
     add_work_headers(&mut reply, &work);
     Ok(reply)
 }
@@ -122,47 +118,36 @@ fn check_session(session: &SessionToken, answered: &Answered<Reply>) -> Result<(
     })
 }
 
-/// Names the container, by which clients file session tokens (cosmos-rest §9).
-fn add_container_headers(reply: &mut Reply, container: &Container) {
-    let info = container.info();
-    let name = |name| utf8_percent_encode(name, NAME_ESCAPES);
-    reply.text(
-        &headers::ALT_CONTENT_PATH,
-        format!("dbs/{}/colls/{}", name(&info.database_id), name(&info.properties.id)),
-    );
-    reply.text(&headers::CONTENT_PATH, info.rid.to_string());
+fn add_container_headers(reply: &mut Reply, call: &Call<'_>, container: &Container) {
+    let paths = call.service.content_paths(container);
+    reply
+        .headers
+        .insert(headers::ALT_CONTENT_PATH.clone(), paths.alternative);
+    reply.headers.insert(headers::CONTENT_PATH.clone(), paths.rid);
 }
 
 fn add_work_headers(reply: &mut Reply, work: &Work) {
     if work.charge.0 > 0.0 {
-        reply.text(&headers::REQUEST_CHARGE, work.charge.rounded().0.to_string());
+        reply.charge = work.charge;
     }
     if let Some(token) = session::token(&work.touched) {
         reply.text(&headers::SESSION_TOKEN, token);
     }
     if let Some(newest) = work.touched.iter().map(|position| position.lsn.0).max() {
-        for name in [
-            &headers::LSN,
-            &headers::LLSN,
-            &headers::GLOBAL_COMMITTED_LSN,
-            &headers::QUORUM_ACKED_LSN,
-            &headers::QUORUM_ACKED_LLSN,
-        ] {
-            reply.number(name, newest);
+        let newest = HeaderValue::from(newest);
+        for name in [&headers::LSN, &headers::LLSN, &headers::GLOBAL_COMMITTED_LSN] {
+            reply.headers.insert(name.clone(), newest.clone());
         }
         reply.fixed(&headers::READ_REGIONS, "0");
     }
     if let [position] = work.touched[..] {
         // Right or absent: Java and .NET refresh their caches on any other value (cosmos-rest §10).
         reply.number(&headers::PARTITION_KEY_RANGE_ID, u64::from(position.range));
-        reply.number(&headers::PHYSICAL_PARTITION_ID, u64::from(position.range));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
-
     use super::*;
 
     #[test]
@@ -179,13 +164,5 @@ mod tests {
         for level in ["Strong", "BoundedStaleness", "Sometimes"] {
             assert!(check(level).is_err(), "{level}");
         }
-    }
-
-    #[test]
-    fn names_survive_a_header_and_unescaping() {
-        assert_eq!(
-            utf8_percent_encode("a b%ü-Ω", NAME_ESCAPES).to_string(),
-            "a%20b%25%C3%BC-%CE%A9"
-        );
     }
 }

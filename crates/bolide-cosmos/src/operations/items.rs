@@ -7,7 +7,7 @@ use bolide_core::{ReplaceItem, StoredItem, UpsertItem};
 use bolide_model::document::{Document, Patch};
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, Result};
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::data_plane::map;
 use super::{if_match, if_none_match};
@@ -126,7 +126,8 @@ fn written(call: &Call<'_>, answer: Answer<ItemWritten>) -> Answer<Reply> {
 
 fn item_reply(status: StatusCode, item: &StoredItem) -> Reply {
     let mut reply = Reply::json(status, item.to_json()).etag(item.etag());
-    reply.number(&headers::ITEM_LSN, item.lsn().0);
-    reply.number(&headers::ITEM_LLSN, item.lsn().0);
+    let lsn = HeaderValue::from(item.lsn().0);
+    reply.headers.insert(headers::ITEM_LSN.clone(), lsn.clone());
+    reply.headers.insert(headers::ITEM_LLSN.clone(), lsn);
     reply
 }

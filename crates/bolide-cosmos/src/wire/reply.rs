@@ -1,5 +1,6 @@
 //! Answers under construction.
 
+use bolide_model::RequestUnits;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, ETAG};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
@@ -14,10 +15,12 @@ pub(crate) struct Reply {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub payload: Payload,
+    /// What the client is charged. One unit unless the core says otherwise: SDKs expect a charge above zero everywhere.
+    pub charge: RequestUnits,
 }
 
-/// More than an item's answer has, so that the map never grows.
-const HEADERS: usize = 32;
+/// As many as an item's answer has, so that the map never grows.
+const HEADERS: usize = 24;
 
 impl Reply {
     /// An answer without body.
@@ -26,6 +29,7 @@ impl Reply {
             status,
             headers: HeaderMap::with_capacity(HEADERS),
             payload: Payload::Whole(Bytes::new()),
+            charge: RequestUnits(1.0),
         }
     }
 
@@ -99,7 +103,12 @@ impl Reply {
     }
 
     /// The finished answer.
-    pub(crate) fn into_response(self) -> Response<Payload> {
+    pub(crate) fn into_response(mut self) -> Response<Payload> {
+        if self.charge == RequestUnits(1.0) {
+            self.fixed(&headers::REQUEST_CHARGE, "1");
+        } else {
+            self.text(&headers::REQUEST_CHARGE, self.charge.rounded().0.to_string());
+        }
         let mut response = Response::new(self.payload);
         *response.status_mut() = self.status;
         *response.headers_mut() = self.headers;

@@ -3,6 +3,7 @@
 pub(crate) mod binary_json;
 pub(crate) mod body;
 pub(crate) mod headers;
+pub(crate) mod hybrid_row;
 mod payload;
 mod reply;
 pub(crate) mod scope;

@@ -1,4 +1,4 @@
-//! Batches as clients send them: an array of operations.
+//! Batches as clients send them: operations as JSON, or as rows of .NET's binary form.
 
 use bolide_core::BatchOperation;
 use bolide_model::document::{Document, Patch, parse_json_body};
@@ -7,7 +7,7 @@ use bolide_model::{Error, Result};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use crate::wire::binary_json;
+use crate::wire::{binary_json, hybrid_row};
 
 /// Most operations of one request (cosmos-rest §3.6).
 const OPERATIONS: usize = 100;
@@ -21,27 +21,54 @@ pub(super) struct Sent {
     pub is_minimal: bool,
 }
 
+/// What an operation is made of, in either form.
+struct Parts {
+    kind: String,
+    id: Option<String>,
+    body: Option<ResourceBody>,
+    if_match: Option<String>,
+    if_none_match: Option<String>,
+}
+
+/// An item or a patch.
+enum ResourceBody {
+    Value(Value),
+    /// JSON text or binary JSON.
+    Bytes(Bytes),
+}
+
 /// Reads the operations of a batch or bulk.
 ///
 /// # Errors
-/// `BadRequest` for the request as a whole: no array, no operations, too many.
+/// `BadRequest` for the request as a whole: no array or malformed rows, no operations, too many.
 pub(super) fn operations(body: &Bytes) -> Result<Vec<Sent>> {
+    let sent: Vec<Sent> = if hybrid_row::is_rows(body) {
+        let rows = hybrid_row::operations(body, OPERATIONS)?;
+        rows.into_iter().map(sent_row).collect()
+    } else {
+        let operations = array(body)?;
+        operations.into_iter().map(sent_value).collect()
+    };
+    if sent.is_empty() {
+        return Err(Error::bad_request("Batch request has no operations."));
+    }
+    Ok(sent)
+}
+
+fn array(body: &Bytes) -> Result<Vec<Value>> {
     let Value::Array(operations) = parse_json_body(&binary_json::to_text(body)?)? else {
         return Err(Error::bad_request("the body of a batch must be an array of operations"));
     };
-    if operations.is_empty() {
-        return Err(Error::bad_request("Batch request has no operations."));
-    }
     if operations.len() > OPERATIONS {
         return Err(Error::bad_request(format!(
             "Batch request has more operations than what is supported. operations={} limit={OPERATIONS}",
             operations.len()
         )));
     }
-    Ok(operations.into_iter().map(sent).collect())
+    Ok(operations)
 }
 
-fn sent(operation: Value) -> Sent {
+fn sent_value(operation: Value) -> Sent {
     let Value::Object(mut members) = operation else {
         let error = Error::bad_request("each operation of a batch must be an object");
         return Sent {
@@ -53,61 +80,100 @@ fn sent(operation: Value) -> Sent {
     let is_minimal = members.get("minimalReturnPreference") == Some(&Value::Bool(true));
     let partition_key = partition_key(&members);
     Sent {
-        operation: read(&mut members),
+        operation: parts(&mut members).and_then(Parts::read),
         partition_key,
         is_minimal,
     }
 }
 
-fn read(members: &mut Map<String, Value>) -> Result<BatchOperation> {
-    let kind = text(members, "operationType")?.ok_or_else(|| Error::bad_request("`operationType` is missing"))?;
-    let if_match = text(members, "ifMatch")?;
-    Ok(match kind.as_str() {
-        "Create" => BatchOperation::Create {
-            document: document(members)?,
-        },
-        "Upsert" => BatchOperation::Upsert {
-            document: document(members)?,
-            if_match,
-        },
-        "Replace" => BatchOperation::Replace {
-            id: id(members)?,
-            document: document(members)?,
-            if_match,
-        },
-        "Patch" => BatchOperation::Patch {
-            id: id(members)?,
-            patch: Patch::from_value(&resource_body(members)?)?,
-            if_match,
-        },
-        "Delete" => BatchOperation::Delete {
-            id: id(members)?,
-            if_match,
-        },
-        "Read" => BatchOperation::Read {
-            id: id(members)?,
-            if_none_match: text(members, "ifNoneMatch")?,
-        },
-        other => {
-            return Err(Error::bad_request(format!(
-                "unknown `operationType` of a batch operation. value=`{other}`"
-            )));
-        }
+fn sent_row(row: hybrid_row::Operation) -> Sent {
+    let is_minimal = row.is_minimal;
+    let partition_key = row.partition_key.as_deref().map(PartitionKey::from_header).transpose();
+    let operation = row.check().and_then(|()| {
+        let parts = Parts {
+            kind: row.kind,
+            id: row.id,
+            body: row.body.map(ResourceBody::Bytes),
+            if_match: row.if_match,
+            if_none_match: row.if_none_match,
+        };
+        parts.read()
+    });
+    Sent {
+        operation,
+        partition_key,
+        is_minimal,
+    }
+}
+
+fn parts(members: &mut Map<String, Value>) -> Result<Parts> {
+    let missing = || Error::bad_request("`operationType` is missing");
+    Ok(Parts {
+        kind: text(members, "operationType")?.ok_or_else(missing)?,
+        id: text(members, "id")?,
+        body: members.remove("resourceBody").map(ResourceBody::Value),
+        if_match: text(members, "ifMatch")?,
+        if_none_match: text(members, "ifNoneMatch")?,
     })
 }
 
-fn id(members: &Map<String, Value>) -> Result<String> {
-    text(members, "id")?.ok_or_else(|| Error::bad_request("`id` of a batch operation is missing"))
+impl Parts {
+    fn read(self) -> Result<BatchOperation> {
+        let Parts {
+            kind,
+            id,
+            body,
+            if_match,
+            if_none_match,
+        } = self;
+        let id = || id.ok_or_else(|| Error::bad_request("`id` of a batch operation is missing"));
+        let body = || body.ok_or_else(|| Error::bad_request("`resourceBody` of a batch operation is missing"));
+        Ok(match kind.as_str() {
+            "Create" => BatchOperation::Create {
+                document: body()?.document()?,
+            },
+            "Upsert" => BatchOperation::Upsert {
+                document: body()?.document()?,
+                if_match,
+            },
+            "Replace" => BatchOperation::Replace {
+                id: id()?,
+                document: body()?.document()?,
+                if_match,
+            },
+            "Patch" => BatchOperation::Patch {
+                id: id()?,
+                patch: body()?.patch()?,
+                if_match,
+            },
+            "Delete" => BatchOperation::Delete { id: id()?, if_match },
+            "Read" => BatchOperation::Read {
+                id: id()?,
+                if_none_match,
+            },
+            other => {
+                return Err(Error::bad_request(format!(
+                    "unknown `operationType` of a batch operation. value=`{other}`"
+                )));
+            }
+        })
+    }
 }
 
-fn document(members: &mut Map<String, Value>) -> Result<Document> {
-    Document::from_value(resource_body(members)?)
-}
+impl ResourceBody {
+    fn document(self) -> Result<Document> {
+        match self {
+            ResourceBody::Value(value) => Document::from_value(value),
+            ResourceBody::Bytes(bytes) => Document::parse(&binary_json::to_text(&bytes)?),
+        }
+    }
 
-fn resource_body(members: &mut Map<String, Value>) -> Result<Value> {
-    members
-        .remove("resourceBody")
-        .ok_or_else(|| Error::bad_request("`resourceBody` of a batch operation is missing"))
+    fn patch(self) -> Result<Patch> {
+        match self {
+            ResourceBody::Value(value) => Patch::from_value(&value),
+            ResourceBody::Bytes(bytes) => Patch::parse(&binary_json::to_text(&bytes)?),
+        }
+    }
 }
 
 /// A partition key inside an operation is JSON in a string; SDKs that have parsed it already send the array.
@@ -145,6 +211,13 @@ mod tests {
         assert!(message(&many).contains("Batch request has more operations than what is supported."));
         assert!(message("{}").contains("array"));
         assert!(read_all(&format!("[{}]", vec!["{}"; 100].join(","))).is_ok());
+    }
+
+    #[test]
+    fn rows_without_operations_are_refused_as_an_empty_array_is() {
+        let empty = Bytes::from_static(b"\x81\xf0\xd8\xff\x7f\x01\x0a\0\0\0");
+        let message = operations(&empty).err().map(|error| error.message);
+        assert_eq!(message.as_deref(), Some("Batch request has no operations."));
     }
 
     #[test]

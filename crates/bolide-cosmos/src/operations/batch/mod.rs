@@ -1,7 +1,7 @@
-//! Transactional batch and bulk in their JSON form (cosmos-rest §5.8).
+//! Transactional batch and bulk (cosmos-rest §5.8, §5.9).
 //!
 //! A batch is atomic: one transaction of the core. Bulk is not: its operations are carried out one after the other, each for itself.
-//! The binary form that .NET sends is refused with words for it.
+//! Both come as JSON, or from .NET as rows, and are answered in the form they came in.
 
 mod from_wire;
 mod to_wire;
@@ -13,7 +13,7 @@ use bolide_core::{
     ItemTarget, OperationDone, OperationResult, PatchItem, ReadItem, ReplaceItem, RequestContext, UpsertItem, Work,
 };
 use bolide_model::partition_key::PartitionKey;
-use bolide_model::{Error, RequestUnits, Result};
+use bolide_model::{RequestUnits, Result};
 use http::StatusCode;
 
 use super::items;
@@ -22,14 +22,8 @@ use crate::wire::{Reply, headers, scope};
 use from_wire::Sent;
 use to_wire::Results;
 
-/// The first byte of the binary form.
-const HYBRID_ROW: u8 = 0x81;
-
 pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
     items::refuse_triggers(call.headers())?;
-    if call.body.first() == Some(&HYBRID_ROW) {
-        return Err(Error::not_supported("this server does not support batches in the HybridRow format yet").into());
-    }
     let sent = from_wire::operations(call.body)?;
     if headers::flag(call.headers(), &headers::BATCH_ATOMIC) {
         atomic(call, container, sent).await
@@ -62,7 +56,7 @@ async fn atomic(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) ->
         }
     };
     Ok(Answer {
-        value: Reply::json(status, results.into_json()),
+        value: results.into_reply(status),
         work,
     })
 }
@@ -93,7 +87,7 @@ async fn bulk(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> A
         StatusCode::OK
     };
     Ok(Answer {
-        value: Reply::json(status, results.into_json()),
+        value: results.into_reply(status),
         work,
     })
 }

@@ -1,34 +1,49 @@
-//! The results of a batch: an array with one object for each operation, in their order.
+//! The results of a batch, one for each operation and in their order, in the form that the operations came in.
 
 use std::fmt::Write as _;
 
 use bolide_core::{OperationDone, OperationResult};
 use bolide_model::{Error, RequestUnits, charge};
+use http::{HeaderValue, StatusCode};
 use serde_json::json;
 
 use super::from_wire::Sent;
 use crate::service::Call;
 use crate::status::Failure;
-use crate::wire::headers;
+use crate::wire::hybrid_row::{self, ResultRow};
+use crate::wire::{Reply, headers};
 
 /// Of an operation that was not carried out because of another (cosmos-rest §5.8).
 const FAILED_DEPENDENCY: u16 = 424;
 
 /// Results under construction.
 pub(super) struct Results {
-    json: Vec<u8>,
+    form: Form,
     written: usize,
     /// For each operation, whether the client does not want its item back.
     minimal: Vec<bool>,
     has_failed: bool,
 }
 
+/// What results are written to.
+enum Form {
+    /// A JSON array under construction.
+    Json(Vec<u8>),
+    /// .NET's binary form. It has no place for messages.
+    Rows(hybrid_row::Results),
+}
+
 impl Results {
     pub fn new(call: &Call<'_>, sent: &[Sent]) -> Results {
         let all_minimal = headers::prefers_minimal(call.headers());
         let minimal = sent.iter().map(|sent| all_minimal || sent.is_minimal).collect();
+        let form = if hybrid_row::is_rows(call.body) {
+            Form::Rows(hybrid_row::Results::new())
+        } else {
+            Form::Json(vec![b'['])
+        };
         Results {
-            json: vec![b'['],
+            form,
             written: 0,
             minimal,
             has_failed: false,
@@ -43,43 +58,50 @@ impl Results {
     /// Adds what was carried out.
     pub fn done(&mut self, result: &OperationResult) {
         let charge = result.charge.rounded().0;
-        match &result.done {
+        let (status, etag, body) = match &result.done {
             OperationDone::Written(written) => {
                 let status = if written.created { 201 } else { 200 };
-                self.item(
-                    status,
-                    charge,
-                    written.item.etag(),
-                    (!self.is_minimal()).then(|| written.item.to_json()).as_deref(),
-                );
+                let body = (!self.is_minimal()).then(|| written.item.to_json());
+                (status, Some(written.item.etag()), body)
             }
-            OperationDone::Read(item) => self.item(200, charge, item.etag(), Some(&item.to_json())),
-            OperationDone::NotModified { etag } => self.item(304, charge, *etag, None),
-            OperationDone::Deleted => self.push(&json!({ "statusCode": 204, "requestCharge": charge }).to_string()),
-        }
+            OperationDone::Read(item) => (200, Some(item.etag()), Some(item.to_json())),
+            OperationDone::NotModified { etag } => (304, Some(*etag), None),
+            OperationDone::Deleted => (204, None, None),
+        };
+        let etag = etag.map(|etag| etag.to_string());
+        let row = ResultRow {
+            status,
+            etag: etag.as_deref(),
+            body: body.as_deref(),
+            charge: Some(charge),
+            ..ResultRow::default()
+        };
+        self.push(&row, None);
     }
 
     /// Adds a refusal.
     pub fn refused(&mut self, error: Error, charge: RequestUnits) {
         let failure = Failure::from(error);
-        let mut result = json!({
-            "statusCode": failure.status.http.as_u16(),
-            "requestCharge": charge.rounded().0,
-            "message": failure.message,
-        });
-        if failure.status.sub != 0 {
-            result["subStatusCode"] = failure.status.sub.into();
-        }
-        if let Some(after) = failure.retry_after {
-            result["retryAfterMilliseconds"] = u64::try_from(after.as_millis()).unwrap_or(u64::MAX).into();
-        }
+        let retry_after = failure.retry_after;
+        let row = ResultRow {
+            status: failure.status.http.as_u16(),
+            sub_status: failure.status.sub,
+            retry_after_ms: retry_after.map(|after| u32::try_from(after.as_millis()).unwrap_or(u32::MAX)),
+            charge: Some(charge.rounded().0),
+            ..ResultRow::default()
+        };
         self.has_failed = true;
-        self.push(&result.to_string());
+        self.push(&row, Some(&failure.message));
     }
 
     /// Adds an operation that was not carried out because of another.
     pub fn failed_dependency(&mut self) {
-        self.push(&json!({ "statusCode": FAILED_DEPENDENCY, "requestCharge": 0 }).to_string());
+        let row = ResultRow {
+            status: FAILED_DEPENDENCY,
+            charge: Some(0.0),
+            ..ResultRow::default()
+        };
+        self.push(&row, None);
     }
 
     /// Adds the results of a batch of which nothing happened, because of the operation at `at`.
@@ -93,42 +115,62 @@ impl Results {
         }
     }
 
-    pub fn into_json(mut self) -> Vec<u8> {
-        self.json.push(b']');
-        self.json
+    pub fn into_reply(self, status: StatusCode) -> Reply {
+        match self.form {
+            Form::Json(mut json) => {
+                json.push(b']');
+                Reply::json(status, json)
+            }
+            Form::Rows(rows) => {
+                let mut reply = Reply::json(status, rows.finish());
+                let binary = HeaderValue::from_static("application/octet-stream");
+                reply.headers.insert(http::header::CONTENT_TYPE, binary);
+                reply
+            }
+        }
     }
 
     fn is_minimal(&self) -> bool {
         self.minimal.get(self.written).copied().unwrap_or(false)
     }
 
-    /// An item's JSON goes in as it is stored, so the object around it is written by hand.
-    fn item(&mut self, status: u16, charge: f64, etag: bolide_core::Etag, body: Option<&[u8]>) {
-        let mut head = String::new();
-        let etag = json!(etag.to_string());
-        write!(
-            head,
-            "{{\"statusCode\":{status},\"requestCharge\":{charge},\"eTag\":{etag}"
-        )
-        .expect("writing to a String cannot fail");
-        self.separate();
-        self.json.extend_from_slice(head.as_bytes());
-        if let Some(body) = body {
-            self.json.extend_from_slice(b",\"resourceBody\":");
-            self.json.extend_from_slice(body);
-        }
-        self.json.push(b'}');
-    }
-
-    fn push(&mut self, result: &str) {
-        self.separate();
-        self.json.extend_from_slice(result.as_bytes());
-    }
-
-    fn separate(&mut self) {
-        if self.written > 0 {
-            self.json.push(b',');
+    fn push(&mut self, result: &ResultRow<'_>, message: Option<&str>) {
+        match &mut self.form {
+            Form::Json(json) => {
+                if self.written > 0 {
+                    json.push(b',');
+                }
+                push_json(json, result, message);
+            }
+            Form::Rows(rows) => rows.push(result),
         }
         self.written += 1;
     }
+}
+
+/// An item's JSON goes in as it is stored, so the object around it is written by hand.
+fn push_json(json: &mut Vec<u8>, result: &ResultRow<'_>, message: Option<&str>) {
+    let charge = result.charge.unwrap_or_default();
+    let mut head = format!("{{\"statusCode\":{},\"requestCharge\":{charge}", result.status);
+    let mut member = |name: &str, value: String| {
+        write!(head, ",\"{name}\":{value}").expect("writing to a String cannot fail");
+    };
+    if let Some(message) = message {
+        member("message", json!(message).to_string());
+    }
+    if result.sub_status != 0 {
+        member("subStatusCode", result.sub_status.to_string());
+    }
+    if let Some(retry_after_ms) = result.retry_after_ms {
+        member("retryAfterMilliseconds", retry_after_ms.to_string());
+    }
+    if let Some(etag) = result.etag {
+        member("eTag", json!(etag).to_string());
+    }
+    json.extend_from_slice(head.as_bytes());
+    if let Some(body) = result.body {
+        json.extend_from_slice(b",\"resourceBody\":");
+        json.extend_from_slice(body);
+    }
+    json.push(b'}');
 }

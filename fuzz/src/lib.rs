@@ -8,6 +8,7 @@ pub mod container;
 pub mod continuation;
 pub mod document;
 pub mod epk;
+pub mod hybrid_row;
 mod input;
 pub mod partition_key;
 pub mod patch;

@@ -75,7 +75,8 @@ fn parse(data: &[u8]) -> Option<Request<Bytes>> {
     Some(request)
 }
 
-fn sign(request: &mut Request<Bytes>) {
+/// Adds what a client signs a request with.
+pub(super) fn sign(request: &mut Request<Bytes>) {
     let path = request.uri().path().trim_matches('/').to_owned();
     let (authorization, date) = if path.starts_with("_bolide") {
         (format!("Bearer {WELL_KNOWN_KEY}"), None)

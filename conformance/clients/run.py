@@ -6,6 +6,7 @@ Parts, each of which can be named with `--only`:
     python        tour with azure-cosmos, synchronous and asynchronous
     node          tour with @azure/cosmos
     rust          tour with azure_data_cosmos
+    dotnet        tour in the shape of the .NET SDK: its binary batches and its bulk mode; needs no .NET
     python-suite  the test files that azure-cosmos ships in its source archive
 
 A tour is a list of small named checks. Each tour runs over HTTP and over HTTPS on a server that keeps everything in
@@ -26,6 +27,7 @@ CHOICES = {
     "python": parts.run_python_tours,
     "node": parts.run_node_tour,
     "rust": parts.run_rust_tour,
+    "dotnet": parts.run_dotnet_tour,
     "python-suite": parts.run_python_suite,
 }
 

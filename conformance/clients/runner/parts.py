@@ -3,6 +3,7 @@
 import os
 import ssl
 import subprocess
+import sys
 from urllib.parse import urlsplit
 
 from runner import sdk_suite, tools
@@ -39,6 +40,15 @@ def run_rust_tour(places, report):
         yield "rust", [tools.build_rust_tour(places)]
 
     run_tours(places, report, "rust", commands)
+
+
+def run_dotnet_tour(places, report):
+    """Tour with requests in the shape of the .NET SDK's, from the interpreter that runs this."""
+
+    def commands():
+        yield "dotnet", [sys.executable, CLIENTS / "dotnet" / "tour.py"]
+
+    run_tours(places, report, "dotnet", commands)
 
 
 def run_python_suite(places, report):

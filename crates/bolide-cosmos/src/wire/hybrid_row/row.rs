@@ -129,7 +129,12 @@ impl RowReader {
             code::TRUE => Sparse::Bool(true),
             code::INT32 => Sparse::Int32(self.int32()?),
             code::UTF8 => Sparse::Text(self.text()?),
-            _ => return Err(bad(&format!("type code {code} of a sparse field is not known"), self.at)),
+            _ => {
+                return Err(bad(
+                    &format!("type code {code} of a sparse field is not known"),
+                    self.at,
+                ));
+            }
         };
         Ok(Some((column, value)))
     }

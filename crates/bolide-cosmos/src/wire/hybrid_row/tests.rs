@@ -96,8 +96,10 @@ fn results_are_written_as_the_sdk_reads_them() {
     };
     assert_eq!(
         written(with_item),
-        stream(&["81f1d8ff7f280000002c5e6718 817154e17f 0f c9000000 00000000 0422653122 \
-                  0a7b226964223a2261227d 1006295c8fc2f5281940"])
+        stream(
+            &["81f1d8ff7f280000002c5e6718 817154e17f 0f c9000000 00000000 0422653122 \
+                  0a7b226964223a2261227d 1006295c8fc2f5281940"]
+        )
     );
     let throttled = ResultRow {
         status: 429,

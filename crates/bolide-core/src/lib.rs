@@ -4,7 +4,7 @@
 //! [`Refusal`] into its wire's words.
 //!
 //! ```text
-//!   account     open, close, begin a request        catalog     databases, containers, offers
+//!   account     open, close, begin a request        catalog     databases, containers, offers, users
 //!   items       create … delete, point reads        feeds       read feed, change feed
 //!   query       queries over live items             purge       removing ghosts, and figures about them
 //!   throughput  budgets and meters                  upkeep      verify, import, split
@@ -30,7 +30,7 @@ mod upkeep;
 
 pub use account::{Account, AccountOptions, RequestContext};
 pub use answer::{Answer, Answered, RangePosition, Refusal, Work};
-pub use catalog::{DatabaseInfo, Offer, OfferResource};
+pub use catalog::{DatabaseInfo, Offer, OfferResource, PermissionInfo, PermissionMode, PermissionProperties, UserInfo};
 pub use container::{Container, ContainerInfo, Range, Ranges};
 pub use etag::Etag;
 pub use feeds::{ChangePage, FeedPage, FeedStart, ReadChanges, ReadFeed, Scope};

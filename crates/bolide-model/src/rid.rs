@@ -228,6 +228,11 @@ impl UserRid {
         database_of(self.0)
     }
 
+    /// The eight bytes.
+    pub fn bytes(self) -> [u8; 8] {
+        self.0
+    }
+
     /// The user with these bytes, if they can be a user's.
     pub fn from_bytes(bytes: [u8; 8]) -> Option<UserRid> {
         (!is_container(bytes)).then_some(UserRid(bytes))
@@ -250,13 +255,18 @@ impl PermissionRid {
         concat(self.user.0, self.number)
     }
 
-    /// Reads the text form.
-    pub fn parse(text: &str) -> Option<PermissionRid> {
-        let (user, number) = split(decode(text)?);
+    /// The permission with these bytes, if they can be a permission's.
+    pub fn from_bytes(bytes: [u8; 16]) -> Option<PermissionRid> {
+        let (user, number) = split(bytes);
         Some(PermissionRid {
             user: UserRid::from_bytes(user)?,
             number,
         })
+    }
+
+    /// Reads the text form.
+    pub fn parse(text: &str) -> Option<PermissionRid> {
+        decode(text).and_then(PermissionRid::from_bytes)
     }
 }
 

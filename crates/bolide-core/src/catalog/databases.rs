@@ -70,6 +70,7 @@ impl Catalog {
                     etag,
                     last_modified,
                     next_container: 1,
+                    next_user: 1,
                     offer,
                 };
                 round.put(account_key(), account.encode());
@@ -82,6 +83,7 @@ impl Catalog {
             row,
             containers: Default::default(),
             names: Default::default(),
+            users: Default::default(),
         };
         let info = database.info();
         let mut memory = self.memory.write();
@@ -106,7 +108,7 @@ impl Catalog {
         self.memory.read().database(rid).map(Database::info)
     }
 
-    /// Deletes a database with all its containers.
+    /// Deletes a database with all its containers and users.
     pub async fn delete_database(&self, rid: DatabaseRid, if_match: Option<&str>) -> Result<()> {
         let _changing = self.changing.lock().await;
         let containers: Vec<_> = {
@@ -118,9 +120,13 @@ impl Catalog {
         for container in containers {
             self.drop_container(&container).await?;
         }
+        let users = self.memory.read().database(rid)?.user_keys();
         self.commit(move |round| {
             Moment::begin(round);
             round.delete(database_key(rid));
+            for key in &users {
+                round.delete(key.clone());
+            }
             Ok(())
         })
         .await?;

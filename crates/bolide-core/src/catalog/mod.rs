@@ -1,4 +1,4 @@
-//! The catalog: databases, containers and their offers.
+//! The catalog: databases, containers and their offers, users and their permissions.
 //!
 //! Partition 0 keeps it ([`records`] has the rows), and all of it is in memory while the account is open. Changes are rare and come
 //! one after the other; each is one commit in partition 0, after which memory follows. A crash between the commit of a container
@@ -10,12 +10,14 @@ mod containers;
 mod databases;
 mod offers;
 mod open;
+mod permissions;
 pub(crate) mod records;
+mod users;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use bolide_model::rid::{ContainerRid, DatabaseRid};
+use bolide_model::rid::{ContainerRid, DatabaseRid, UserRid};
 use bolide_model::{Error, Lsn, Result, UnixSeconds};
 use bolide_storage::Engine;
 use parking_lot::RwLock;
@@ -23,12 +25,15 @@ use tokio::sync::Mutex;
 
 pub use databases::DatabaseInfo;
 pub use offers::{Offer, OfferResource};
+pub use permissions::{PermissionInfo, PermissionMode, PermissionProperties};
+pub use users::UserInfo;
 
 use crate::container::Container;
 use crate::etag::Etag;
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step};
 use records::{AccountRow, DatabaseRow};
+use users::User;
 
 /// See the module.
 pub(crate) struct Catalog {
@@ -54,6 +59,7 @@ struct Database {
     row: DatabaseRow,
     containers: BTreeMap<ContainerRid, Arc<Container>>,
     names: HashMap<String, ContainerRid>,
+    users: BTreeMap<UserRid, User>,
 }
 
 /// When a change of the catalog committed: what the changed resource's `_etag` and `_ts` are made of.

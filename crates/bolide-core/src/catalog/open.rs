@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bolide_model::epk::EpkRange;
-use bolide_model::rid::{ContainerRid, DatabaseRid};
+use bolide_model::rid::{ContainerRid, DatabaseRid, PermissionRid, UserRid};
 use bolide_model::{Error, ErrorKind, Lsn, Result};
 use bolide_storage::{Engine, Head, PartitionId, Space};
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
-use super::records::{AccountRow, CONTAINER, ContainerRow, DATABASE, DROPPED, DatabaseRow, account_key};
+use super::records::{
+    AccountRow, CONTAINER, ContainerRow, DATABASE, DROPPED, DatabaseRow, PERMISSION, PermissionRow, USER, UserRow,
+    account_key,
+};
+use super::users::User;
 use super::{Catalog, Database, Memory, number_of};
 use crate::clock;
 use crate::keys;
@@ -23,6 +27,8 @@ struct Rows {
     account: AccountRow,
     databases: BTreeMap<DatabaseRid, DatabaseRow>,
     containers: Vec<(ContainerRid, ContainerRow)>,
+    users: Vec<(UserRid, UserRow)>,
+    permissions: Vec<(PermissionRid, PermissionRow)>,
     dropped: Vec<PartitionId>,
 }
 
@@ -64,6 +70,7 @@ impl Catalog {
         for (rid, row) in rows.containers {
             catalog.reopen_container(rid, row).await?;
         }
+        catalog.remember_users(rows.users, rows.permissions)?;
         if !rows.dropped.is_empty() {
             catalog.remove_dropped(rows.dropped).await?;
         }
@@ -78,8 +85,29 @@ impl Catalog {
             row,
             containers: BTreeMap::new(),
             names: Default::default(),
+            users: Default::default(),
         };
         memory.databases.insert(number_of(rid), database);
+    }
+
+    fn remember_users(
+        &self,
+        users: Vec<(UserRid, UserRow)>,
+        permissions: Vec<(PermissionRid, PermissionRow)>,
+    ) -> Result<()> {
+        let mut memory = self.memory.write();
+        for (rid, row) in users {
+            let database = memory.database_mut(rid.database());
+            let database = database.map_err(|_| damaged("a user without its database"))?;
+            let permissions = BTreeMap::new();
+            database.users.insert(rid, User { row, permissions });
+        }
+        for (rid, row) in permissions {
+            let user = memory.user_mut(rid.user);
+            let user = user.map_err(|_| damaged("a permission without its user"))?;
+            user.permissions.insert(rid, row);
+        }
+        Ok(())
     }
 
     async fn reopen_container(&self, rid: ContainerRid, row: ContainerRow) -> Result<()> {
@@ -129,6 +157,18 @@ impl Rows {
                     .and_then(ContainerRid::from_bytes)
                     .ok_or_else(unknown)?;
                 self.containers.push((rid, ContainerRow::decode(value)?));
+            }
+            (&USER, rid) => {
+                let rid = rid.try_into().ok().and_then(UserRid::from_bytes).ok_or_else(unknown)?;
+                self.users.push((rid, UserRow::decode(value)?));
+            }
+            (&PERMISSION, rid) => {
+                let rid = rid
+                    .try_into()
+                    .ok()
+                    .and_then(PermissionRid::from_bytes)
+                    .ok_or_else(unknown)?;
+                self.permissions.push((rid, PermissionRow::decode(value)?));
             }
             (&DROPPED, partition) => {
                 let id = u64::from_be_bytes(partition.try_into().map_err(|_| unknown())?);

@@ -4,6 +4,8 @@
 //!   Meta  'A'                   account: counters and switches
 //!         'D' ‖ database rid    a database
 //!         'C' ‖ container rid   a container: definition, settings of expiry, ranges
+//!         'U' ‖ user rid        a user of a database
+//!         'P' ‖ permission rid  a permission of a user
 //!         'X' ‖ partition id    a partition that is to be removed
 //! ```
 //!
@@ -11,13 +13,15 @@
 
 use bolide_model::container::ContainerProperties;
 use bolide_model::epk::{Epk, EpkRange};
-use bolide_model::rid::{ContainerRid, DatabaseRid};
+use bolide_model::partition_key::PartitionKey;
+use bolide_model::rid::{ContainerRid, DatabaseRid, PermissionRid, UserRid};
 use bolide_model::ttl::{Floors, Policy, Settings};
 use bolide_model::{Error, ErrorKind, Result, UnixSeconds};
 use bolide_storage::{Key, PartitionId, Space};
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Value, json};
 
+use super::permissions::{PermissionMode, PermissionProperties};
 use crate::container::Stretch;
 use crate::etag::Etag;
 use crate::partition::Placement;
@@ -25,6 +29,8 @@ use crate::throughput::{Pacing, PacingSettings, Throughput};
 
 pub(super) const DATABASE: u8 = b'D';
 pub(super) const CONTAINER: u8 = b'C';
+pub(super) const USER: u8 = b'U';
+pub(super) const PERMISSION: u8 = b'P';
 pub(super) const DROPPED: u8 = b'X';
 
 /// Counters and switches of the account.
@@ -55,6 +61,7 @@ pub(crate) struct DatabaseRow {
     pub etag: Etag,
     pub last_modified: UnixSeconds,
     pub next_container: u32,
+    pub next_user: u32,
     pub offer: Option<OfferRow>,
 }
 
@@ -64,6 +71,23 @@ pub(crate) struct OfferRow {
     pub number: u32,
     /// `None`: created without any; shown as the default.
     pub throughput: Option<Throughput>,
+    pub etag: Etag,
+    pub last_modified: UnixSeconds,
+}
+
+/// A user of a database.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct UserRow {
+    pub id: String,
+    pub etag: Etag,
+    pub last_modified: UnixSeconds,
+    pub next_permission: u64,
+}
+
+/// A permission of a user.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PermissionRow {
+    pub grant: PermissionProperties,
     pub etag: Etag,
     pub last_modified: UnixSeconds,
 }
@@ -93,6 +117,14 @@ pub(super) fn database_key(rid: DatabaseRid) -> Key {
 
 pub(super) fn container_key(rid: ContainerRid) -> Key {
     prefixed(CONTAINER, &rid.bytes())
+}
+
+pub(super) fn user_key(rid: UserRid) -> Key {
+    prefixed(USER, &rid.bytes())
+}
+
+pub(super) fn permission_key(rid: PermissionRid) -> Key {
+    prefixed(PERMISSION, &rid.bytes())
 }
 
 pub(super) fn dropped_key(partition: PartitionId) -> Key {
@@ -134,6 +166,7 @@ impl DatabaseRow {
             "etag": etag_to_json(self.etag),
             "ts": self.last_modified.0,
             "nextContainer": self.next_container,
+            "nextUser": self.next_user,
             "offer": self.offer.map(OfferRow::to_json),
         }))
     }
@@ -145,7 +178,67 @@ impl DatabaseRow {
             etag: row.etag("etag")?,
             last_modified: UnixSeconds(row.number("ts")?),
             next_container: row.number("nextContainer")?,
+            // Stores from before there were users have none.
+            next_user: row.get("nextUser").map_or(Ok(1), number_from)?,
             offer: row.child("offer").map(|offer| OfferRow::from_row(&offer)).transpose()?,
+        })
+    }
+}
+
+impl UserRow {
+    pub fn encode(&self) -> Bytes {
+        to_bytes(&json!({
+            "id": self.id,
+            "etag": etag_to_json(self.etag),
+            "ts": self.last_modified.0,
+            "nextPermission": self.next_permission,
+        }))
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<UserRow> {
+        let row = Row::parse(bytes)?;
+        Ok(UserRow {
+            id: row.text("id")?.to_owned(),
+            etag: row.etag("etag")?,
+            last_modified: UnixSeconds(row.number("ts")?),
+            next_permission: row.number("nextPermission")?,
+        })
+    }
+}
+
+impl PermissionRow {
+    pub fn encode(&self) -> Bytes {
+        let PermissionProperties {
+            id,
+            mode,
+            resource,
+            partition_key,
+        } = &self.grant;
+        to_bytes(&json!({
+            "id": id,
+            "mode": mode.as_str(),
+            "resource": resource,
+            "partitionKey": partition_key.as_ref().map(PartitionKey::to_header_json),
+            "etag": etag_to_json(self.etag),
+            "ts": self.last_modified.0,
+        }))
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<PermissionRow> {
+        let row = Row::parse(bytes)?;
+        let key = |value: &Value| {
+            let text = value.as_str().ok_or_else(damaged)?;
+            PartitionKey::from_header(text).map_err(|_| damaged())
+        };
+        Ok(PermissionRow {
+            grant: PermissionProperties {
+                id: row.text("id")?.to_owned(),
+                mode: PermissionMode::parse(row.text("mode")?).ok_or_else(damaged)?,
+                resource: row.text("resource")?.to_owned(),
+                partition_key: row.get("partitionKey").map(key).transpose()?,
+            },
+            etag: row.etag("etag")?,
+            last_modified: UnixSeconds(row.number("ts")?),
         })
     }
 }

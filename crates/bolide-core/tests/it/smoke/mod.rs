@@ -8,3 +8,4 @@ mod items;
 mod purge;
 mod settings;
 mod upkeep;
+mod users;

@@ -1,0 +1,118 @@
+//! Users and permissions.
+
+use bolide_core::{PermissionMode, PermissionProperties};
+use bolide_model::ErrorKind;
+
+use crate::stage::{Stage, key};
+
+fn grant(id: &str, resource: &str) -> PermissionProperties {
+    PermissionProperties {
+        id: id.to_owned(),
+        mode: PermissionMode::Read,
+        resource: resource.to_owned(),
+        partition_key: None,
+    }
+}
+
+#[tokio::test]
+async fn users_and_permissions_are_there_after_a_restart() {
+    let stage = Stage::with_ttl(10).await;
+    let ctx = stage.begin().await;
+    let database = stage.container.info().database_rid;
+    let user = stage.account.create_user(&ctx, database, "u").await.unwrap();
+    let properties = PermissionProperties {
+        partition_key: Some(key("p")),
+        ..grant("p", "dbs/d/colls/c")
+    };
+    let permission = stage
+        .account
+        .create_permission(&ctx, user.rid, properties.clone())
+        .await
+        .unwrap();
+    let stage = stage.reopen().await;
+    assert_eq!(stage.account.user_by_name(database, "u").unwrap(), user);
+    let found = stage.account.permission_by_name(user.rid, "p").unwrap();
+    assert_eq!((&found, &found.properties), (&permission, &properties));
+    // Numbers go on where they were.
+    let ctx = stage.begin().await;
+    let next = stage.account.create_user(&ctx, database, "v").await.unwrap();
+    assert!(next.rid > user.rid);
+}
+
+#[tokio::test]
+async fn names_are_taken_once_and_a_resource_is_granted_once() {
+    let stage = Stage::with_ttl(10).await;
+    let ctx = stage.begin().await;
+    let database = stage.container.info().database_rid;
+    let account = &stage.account;
+    let user = account.create_user(&ctx, database, "u").await.unwrap();
+    let other = account.create_user(&ctx, database, "v").await.unwrap();
+    let kind = |error: bolide_model::Error| error.kind;
+    assert_eq!(
+        account.create_user(&ctx, database, "u").await.map_err(kind),
+        Err(ErrorKind::Conflict)
+    );
+    assert_eq!(
+        account.replace_user(&ctx, other.rid, "u", None).await.map_err(kind),
+        Err(ErrorKind::Conflict)
+    );
+    account
+        .create_permission(&ctx, user.rid, grant("p", "dbs/d/colls/c"))
+        .await
+        .unwrap();
+    for refused in [grant("p", "dbs/d/colls/x"), grant("q", "dbs/d/colls/c/")] {
+        let refused = account.create_permission(&ctx, user.rid, refused).await;
+        assert_eq!(refused.map_err(kind).err(), Some(ErrorKind::Conflict));
+    }
+    for granted in [
+        grant("x", "dbs/d/colls/x"),
+        PermissionProperties {
+            partition_key: Some(key("p")),
+            ..grant("q", "dbs/d/colls/c")
+        },
+    ] {
+        account.create_permission(&ctx, user.rid, granted).await.unwrap();
+    }
+    account
+        .create_permission(&ctx, other.rid, grant("p", "dbs/d/colls/c"))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn an_upsert_creates_or_replaces_by_name() {
+    let stage = Stage::with_ttl(10).await;
+    let ctx = stage.begin().await;
+    let database = stage.container.info().database_rid;
+    let (created, is_new) = stage.account.upsert_user(&ctx, database, "u", None).await.unwrap();
+    let (again, is_new_again) = stage.account.upsert_user(&ctx, database, "u", None).await.unwrap();
+    assert!(is_new && !is_new_again);
+    assert_eq!(created.rid, again.rid);
+    assert_ne!(created.etag, again.etag);
+    let stale = created.etag.to_string();
+    let stale = stage.account.upsert_user(&ctx, database, "u", Some(&stale)).await;
+    assert_eq!(stale.unwrap_err().kind, ErrorKind::PreconditionFailed);
+}
+
+#[tokio::test]
+async fn what_belongs_to_a_deleted_user_or_database_goes_with_it() {
+    let stage = Stage::with_ttl(10).await;
+    let ctx = stage.begin().await;
+    let database = stage.container.info().database_rid;
+    let user = stage.account.create_user(&ctx, database, "u").await.unwrap();
+    let kept = stage.account.create_user(&ctx, database, "v").await.unwrap();
+    for user in [user.rid, kept.rid] {
+        let permission = grant("p", "dbs/d/colls/c");
+        stage.account.create_permission(&ctx, user, permission).await.unwrap();
+    }
+    stage.account.delete_user(&ctx, user.rid, None).await.unwrap();
+    assert_eq!(
+        stage.account.list_permissions(user.rid).unwrap_err().kind,
+        ErrorKind::NotFound
+    );
+    stage.account.delete_database(&ctx, database, None).await.unwrap();
+    // A row left behind would be one without its parent, at which opening fails.
+    let options = crate::stage::options();
+    let account = bolide_core::Account::open(stage.engine.clone(), options).await.unwrap();
+    assert!(account.list_databases().is_empty());
+}

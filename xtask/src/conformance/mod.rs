@@ -1,91 +1,85 @@
-//! The conformance runner: plays scenarios against the built server over the wire, as a client would.
+//! The conformance runner: what clients must see, checked over the wire against the built server.
 //!
-//!   scenario file ──steps──▶ session ──signed requests──▶ bolide (a process of its own, virtual clock)
-//!                               └── answer ──expect──▶ passed | failed at step n
+//!   scenario of steps ──▶ ttl ────────┐
+//!   query and result ──▶ cases::sql ──┼─ signed requests ─▶ bolide (a process of its own, virtual clock) ─▶ verdicts ─▶ report
+//!   query and plan ────▶ cases::plan ─┘
 //!
-//! Each scenario has a fresh server: server time never goes back, so a server that one scenario has moved ahead is of no use to the next.
-//! Starting one takes milliseconds. A scenario is skipped, visibly, if it needs what this runner cannot do; one that is listed in
-//! `known_gaps.json` must fail, so that a gap that closes leaves the list.
+//! What this runner cannot do is skipped, visibly; what is listed in `known_gaps.json` must fail, so that a gap that closes leaves the list.
 
+mod cases;
 mod expect;
 mod gaps;
+mod report;
 mod scenario;
 mod server;
 mod session;
 mod steps;
+mod ttl;
 mod wire;
 
-use std::fmt;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use clap::{Args, ValueEnum};
 
 use self::gaps::KnownGaps;
-use self::scenario::Scenario;
+use self::report::Report;
 pub use self::server::Engine;
-use self::session::Session;
 use crate::Result;
 use crate::project::Project;
-
-/// Where scenarios are, below `conformance/`.
-const SCENARIO_DIRECTORIES: [&str; 2] = ["ttl", "ttl-more"];
-
-/// What scenarios may require and this runner cannot do.
-const MISSING_ABILITIES: [&str; 4] = ["mongo", "mongo-doc-ttl-switch", "cosmos-ts-only", "replica"];
-
-/// What only a server can do whose data outlives its process.
-const NEEDS_A_DISK: [&str; 3] = ["restart", "crash", "fault"];
-
-/// Servers that run at a time.
-const PARALLEL: usize = 4;
 
 /// Options of `cargo xtask conformance`.
 #[derive(Args, Default)]
 pub struct Options {
-    /// Which scenarios to run.
-    #[arg(value_enum, default_value_t)]
-    suite: Suite,
+    /// What to run; by default everything.
+    #[arg(value_enum)]
+    suite: Option<Suite>,
     /// The engine to run on; by default one after the other.
     #[arg(long, value_enum)]
     engine: Option<Engine>,
-    /// Run only scenarios whose name contains this.
+    /// Run only scenarios and cases whose name contains this.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
     /// The server to test; by default the development build is made and used.
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
+    /// A folder with cases in `sql` and `query-plan`, instead of the project's own.
+    #[arg(long, value_name = "DIR")]
+    cases: Option<PathBuf>,
 }
 
-/// The scenario suites.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+/// The suites, in the order in which they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Suite {
     /// Time to live.
-    #[default]
     Ttl,
+    /// The query language: queries and their results.
+    Sql,
+    /// What clients are told about merging the results of several ranges.
+    QueryPlan,
 }
 
-/// How a scenario ended.
-#[derive(Debug, PartialEq, Eq)]
-enum Verdict {
-    Passed,
-    Failed(String),
-    Skipped(String),
+/// What a run works with.
+struct Run<'a> {
+    binary: &'a Path,
+    conformance: &'a Path,
+    cases: &'a Path,
+    gaps: &'a KnownGaps,
+    filter: Option<&'a str>,
 }
 
-/// The verdicts of one engine, by scenario name.
-struct Report {
-    engine: Engine,
-    verdicts: Vec<(String, Verdict)>,
+impl Run<'_> {
+    /// Whether the options ask for a scenario or case.
+    fn wants(&self, name: &str) -> bool {
+        self.filter.is_none_or(|text| name.contains(text))
+    }
 }
 
-/// Runs the scenarios that the options name and prints what became of them.
+/// Runs the suites that the options name and prints what became of them.
 ///
 /// # Errors
-/// If any scenario failed, or a listed gap has closed; after all have run.
+/// If anything failed, or a listed gap has closed; after all have run.
 pub fn run(project: &Project, options: &Options) -> Result<()> {
-    let Suite::Ttl = options.suite;
     let binary = match &options.binary {
         Some(path) => path
             .canonicalize()
@@ -93,216 +87,55 @@ pub fn run(project: &Project, options: &Options) -> Result<()> {
         None => project.build_server()?,
     };
     let conformance = project.root().join("conformance");
-    let (scenarios, gaps) = read(&conformance)?;
-    let wanted: Vec<Scenario> = scenarios
-        .into_iter()
-        .filter(|scenario| options.filter.as_ref().is_none_or(|text| scenario.name.contains(text)))
-        .collect();
-
+    let gaps = gaps::read(&conformance.join("known_gaps.json"))?;
+    check_gap_names(&gaps, &conformance)?;
+    let run = Run {
+        binary: &binary,
+        conformance: &conformance,
+        cases: options.cases.as_deref().unwrap_or(&conformance),
+        gaps: &gaps,
+        filter: options.filter.as_deref(),
+    };
     let mut failed = 0;
-    for &engine in options
-        .engine
-        .as_ref()
-        .map_or(Engine::value_variants(), std::slice::from_ref)
-    {
-        let report = Report {
-            engine,
-            verdicts: run_all(&binary, engine, &wanted, &gaps),
-        };
-        println!("{report}");
-        failed += report.count(|verdict| matches!(verdict, Verdict::Failed(_)));
+    for &suite in one_or_all(options.suite.as_ref()) {
+        for &engine in one_or_all(options.engine.as_ref()) {
+            let report = play(suite, &run, engine)?;
+            println!("{report}\n");
+            failed += report.failed();
+        }
     }
     if failed == 0 {
         Ok(())
     } else {
-        Err(format!("{failed} conformance scenarios failed").into())
+        Err(format!("{failed} conformance scenarios and cases failed").into())
     }
 }
 
-/// Checks that all scenarios and the list of known gaps can be read and belong together, without running anything.
+fn play(suite: Suite, run: &Run<'_>, engine: Engine) -> Result<Report> {
+    match suite {
+        Suite::Ttl => ttl::run(run, engine),
+        Suite::Sql => cases::sql(run, engine),
+        Suite::QueryPlan => cases::plan(run, engine),
+    }
+}
+
+fn one_or_all<T: ValueEnum>(chosen: Option<&T>) -> &[T] {
+    chosen.map_or(T::value_variants(), std::slice::from_ref)
+}
+
+/// Checks that all scenarios, all cases and the list of known gaps can be read and belong together, without running anything.
 pub fn check_files(project: &Project) -> Result<()> {
-    read(&project.root().join("conformance")).map(drop)
-}
-
-fn read(conformance: &Path) -> Result<(Vec<Scenario>, KnownGaps)> {
+    let conformance = project.root().join("conformance");
     let gaps = gaps::read(&conformance.join("known_gaps.json"))?;
-    let scenarios = read_scenarios(conformance)?;
-    check_gap_names(&gaps, &scenarios)?;
-    Ok((scenarios, gaps))
+    check_gap_names(&gaps, &conformance)
 }
 
-fn read_scenarios(conformance: &Path) -> Result<Vec<Scenario>> {
-    let mut scenarios = Vec::new();
-    for directory in SCENARIO_DIRECTORIES {
-        for path in scenario::files(&conformance.join(directory))? {
-            scenarios.push(Scenario::read(&path)?);
-        }
-    }
-    Ok(scenarios)
-}
-
-/// A gap that names no scenario would stay listed for ever.
-fn check_gap_names(gaps: &KnownGaps, scenarios: &[Scenario]) -> Result<()> {
-    match gaps
-        .keys()
-        .find(|name| scenarios.iter().all(|scenario| scenario.name != **name))
-    {
-        Some(name) => Err(format!("known_gaps.json names no scenario. name=`{name}`").into()),
+/// A gap that names nothing would stay listed for ever.
+fn check_gap_names(gaps: &KnownGaps, conformance: &Path) -> Result<()> {
+    let mut names: BTreeSet<String> = ttl::names(conformance)?;
+    names.extend(cases::names(conformance)?);
+    match gaps.keys().find(|name| !names.contains(*name)) {
+        Some(name) => Err(format!("known_gaps.json names no scenario or case. name=`{name}`").into()),
         None => Ok(()),
-    }
-}
-
-/// Runs scenarios on [`PARALLEL`] threads; verdicts come in the order of the scenarios.
-fn run_all(binary: &Path, engine: Engine, scenarios: &[Scenario], gaps: &KnownGaps) -> Vec<(String, Verdict)> {
-    let next = AtomicUsize::new(0);
-    let verdicts = Mutex::new(Vec::with_capacity(scenarios.len()));
-    std::thread::scope(|threads| {
-        for _ in 0..PARALLEL {
-            threads.spawn(|| {
-                while let Some((index, scenario)) = take(&next, scenarios) {
-                    let verdict = judge(binary, engine, scenario, gaps);
-                    verdicts
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push((index, verdict));
-                }
-            });
-        }
-    });
-    let mut verdicts = verdicts.into_inner().unwrap_or_else(PoisonError::into_inner);
-    verdicts.sort_by_key(|(index, _)| *index);
-    verdicts
-        .into_iter()
-        .map(|(index, verdict)| (scenarios[index].name.clone(), verdict))
-        .collect()
-}
-
-fn take<'a>(next: &AtomicUsize, scenarios: &'a [Scenario]) -> Option<(usize, &'a Scenario)> {
-    let index = next.fetch_add(1, Ordering::Relaxed);
-    scenarios.get(index).map(|scenario| (index, scenario))
-}
-
-fn judge(binary: &Path, engine: Engine, scenario: &Scenario, gaps: &KnownGaps) -> Verdict {
-    if let Some(tag) = missing_ability(scenario) {
-        return Verdict::Skipped(tag.to_owned());
-    }
-    let needed = |tag: &&str| scenario.requires.iter().any(|required| required == tag);
-    if let (Engine::Memory, Some(tag)) = (engine, NEEDS_A_DISK.iter().find(|tag| needed(tag))) {
-        return Verdict::Skipped(format!("{tag} in memory"));
-    }
-    let outcome = Session::play(binary, engine, scenario)
-        .map_err(|error| format!("{error} [{}, {}]", scenario.title, scenario.covers.join(" ")).into());
-    with_known_gap(outcome, gaps.contains_key(&scenario.name))
-}
-
-/// The first of a scenario's needs that this runner cannot meet.
-fn missing_ability(scenario: &Scenario) -> Option<&'static str> {
-    MISSING_ABILITIES
-        .into_iter()
-        .find(|tag| scenario.requires.iter().any(|required| required == tag))
-}
-
-/// A listed gap must fail; that it does is no news.
-fn with_known_gap(outcome: Result<()>, is_known_gap: bool) -> Verdict {
-    match (outcome, is_known_gap) {
-        (Ok(()), false) => Verdict::Passed,
-        (Ok(()), true) => Verdict::Failed("it passes now; take it out of known_gaps.json".to_owned()),
-        (Err(_), true) => Verdict::Skipped("known gap".to_owned()),
-        (Err(error), false) => Verdict::Failed(error.to_string()),
-    }
-}
-
-impl Report {
-    fn count(&self, of: impl Fn(&Verdict) -> bool) -> usize {
-        self.verdicts.iter().filter(|(_, verdict)| of(verdict)).count()
-    }
-
-    /// How many were skipped for each reason, in order of first appearance.
-    fn skipped_by_reason(&self) -> Vec<(&str, usize)> {
-        let mut reasons: Vec<(&str, usize)> = Vec::new();
-        for (_, verdict) in &self.verdicts {
-            let Verdict::Skipped(reason) = verdict else { continue };
-            match reasons.iter_mut().find(|(known, _)| known == reason) {
-                Some((_, count)) => *count += 1,
-                None => reasons.push((reason, 1)),
-            }
-        }
-        reasons
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(formatter, "ttl scenarios on {}", self.engine.name())?;
-        for (name, verdict) in &self.verdicts {
-            if let Verdict::Failed(why) = verdict {
-                writeln!(formatter, "FAILED {name}: {why}")?;
-            }
-        }
-        for (reason, count) in self.skipped_by_reason() {
-            writeln!(formatter, "skipped {count}: {reason}")?;
-        }
-        let passed = self.count(|verdict| *verdict == Verdict::Passed);
-        let failed = self.count(|verdict| matches!(verdict, Verdict::Failed(_)));
-        write!(
-            formatter,
-            "{passed} passed, {failed} failed, {} skipped",
-            self.verdicts.len() - passed - failed
-        )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_known_gap_that_closes_is_a_failure_and_one_that_stays_is_none() {
-        assert_eq!(with_known_gap(Ok(()), false), Verdict::Passed);
-        assert!(matches!(with_known_gap(Ok(()), true), Verdict::Failed(_)));
-        assert!(matches!(
-            with_known_gap(Err("status".into()), true),
-            Verdict::Skipped(_)
-        ));
-        assert!(matches!(
-            with_known_gap(Err("status".into()), false),
-            Verdict::Failed(_)
-        ));
-    }
-
-    #[test]
-    fn a_gap_that_names_no_scenario_is_refused() {
-        let gaps = KnownGaps::from([("misspelt".to_owned(), "not built yet".to_owned())]);
-        assert!(check_gap_names(&gaps, &[]).is_err());
-    }
-
-    #[test]
-    fn the_report_ends_with_its_three_counts_and_shows_every_reason_to_skip() {
-        let verdicts = [
-            ("a", Verdict::Passed),
-            (
-                "b",
-                Verdict::Failed("step 3 item.read: status: expected 404, got 200".to_owned()),
-            ),
-            ("c", Verdict::Skipped("mongo".to_owned())),
-            ("d", Verdict::Skipped("mongo".to_owned())),
-        ];
-        let verdicts = verdicts
-            .into_iter()
-            .map(|(name, verdict)| (name.to_owned(), verdict))
-            .collect();
-        let text = Report {
-            engine: Engine::Memory,
-            verdicts,
-        }
-        .to_string();
-        assert!(
-            text.ends_with("\nskipped 2: mongo\n1 passed, 1 failed, 2 skipped"),
-            "{text}"
-        );
-        assert!(
-            text.contains("FAILED b: step 3 item.read: status: expected 404, got 200\n"),
-            "{text}"
-        );
     }
 }

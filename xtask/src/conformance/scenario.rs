@@ -433,7 +433,7 @@ mod tests {
     #[test]
     fn every_scenario_in_the_tree_states_what_it_covers_and_parses_if_it_can_run() {
         let conformance = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance");
-        for directory in super::super::SCENARIO_DIRECTORIES {
+        for directory in super::super::ttl::DIRECTORIES {
             for path in files(&conformance.join(directory)).expect("the directory is there") {
                 let scenario = Scenario::read(&path).expect("a well-formed file");
                 assert!(
@@ -441,7 +441,7 @@ mod tests {
                     "{}",
                     scenario.name
                 );
-                if super::super::missing_ability(&scenario).is_none() {
+                if super::super::ttl::missing_ability(&scenario).is_none() {
                     scenario
                         .steps()
                         .unwrap_or_else(|error| panic!("{}: {error}", scenario.name));

@@ -12,4 +12,4 @@ pub use change_feed::{ChangePage, FeedStart, ReadChanges};
 pub use read_feed::{FeedPage, ReadFeed};
 pub use scope::Scope;
 pub(crate) use scope::Slice;
-pub(crate) use walk::ItemWalk;
+pub(crate) use walk::{ItemWalk, WalkedItem};

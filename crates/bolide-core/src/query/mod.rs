@@ -169,7 +169,12 @@ impl Account {
         partition_key: Option<&PartitionKey>,
     ) -> Result<String> {
         let properties = container.properties();
-        let query = Query::compile(text, &parameters(values), &schema::of(&properties)).map_err(query_error)?;
+        // Whether an index serves the query is found out where it runs; the planner does not ask.
+        let schema = Schema {
+            indexing: None,
+            ..schema::of(&properties)
+        };
+        let query = Query::compile(text, &parameters(values), &schema).map_err(query_error)?;
         let plan = query.plan(&SupportedFeatures::parse(features)).map_err(query_error)?;
         let ranges = route::plan_ranges(&plan.ranges, &properties.partition_key, partition_key)?;
         Ok(plan.to_json(&ranges).to_string())

@@ -10,10 +10,13 @@ use super::{QueryItems, QueryMetrics, query_error};
 use crate::answer::RangePosition;
 use crate::container::{Container, Visit};
 use crate::continuation;
-use crate::feeds::{ItemWalk, Slice};
+use crate::feeds::{ItemWalk, Slice, WalkedItem};
 use crate::items::StoredItem;
 
 const KIND: &[u8] = b"query";
+
+/// Most items that are held to be gone through in the order of creation.
+const IN_ORDER_OF_CREATION: usize = 1_000;
 
 /// Everything one page needs.
 pub(super) struct PageRun<'a> {
@@ -37,9 +40,29 @@ pub(super) struct PageDone {
 /// Where a page begins or ends: behind an item of the walk, and what the execution says it has returned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Place {
-    /// Items up to this key have been dealt with.
-    after: Option<Bytes>,
+    after: After,
     resume: Option<String>,
+}
+
+/// What a walk has dealt with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum After {
+    /// Nothing yet.
+    #[default]
+    Nothing,
+    /// Items up to this key, in the order of keys.
+    Key(Bytes),
+    /// Items up to this resource id, in the order in which they were created.
+    Rid(u64),
+}
+
+impl After {
+    fn key(&self) -> Option<&Bytes> {
+        match self {
+            After::Key(key) => Some(key),
+            After::Nothing | After::Rid(_) => None,
+        }
+    }
 }
 
 /// What a continuation of a query belongs to: the container and what was asked.
@@ -74,12 +97,19 @@ impl PageRun<'_> {
             self.visit,
             self.slices.clone(),
             now,
-            place.after.as_deref(),
+            place.after.key().map(|key| &key[..]),
         );
-        let scanned = self.scan(&mut execution, &mut walk, place.after.clone()).await?;
+        let scanned = match place.after {
+            After::Rid(rid) => self.scan_in_order_of_creation(&mut execution, &mut walk, rid).await?,
+            after => self.scan(&mut execution, &mut walk, after).await?,
+        };
         let finished = execution.finish(scanned.is_end).map_err(query_error)?;
 
-        let after = if self.query.rescans() { None } else { scanned.after };
+        let after = if self.query.rescans() {
+            After::Nothing
+        } else {
+            scanned.after
+        };
         let next = finished.resume.map(|resume| Place {
             after,
             resume: Some(resume),
@@ -111,7 +141,11 @@ impl PageRun<'_> {
 
     /// Pushes items until the page is full, the query is done, or the walk ends; without a merge also at the end of a range that gave
     /// rows, as the service's pages end there.
-    async fn scan(&self, execution: &mut Execution, walk: &mut ItemWalk<'_>, after: Option<Bytes>) -> Result<Scanned> {
+    ///
+    /// What one read holds is gone through in the order of creation, as in the service, where it shows in TOP without ORDER BY; what
+    /// is larger in the order of keys.
+    async fn scan(&self, execution: &mut Execution, walk: &mut ItemWalk<'_>, after: After) -> Result<Scanned> {
+        let is_one_range = self.slices.len() == 1 && after == After::Nothing;
         let mut scanned = Scanned {
             after,
             is_end: false,
@@ -123,9 +157,13 @@ impl PageRun<'_> {
         }
         let mut ranges_left = walk.ranges_left();
         while let Some(items) = walk.next_page().await? {
+            if is_one_range && walk.ranges_left() == 0 && scanned.after == After::Nothing {
+                push_in_order_of_creation(execution, items, &mut scanned)?;
+                return Ok(scanned);
+            }
             for walked in items {
                 match push(execution, &walked.item)? {
-                    Progress::Continue => scanned.after = Some(walked.key),
+                    Progress::Continue => scanned.after = After::Key(walked.key),
                     Progress::PageFull => return Ok(scanned),
                     Progress::Done => {
                         scanned.is_end = true;
@@ -146,6 +184,32 @@ impl PageRun<'_> {
         Ok(scanned)
     }
 
+    /// Goes on behind an item in the order of creation. What has grown beyond one read meanwhile is gone through a read's worth at a time.
+    async fn scan_in_order_of_creation(
+        &self,
+        execution: &mut Execution,
+        walk: &mut ItemWalk<'_>,
+        after: u64,
+    ) -> Result<Scanned> {
+        let mut next: Vec<WalkedItem> = Vec::new();
+        let mut is_all = true;
+        while let Some(items) = walk.next_page().await? {
+            next.extend(items.into_iter().filter(|walked| walked.item.rid().number > after));
+            next.sort_unstable_by_key(|walked| walked.item.rid().number);
+            is_all &= next.len() <= IN_ORDER_OF_CREATION;
+            next.truncate(IN_ORDER_OF_CREATION);
+            tokio::task::yield_now().await;
+        }
+        let mut scanned = Scanned {
+            after: After::Rid(after),
+            is_end: false,
+            is_at_boundary: false,
+        };
+        push_in_order_of_creation(execution, next, &mut scanned)?;
+        scanned.is_end &= is_all;
+        Ok(scanned)
+    }
+
     /// Whether anything comes after a place, so that no page is empty but the only one.
     async fn has_more(&self, now: UnixMillis, place: &Place) -> Result<bool> {
         let one_row = PageLimit { rows: 1, ..self.limit };
@@ -155,7 +219,7 @@ impl PageRun<'_> {
             self.visit,
             self.slices.clone(),
             now,
-            place.after.as_deref(),
+            place.after.key().map(|key| &key[..]),
         );
         while let Some(items) = walk.next_page().await? {
             for walked in items {
@@ -175,11 +239,29 @@ impl PageRun<'_> {
 
 /// How far a scan came.
 struct Scanned {
-    after: Option<Bytes>,
+    after: After,
     /// Every item has been pushed, or no more is needed.
     is_end: bool,
     /// It stopped between two ranges.
     is_at_boundary: bool,
+}
+
+/// Pushes items as they were created, which is the order of their resource ids.
+fn push_in_order_of_creation(
+    execution: &mut Execution,
+    mut items: Vec<WalkedItem>,
+    scanned: &mut Scanned,
+) -> Result<()> {
+    items.sort_unstable_by_key(|walked| walked.item.rid().number);
+    for walked in items {
+        match push(execution, &walked.item)? {
+            Progress::Continue => scanned.after = After::Rid(walked.item.rid().number),
+            Progress::PageFull => return Ok(()),
+            Progress::Done => break,
+        }
+    }
+    scanned.is_end = true;
+    Ok(())
 }
 
 fn push(execution: &mut Execution, item: &StoredItem) -> Result<Progress> {
@@ -187,10 +269,18 @@ fn push(execution: &mut Execution, item: &StoredItem) -> Result<Progress> {
 }
 
 impl Place {
-    /// `flag(1) ‖ length(2) ‖ key ‖ resume`, without key if the flag is 0.
+    /// `kind(1) ‖ length(2) ‖ key ‖ resume`; the key is empty, an item key, or a resource id, as the kind says.
     fn encode(&self) -> Vec<u8> {
-        let key = self.after.as_deref().unwrap_or_default();
-        let mut bytes = vec![u8::from(self.after.is_some())];
+        let rid;
+        let (kind, key): (u8, &[u8]) = match &self.after {
+            After::Nothing => (0, &[]),
+            After::Key(key) => (1, key),
+            After::Rid(number) => {
+                rid = number.to_be_bytes();
+                (2, &rid)
+            }
+        };
+        let mut bytes = vec![kind];
         bytes.extend((key.len() as u16).to_be_bytes());
         bytes.extend(key);
         bytes.extend(self.resume.as_deref().unwrap_or_default().as_bytes());
@@ -202,12 +292,18 @@ impl Place {
         if bytes.len() < 3 {
             return Err(malformed());
         }
-        let has_key = bytes.get_u8() == 1;
+        let kind = bytes.get_u8();
         let length = usize::from(bytes.get_u16());
         let (key, resume) = bytes.split_at_checked(length).ok_or_else(malformed)?;
         let resume = std::str::from_utf8(resume).map_err(|_| malformed())?;
+        let after = match kind {
+            0 => After::Nothing,
+            1 => After::Key(Bytes::copy_from_slice(key)),
+            2 => After::Rid(u64::from_be_bytes(key.try_into().map_err(|_| malformed())?)),
+            _ => return Err(malformed()),
+        };
         Ok(Place {
-            after: has_key.then(|| Bytes::copy_from_slice(key)),
+            after,
             resume: Some(resume.to_owned()),
         })
     }

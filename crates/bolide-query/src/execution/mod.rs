@@ -260,7 +260,8 @@ impl Execution {
         Resume {
             returned: self.output.returned(),
             skipped: self.output.skipped(),
-            within: self.again,
+            // A page that begins with the first item again has no item to go on in.
+            within: self.again.filter(|_| !rescans(&self.bound.select)),
             boundary: match &self.stage {
                 Stage::Sort(sorter) if self.distinct.is_none() => sorter.last_given(),
                 _ => None,

@@ -75,6 +75,20 @@ fn a_page_may_end_inside_the_rows_of_one_item() {
     assert_eq!(rows, [0, 100, 1, 101, 2, 102, 3, 103].map(Json::from));
 }
 
+/// A page that ended inside an item made the next one pass over that item's rows twice.
+#[test]
+fn distinct_values_of_one_item_are_given_once_each_over_pages() {
+    let query = compile("SELECT DISTINCT VALUE x FROM c JOIN x IN c.l", &Schema::metadata());
+    let items = [
+        json!({"id": "1", "l": [1, 2, 3, 4, 5]}),
+        json!({"id": "2", "l": [5, 6, 1]}),
+    ];
+    for rows in 1..7 {
+        let given: Vec<Json> = pages(&query, &items, by_rows(rows)).concat();
+        assert_eq!(given, [1, 2, 3, 4, 5, 6].map(Json::from), "pages of {rows}");
+    }
+}
+
 #[test]
 fn a_page_stops_at_its_bytes_but_holds_at_least_one_row() {
     let query = compile("SELECT VALUE c.id FROM c", &Schema::metadata());

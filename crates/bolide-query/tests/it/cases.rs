@@ -4,22 +4,13 @@ use std::path::PathBuf;
 
 use serde_json::Value as Json;
 
-/// The folder of shared cases: `BOLIDE_SHARED`, or `../shared` beside the repository.
-pub fn shared() -> Option<PathBuf> {
-    let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
-    let folder = std::env::var_os("BOLIDE_SHARED").map_or_else(beside, PathBuf::from);
-    folder.join("cases").is_dir().then_some(folder)
-}
-
-/// Every case of a family with the name of its topic; `None` when the folder is not there.
-pub fn load(family: &str) -> Option<Vec<(String, Json)>> {
-    let Some(shared) = shared() else {
-        println!("skipped: no ../shared");
-        return None;
-    };
-    let mut files: Vec<PathBuf> = std::fs::read_dir(shared.join("cases").join(family))
-        .ok()?
-        .filter_map(|entry| Some(entry.ok()?.path()))
+/// Every case of a family with the name of its topic. The folder is `conformance/` of the project, or what `BOLIDE_CASES` names.
+pub fn load(family: &str) -> Vec<(String, Json)> {
+    let own = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance"));
+    let folder = std::env::var_os("BOLIDE_CASES").map_or_else(own, PathBuf::from);
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder.join(family))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
         .collect();
     files.sort();
     let mut cases = Vec::new();
@@ -31,7 +22,7 @@ pub fn load(family: &str) -> Option<Vec<(String, Json)>> {
         let list: Vec<Json> = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
         cases.extend(list.into_iter().map(|case| (topic.clone(), case)));
     }
-    Some(cases)
+    cases
 }
 
 /// Counts outcomes per topic and holds them against the known failures.

@@ -1,9 +1,9 @@
-//! The conformance cases of a sibling `../shared` folder, when it is there.
+//! The conformance cases of `conformance/sql` and `conformance/query-plan`, without a server around the language.
 
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a test fails by panicking and tells what it skipped"
+    reason = "a test fails by panicking and counts by topic"
 )]
 
 mod cases;

@@ -1,0 +1,311 @@
+//! The SQL suite: every query runs inside one partition key, across partitions in one range, and across several ranges as an SDK runs it,
+//! each with pages as large as the server likes and with pages of two rows.
+
+use serde_json::{Map, Value, json};
+
+use super::compare::{self, Tolerance};
+use super::container::{Container, Host, Outcome};
+use super::merge::{self, Merged};
+use super::{Case, read};
+use crate::Result;
+use crate::conformance::report::{Report, Verdict, judge_all, with_known_gap};
+use crate::conformance::wire::Response;
+use crate::conformance::{Engine, Run};
+
+/// Enough for five ranges.
+const THROUGHPUT_OF_SEVERAL_RANGES: u32 = 30_000;
+
+/// Page sizes: the server's choice, and so small that most results take several pages.
+const PAGE_SIZES: [i32; 2] = [-1, 2];
+
+/// What the planner answers where no client could merge; inside one partition the service runs such queries.
+const COMPOSITION: &str = "Compositions of aggregates and other expressions are not allowed.";
+
+/// Where a query runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    OnePartitionKey,
+    OneRange,
+    SeveralRanges,
+}
+
+const WAYS: [Way; 3] = [Way::OnePartitionKey, Way::OneRange, Way::SeveralRanges];
+
+/// Runs the cases that are wanted on an engine.
+///
+/// # Errors
+/// If a case cannot be read, or the server does not start; what fails is in the report.
+pub fn run(run: &Run<'_>, engine: Engine) -> Result<Report> {
+    let mut cases = read(&run.cases.join("sql"))?;
+    cases.retain(|case| run.wants(&case.name));
+    let host = Host::start(run.binary, engine)?;
+    let verdicts = judge_all(&cases, |case| judge(&host, case, run.gaps.contains_key(&case.name)));
+    let names = cases.into_iter().map(|case| case.name);
+    Ok(Report {
+        title: format!("sql cases on {}", engine.name()),
+        verdicts: names.zip(verdicts).collect(),
+    })
+}
+
+fn judge(host: &Host, case: &Case, is_known_gap: bool) -> Verdict {
+    let mut left_out = None;
+    let outcome = WAYS.into_iter().try_for_each(|way| {
+        let outcome = in_one_way(host, case, way).map_err(|error| format!("{way:?}: {error}"))?;
+        if let Some(reason) = outcome {
+            left_out = Some(format!("{way:?}: {reason}"));
+        }
+        Ok(())
+    });
+    if case.body.get("disputed").is_some() {
+        return Verdict::Skipped(match outcome {
+            Ok(()) => "disputed, and as the case says".to_owned(),
+            Err(error) => format!("disputed, and different: {}: {error}", case.name),
+        });
+    }
+    match (with_known_gap(outcome, is_known_gap), left_out) {
+        (Verdict::Passed, Some(reason)) => Verdict::PassedBut(reason),
+        (verdict, _) => verdict,
+    }
+}
+
+/// Runs a case in one way; the answer is why that cannot be, if it cannot.
+fn in_one_way(host: &Host, case: &Case, way: Way) -> Result<Option<&'static str>> {
+    if way == Way::SeveralRanges && case.body["singlePartitionOnly"] == json!(true) {
+        return Ok(Some("the service takes it inside one partition only"));
+    }
+    let container = filled(host, case, way)?;
+    for page_size in PAGE_SIZES {
+        let merged = match way {
+            Way::OnePartitionKey => Merged::of(container.query(
+                &case.request(),
+                page_size,
+                &[("x-ms-documentdb-partitionkey", "[{}]".to_owned())],
+            )?),
+            Way::OneRange => Merged::of(container.query(&case.request(), page_size, &[everywhere()])?),
+            Way::SeveralRanges => merge::query(&container, &case.request(), page_size)?,
+        };
+        if is_refused_composition(way, case, &merged.outcome) {
+            return Ok(Some("compositions of aggregates are refused across partitions"));
+        }
+        if merged.is_cut_anywhere {
+            check_number(case, &merged.outcome)?;
+            return Ok(Some(
+                "without ORDER BY only the number of rows that TOP and LIMIT leave was compared",
+            ));
+        }
+        check(case, merged.outcome).map_err(|error| format!("pages of {page_size}: {error}"))?;
+    }
+    Ok(None)
+}
+
+/// The header without which a query over several partitions is refused.
+pub fn everywhere() -> (&'static str, String) {
+    ("x-ms-documentdb-query-enablecrosspartition", "True".to_owned())
+}
+
+fn is_refused_composition(way: Way, case: &Case, outcome: &Outcome) -> bool {
+    let Outcome::Refused(response) = outcome else {
+        return false;
+    };
+    way == Way::SeveralRanges
+        && case.body.get("error").is_none()
+        && response.message().is_some_and(|message| message.contains(COMPOSITION))
+}
+
+fn filled<'h>(host: &'h Host, case: &Case, way: Way) -> Result<Container<'h>> {
+    let (path, throughput) = match way {
+        // No item has it: all are in the partition of the undefined key.
+        Way::OnePartitionKey => ("/nowhere", 400),
+        Way::OneRange => ("/id", 400),
+        Way::SeveralRanges => ("/id", THROUGHPUT_OF_SEVERAL_RANGES),
+    };
+    let container = host.container(definition(case, path), throughput)?;
+    for document in case.list("documents") {
+        let key = match way {
+            Way::OnePartitionKey => json!({}),
+            _ => document["id"].clone(),
+        };
+        container.create(document, &key)?;
+    }
+    for (name, source) in case.body["udfs"].as_object().into_iter().flatten() {
+        container.create_udf(name, source)?;
+    }
+    Ok(container)
+}
+
+/// The container's definition as the case's settings ask for it.
+fn definition(case: &Case, key_path: &str) -> Map<String, Value> {
+    let mut definition = Map::from_iter([(
+        "partitionKey".to_owned(),
+        json!({"paths": [key_path], "kind": "Hash", "version": 2}),
+    )]);
+    let mut put = |name: &str, value: Value| definition.insert(name.to_owned(), value);
+    let mut included = vec![json!({"path": "/*"})];
+    included.extend(case.list("indexingPolicyIncludes").map(|path| match path {
+        Value::String(path) => json!({ "path": path }),
+        other => other.clone(),
+    }));
+    let mut indexing = json!({
+        "indexingMode": "consistent", "automatic": true,
+        "includedPaths": included, "excludedPaths": [{"path": "/\"_etag\"/?"}],
+        "compositeIndexes": case.list("compositeIndexes").collect::<Vec<_>>(),
+    });
+    let text_paths = || {
+        case.body["fullTextPolicy"]["fullTextPaths"]
+            .as_array()
+            .into_iter()
+            .flatten()
+    };
+    if case.body["fullTextIndex"] == json!(true) {
+        let paths = text_paths().map(|entry| json!({ "path": entry["path"] }));
+        indexing["fullTextIndexes"] = paths.collect();
+    }
+    put("indexingPolicy", indexing);
+    if case.body.get("fullTextPolicy").is_some() {
+        put("fullTextPolicy", case.body["fullTextPolicy"].clone());
+    }
+    if case.body.get("vectorPolicy").is_some() {
+        put(
+            "vectorEmbeddingPolicy",
+            json!({ "vectorEmbeddings": case.body["vectorPolicy"] }),
+        );
+    }
+    if case.body.get("computedProperties").is_some() {
+        put("computedProperties", case.body["computedProperties"].clone());
+    }
+    if case.body["geospatialType"] == json!("Geometry") {
+        put("geospatialConfig", json!({"type": "Geometry"}));
+    }
+    definition
+}
+
+fn check_number(case: &Case, outcome: &Outcome) -> Result<()> {
+    match outcome {
+        Outcome::Rows(rows) if rows.len() == case.list("expected").count() => Ok(()),
+        Outcome::Rows(rows) => Err(format!("got {} rows", rows.len()).into()),
+        Outcome::Refused(response) => Err(response.message().unwrap_or_default().into()),
+    }
+}
+
+fn check(case: &Case, outcome: Outcome) -> Result<()> {
+    match (outcome, case.body.get("error")) {
+        (Outcome::Refused(response), Some(expected)) => check_refusal(&response, expected),
+        (Outcome::Rows(rows), Some(_)) => Err(format!("expected a refusal, got {}", Value::Array(rows)).into()),
+        (Outcome::Refused(response), None) => {
+            Err(format!("{} {}", response.status(), response.message().unwrap_or_default()).into())
+        }
+        (Outcome::Rows(rows), None) => match case.body.get("shape") {
+            Some(shape) => check_shape(&rows, shape),
+            None => check_rows(case, rows),
+        },
+    }
+}
+
+/// Checks the status, the body every error has, and what the case says of the document inside its message.
+pub fn check_refusal(response: &Response, expected: &Value) -> Result<()> {
+    let body = response.json()?;
+    let document = embedded(&body).unwrap_or_default();
+    let first = &document["errors"][0];
+    let text = first["message"]
+        .as_str()
+        .or_else(|| document["Errors"][0].as_str())
+        .unwrap_or_default();
+    let code = match &first["code"] {
+        Value::Number(number) => json!(number.to_string()),
+        code => code.clone(),
+    };
+    let agrees = |member: &str, found: &Value| expected.get(member).is_none_or(|wanted| wanted == found);
+    let contains = expected["message_contains"]
+        .as_str()
+        .is_none_or(|part| text.contains(part));
+    if response.status() == 400
+        && body["code"] == json!("BadRequest")
+        && agrees("status", &json!(response.status()))
+        && agrees("code", &code)
+        && agrees("message", &json!(text))
+        && agrees("messages", &document["Errors"])
+        && agrees("location", &first["location"])
+        && contains
+    {
+        return Ok(());
+    }
+    Err(format!("got {} {body} expected {expected}", response.status()).into())
+}
+
+/// The JSON document in a message of the form `Message: {…}\r\nActivityId: …`.
+fn embedded(body: &Value) -> Option<Value> {
+    let message = body["message"].as_str()?.strip_prefix("Message: ")?;
+    let (document, activity) = message.split_once("\r\nActivityId: ")?;
+    if activity.is_empty() {
+        return None;
+    }
+    serde_json::from_str(document).ok()
+}
+
+fn check_rows(case: &Case, rows: Vec<Value>) -> Result<()> {
+    let rows: Vec<Value> = rows.into_iter().map(compare::stripped).collect();
+    let expected: Vec<Value> = case.list("expected").cloned().map(compare::stripped).collect();
+    let tolerance = Tolerance {
+        relative: case.body["tolerance"].as_f64().unwrap_or(1e-9),
+        unordered_arrays: case.body["unorderedArrays"].as_bool().unwrap_or(false),
+    };
+    let ordered = case.body["ordered"].as_bool().unwrap_or(false);
+    if compare::same_results(&rows, &expected, ordered, tolerance) {
+        return Ok(());
+    }
+    Err(format!("got {} expected {}", Value::Array(rows), Value::Array(expected)).into())
+}
+
+fn check_shape(rows: &[Value], shape: &Value) -> Result<()> {
+    let item = &shape["item"];
+    let fits = |row: &Value| {
+        let of_type = match item["type"].as_str() {
+            Some("string") => row.is_string(),
+            Some("number") => row.is_number(),
+            Some("boolean") => row.is_boolean(),
+            _ => true,
+        };
+        let number = row.as_f64().unwrap_or(f64::NAN);
+        let at_least = item["minimum"].as_f64().is_none_or(|low| number >= low);
+        let at_most = item["maximum"].as_f64().is_none_or(|high| number <= high);
+        let integral = item["integer"] != json!(true) || number.fract() == 0.0;
+        let dated = item["pattern"].is_null() || row.as_str().is_some_and(is_date_time);
+        of_type && at_least && at_most && integral && dated
+    };
+    let equal = item["allEqual"] != json!(true) || rows.windows(2).all(|pair| pair[0] == pair[1]);
+    if shape["count"] == json!(rows.len()) && rows.iter().all(fits) && equal {
+        Ok(())
+    } else {
+        Err(format!("got {rows:?} expected {shape}").into())
+    }
+}
+
+/// The one pattern that cases have: `yyyy-MM-ddTHH:mm:ss.fffffffZ`.
+fn is_date_time(text: &str) -> bool {
+    const FORM: &[u8] = b"0000-00-00T00:00:00.0000000Z";
+    text.len() == FORM.len()
+        && text.bytes().zip(FORM).all(|(byte, form)| match form {
+            b'0' => byte.is_ascii_digit(),
+            other => byte == *other,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_document_needs_its_activity() {
+        let body = |message: &str| json!({"code": "BadRequest", "message": message});
+        assert!(embedded(&body("Message: {\"errors\":[]}\r\nActivityId: 1")).is_some());
+        assert!(embedded(&body("Message: {\"errors\":[]}")).is_none());
+        assert!(embedded(&body("{\"errors\":[]}\r\nActivityId: 1")).is_none());
+    }
+
+    #[test]
+    fn dates_have_seven_digits_and_an_ending() {
+        assert!(is_date_time("2023-11-14T22:13:20.0000000Z"));
+        assert!(!is_date_time("2023-11-14T22:13:20.000000Z"));
+        assert!(!is_date_time("2023-11-14 22:13:20.0000000Z"));
+    }
+}

@@ -1,0 +1,76 @@
+//! The TTL suite: plays scenarios, each against a server of its own.
+//!
+//! Server time never goes back, so a server that one scenario has moved ahead is of no use to the next. Starting one takes
+//! milliseconds.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::Run;
+use super::report::{Report, Verdict, judge_all, with_known_gap};
+use super::scenario::{self, Scenario};
+use super::server::Engine;
+use super::session::Session;
+use crate::Result;
+
+/// Where scenarios are, below `conformance/`.
+pub const DIRECTORIES: [&str; 2] = ["ttl", "ttl-more"];
+
+/// What scenarios may require and this runner cannot do.
+const MISSING_ABILITIES: [&str; 4] = ["mongo", "mongo-doc-ttl-switch", "cosmos-ts-only", "replica"];
+
+/// What only a server can do whose data outlives its process.
+const NEEDS_A_DISK: [&str; 3] = ["restart", "crash", "fault"];
+
+/// The names of all scenarios.
+///
+/// # Errors
+/// If one of them cannot be read.
+pub fn names(conformance: &Path) -> Result<BTreeSet<String>> {
+    Ok(read(conformance)?.into_iter().map(|scenario| scenario.name).collect())
+}
+
+/// Plays the scenarios that are wanted on an engine.
+///
+/// # Errors
+/// If a scenario cannot be read; what fails is in the report.
+pub fn run(run: &Run<'_>, engine: Engine) -> Result<Report> {
+    let mut scenarios = read(run.conformance)?;
+    scenarios.retain(|scenario| run.wants(&scenario.name));
+    let verdicts = judge_all(&scenarios, |scenario| judge(run, engine, scenario));
+    let names = scenarios.into_iter().map(|scenario| scenario.name);
+    Ok(Report {
+        title: format!("ttl scenarios on {}", engine.name()),
+        verdicts: names.zip(verdicts).collect(),
+    })
+}
+
+fn read(conformance: &Path) -> Result<Vec<Scenario>> {
+    let mut scenarios = Vec::new();
+    for directory in DIRECTORIES {
+        for path in scenario::files(&conformance.join(directory))? {
+            scenarios.push(Scenario::read(&path)?);
+        }
+    }
+    Ok(scenarios)
+}
+
+fn judge(run: &Run<'_>, engine: Engine, scenario: &Scenario) -> Verdict {
+    let needed = |tag: &&str| scenario.requires.iter().any(|required| required == tag);
+    if let Some(tag) = missing_ability(scenario) {
+        return Verdict::Skipped(tag.to_owned());
+    }
+    if let (Engine::Memory, Some(tag)) = (engine, NEEDS_A_DISK.iter().find(|tag| needed(tag))) {
+        return Verdict::Skipped(format!("{tag} in memory"));
+    }
+    let outcome = Session::play(run.binary, engine, scenario)
+        .map_err(|error| format!("{error} [{}, {}]", scenario.title, scenario.covers.join(" ")).into());
+    with_known_gap(outcome, run.gaps.contains_key(&scenario.name))
+}
+
+/// The first of a scenario's needs that this runner cannot meet.
+pub fn missing_ability(scenario: &Scenario) -> Option<&'static str> {
+    MISSING_ABILITIES
+        .into_iter()
+        .find(|tag| scenario.requires.iter().any(|required| required == tag))
+}

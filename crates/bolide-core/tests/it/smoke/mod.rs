@@ -6,6 +6,7 @@ mod feeds;
 mod ghosts;
 mod items;
 mod purge;
+mod queries;
 mod settings;
 mod upkeep;
 mod users;

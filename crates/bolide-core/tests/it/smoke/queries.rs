@@ -1,0 +1,89 @@
+//! Queries over pages: the order of rows, and what changes of items between pages do to it.
+
+use bolide_core::{QueryItems, Scope};
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+/// One page of a query over the whole container, and where it goes on.
+async fn page(stage: &Stage, text: &str, size: usize, continuation: Option<String>) -> (Vec<Value>, Option<String>) {
+    let query = QueryItems {
+        text: text.to_owned(),
+        scope: Scope::default(),
+        cross_partition: true,
+        max_items: Some(size),
+        continuation,
+        ..QueryItems::default()
+    };
+    let ctx = stage.begin().await;
+    let page = stage.account.query(&ctx, &stage.container, &query).await.unwrap().value;
+    let rows = serde_json::from_slice(&[b"[", &page.rows[..], b"]"].concat()).unwrap();
+    (rows, page.continuation)
+}
+
+async fn rest(stage: &Stage, text: &str, size: usize, mut continuation: Option<String>) -> Vec<Value> {
+    let mut rows = Vec::new();
+    while continuation.is_some() {
+        let (more, next) = page(stage, text, size, continuation).await;
+        assert!(!more.is_empty() && more.len() <= size);
+        rows.extend(more);
+        continuation = next;
+    }
+    rows
+}
+
+async fn created(stage: &Stage, ids: &[&str]) {
+    for (n, id) in ids.iter().enumerate() {
+        stage.create(json!({"id": id, "pk": id, "n": n})).await.unwrap();
+    }
+}
+
+const LETTERS: [&str; 7] = ["g", "c", "a", "f", "d", "b", "e"];
+
+#[tokio::test]
+async fn a_small_range_is_read_in_the_order_of_creation_over_all_keys() {
+    let stage = Stage::with(json!({})).await;
+    created(&stage, &LETTERS).await;
+    for size in 1..=8 {
+        let (mut rows, continuation) = page(&stage, "SELECT VALUE c.id FROM c", size, None).await;
+        rows.extend(rest(&stage, "SELECT VALUE c.id FROM c", size, continuation).await);
+        assert_eq!(rows, LETTERS.map(Value::from), "pages of {size}");
+    }
+    let (first, _) = page(&stage, "SELECT TOP 2 VALUE c.id FROM c", 10, None).await;
+    assert_eq!(first, [json!("g"), json!("c")]);
+}
+
+/// TTL-247: what was to come is neither lost nor shown twice.
+#[tokio::test]
+async fn pages_in_the_order_of_creation_go_on_behind_what_expired_and_before_what_is_new() {
+    let stage = Stage::with_ttl(-1).await;
+    for (n, id) in LETTERS.iter().enumerate() {
+        let mut item = json!({"id": id, "pk": id, "n": n});
+        if n % 2 == 1 {
+            item["ttl"] = json!(10);
+        }
+        stage.create(item).await.unwrap();
+    }
+    let (rows, continuation) = page(&stage, "SELECT VALUE c.id FROM c", 2, None).await;
+    assert_eq!(rows, [json!("g"), json!("c")]);
+    stage.at(110);
+    assert_eq!(stage.purge().await, 3);
+    created(&stage, &["new"]).await;
+    let rows = rest(&stage, "SELECT VALUE c.id FROM c", 2, continuation).await;
+    assert_eq!(rows, ["a", "d", "e", "new"].map(Value::from));
+}
+
+#[tokio::test]
+async fn pages_in_the_order_of_creation_go_on_when_the_range_has_grown_large() {
+    let stage = Stage::with(json!({})).await;
+    created(&stage, &LETTERS).await;
+    let (_, continuation) = page(&stage, "SELECT VALUE c.id FROM c", 3, None).await;
+    for n in 0..1_200 {
+        let id = format!("n{n}");
+        stage.create(json!({"id": id, "pk": id})).await.unwrap();
+    }
+    let rows = rest(&stage, "SELECT VALUE c.id FROM c", 500, continuation).await;
+    let old = LETTERS[3..].iter().map(|id| Value::from(*id));
+    let new = (0..1_200).map(|n| Value::from(format!("n{n}")));
+    assert_eq!(rows, old.chain(new).collect::<Vec<_>>());
+}

@@ -92,7 +92,8 @@ impl Account {
             purge_held: AtomicBool::new(false),
         });
         if !is_virtual {
-            *account.keeper.lock() = Some(Arc::new(Keeper::start(Arc::downgrade(&account), pace)));
+            let keeper = Keeper::start(Arc::downgrade(&account), account.catalog.alarm().clone(), pace);
+            *account.keeper.lock() = Some(Arc::new(keeper));
         }
         Ok(account)
     }

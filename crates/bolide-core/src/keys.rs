@@ -5,6 +5,7 @@
 //!   Index   'I' ‖ epk ‖ id                         → rid(8)
 //!           'U' ‖ constraint(1) ‖ epk ‖ digest(16) → item key of the holder
 //!   Log     lsn(8) ‖ seq(4)                        → class(1) ‖ _ts(8) ‖ size(4) ‖ item key
+//!           'FE' ‖ lsn(8) ‖ seq(4)                 → an entry of the history        (see `history`)
 //!   Expiry  base(8) ‖ lsn(8) ‖ seq(4)              → size(4) ‖ item key          own ttl only
 //!   Meta    'S'                                    → counters and cursors         (see `partition::state`)
 //! ```
@@ -121,6 +122,30 @@ impl LogPosition {
     pub fn key(self) -> Key {
         Key::new(Space::Log, self.to_bytes())
     }
+}
+
+/// Stands before the keys of the history, and so behind those of the log: an LSN does not get so high.
+const HISTORY: u8 = 0xFE;
+
+/// The end of the log inside its space, exclusive: there the history begins.
+pub(crate) fn log_end() -> Bytes {
+    Bytes::from_static(&[HISTORY])
+}
+
+/// The entry of the history for the write at a place.
+pub(crate) fn history(position: LogPosition) -> Key {
+    let mut bytes = BytesMut::with_capacity(1 + LogPosition::BYTES);
+    bytes.put_u8(HISTORY);
+    position.put(&mut bytes);
+    Key::new(Space::Log, bytes.freeze())
+}
+
+/// The place that a key of the history names.
+pub(crate) fn history_position(key: &[u8]) -> Option<LogPosition> {
+    let (HISTORY, position) = key.split_first().map(|(first, rest)| (*first, rest))? else {
+        return None;
+    };
+    LogPosition::decode(position)
 }
 
 /// The place of an item with a ttl of its own in its purge queue: when it ends, then where it stands in the log (TTL-266).

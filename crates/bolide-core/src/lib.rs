@@ -8,6 +8,7 @@
 //!   items       create … delete, point reads        feeds       read feed, change feed
 //!   query       queries over live items             purge       removing ghosts, and figures about them
 //!   throughput  budgets and meters                  upkeep      verify, import, split
+//!   history     all versions and deletes
 //!   partition   the worker that writes, and what it knows: everything above goes through it or reads beside it
 //! ```
 
@@ -19,6 +20,7 @@ mod container;
 mod continuation;
 mod etag;
 mod feeds;
+mod history;
 mod items;
 mod keys;
 mod partition;
@@ -33,7 +35,8 @@ pub use answer::{Answer, Answered, RangePosition, Refusal, Work};
 pub use catalog::{DatabaseInfo, Offer, OfferResource, PermissionInfo, PermissionMode, PermissionProperties, UserInfo};
 pub use container::{Container, ContainerInfo, Range, Ranges};
 pub use etag::Etag;
-pub use feeds::{ChangePage, FeedPage, FeedStart, ReadChanges, ReadFeed, Scope};
+pub use feeds::{ChangePage, FeedPage, FeedStart, ItemChange, ReadChanges, ReadFeed, Scope, VersionPage};
+pub use history::ChangeKind;
 pub use items::{
     Batch, BatchAnswer, BatchOperation, CreateItem, DeleteItem, ItemRead, ItemTarget, ItemWritten, OperationDone,
     OperationResult, PatchItem, ReadItem, ReplaceItem, StoredItem, UpsertItem,

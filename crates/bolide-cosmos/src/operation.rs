@@ -271,14 +271,8 @@ fn feed(headers: &HeaderMap) -> Result<Operation, Failure> {
     let Some(mode) = headers::non_empty(headers, &headers::A_IM)? else {
         return Ok(Operation::ReadFeed);
     };
-    if mode.eq_ignore_ascii_case("Incremental Feed") {
+    if mode.eq_ignore_ascii_case(headers::LATEST_VERSIONS) || mode.eq_ignore_ascii_case(headers::ALL_VERSIONS) {
         return Ok(Operation::ReadChanges);
-    }
-    if mode.eq_ignore_ascii_case("Full-Fidelity Feed") {
-        // Worded so that clients recognise an account without the feature (cosmos-rest §8.4).
-        let message = "The change feed mode 'All Versions and Deletes' must be enabled for the account; \
-                       this server does not support it yet.";
-        return Err(Failure::bad_request(message));
     }
     Err(Failure::bad_request(format!(
         "unknown change feed mode in header `A-IM`. value=`{mode}`"
@@ -331,7 +325,10 @@ mod tests {
             decide("GET", DOCS, &[("a-im", "Incremental feed")]),
             Ok(Operation::ReadChanges)
         );
-        assert_eq!(decide("GET", DOCS, &[("a-im", "Full-Fidelity Feed")]), Err(400));
+        assert_eq!(
+            decide("GET", DOCS, &[("a-im", "Full-Fidelity Feed")]),
+            Ok(Operation::ReadChanges)
+        );
         assert_eq!(decide("GET", DOCS, &[("a-im", "Other")]), Err(400));
     }
 

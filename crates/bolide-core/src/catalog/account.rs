@@ -11,6 +11,7 @@ use super::records::{account_key, container_key, dropped_key};
 use super::{Catalog, Moment};
 use crate::clock;
 use crate::container::{Change, Container, ContainerState};
+use crate::purge::Alarm;
 
 impl Catalog {
     /// Keeps other changes of the catalog out.
@@ -20,6 +21,11 @@ impl Catalog {
 
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
+    }
+
+    /// What wakes the keeper.
+    pub fn alarm(&self) -> &Arc<Alarm> {
+        &self.alarm
     }
 
     pub async fn now(&self) -> Result<UnixMillis> {

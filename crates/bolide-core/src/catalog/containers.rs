@@ -18,6 +18,7 @@ use super::records::{
 use super::{Catalog, Moment, check_etag, container_not_found};
 use crate::clock;
 use crate::container::{Container, ContainerInfo, ContainerState, Layout, Stretch};
+use crate::history::{self, keeps_history};
 use crate::partition::round::Step;
 use crate::partition::{Partition, Placement, down};
 use crate::throughput::{Meter, PacingSettings, Throughput};
@@ -135,7 +136,7 @@ impl Catalog {
             };
             self.engine.create(placement.id, head).await.map_err(down)?;
             let meter = Meter::new(&row.pacing, row.placements.len(), now.seconds());
-            partitions.push(Partition::open(self.engine.clone(), placement.clone(), meter).await?);
+            partitions.push(Partition::open(self.engine.clone(), placement.clone(), meter, self.alarm.clone()).await?);
         }
         let layout = Layout {
             version: row.layout_version,
@@ -192,6 +193,12 @@ impl Catalog {
         }
         check_etag(state.etag, if_match)?;
         let properties = Arc::new(state.properties.replace(properties, sent)?);
+        let begins_history = !keeps_history(&state.properties) && keeps_history(&properties);
+        if begins_history {
+            for partition in &state.layout.partitions {
+                history::trim::begin(&state, partition).await?;
+            }
+        }
         let after = self
             .commit_state(container.rid(), move |moment| {
                 let mut after = (*state).clone();
@@ -203,6 +210,7 @@ impl Catalog {
             .await?;
         for partition in &after.layout.partitions {
             partition.expect_due(i64::MIN);
+            partition.expect_trim(i64::MIN);
         }
         change.replace(after);
         Ok(container.info())

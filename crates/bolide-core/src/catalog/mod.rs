@@ -32,12 +32,15 @@ use crate::container::Container;
 use crate::etag::Etag;
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step};
+use crate::purge::Alarm;
 use records::{AccountRow, DatabaseRow};
 use users::User;
 
 /// See the module.
 pub(crate) struct Catalog {
     engine: Arc<dyn Engine>,
+    /// Rings when something will be due early.
+    alarm: Arc<Alarm>,
     /// Partition 0.
     partition: Arc<Partition>,
     memory: RwLock<Memory>,

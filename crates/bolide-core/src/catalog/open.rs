@@ -19,6 +19,7 @@ use super::{Catalog, Database, Memory, number_of};
 use crate::clock;
 use crate::keys;
 use crate::partition::{Pages, Partition, Placement, down};
+use crate::purge::Alarm;
 use crate::throughput::{Meter, PacingSettings};
 
 /// Everything the catalog's partition holds.
@@ -51,7 +52,8 @@ impl Catalog {
             parents: vec![],
         };
         let meter = Meter::new(&PacingSettings::of(None), 1, now.seconds());
-        let partition = Partition::open(engine.clone(), placement, meter).await?;
+        let alarm = Arc::<Alarm>::default();
+        let partition = Partition::open(engine.clone(), placement, meter, alarm.clone()).await?;
 
         let rows = read_rows(&partition).await?;
         let memory = RwLock::new(Memory {
@@ -60,6 +62,7 @@ impl Catalog {
         });
         let catalog = Catalog {
             engine,
+            alarm,
             partition,
             memory,
             changing: Mutex::new(()),

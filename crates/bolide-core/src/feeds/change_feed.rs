@@ -8,13 +8,14 @@ use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, UnixMillis, Unix
 use bolide_storage::{Ask, Key, Scan, Space};
 use bytes::Bytes;
 
+use super::places::{Place, decode, encode, resume};
 use super::walk::touch;
 use super::{Scope, Slice};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, RangePosition, Work};
 use crate::container::{Container, Visit};
 use crate::items::{StoredItem, judged_at};
-use crate::keys::LogPosition;
+use crate::keys::{self, LogPosition};
 use crate::partition::Partition;
 use crate::record::{LogEntry, Record};
 
@@ -118,13 +119,6 @@ impl Account {
     }
 }
 
-/// The next LSN to be read of one range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
-    range: u32,
-    next: Lsn,
-}
-
 async fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<Place>> {
     let known = match start {
         FeedStart::After(text) => Some(decode(text)?),
@@ -145,17 +139,6 @@ async fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<Place>> {
         });
     }
     Ok(places)
-}
-
-/// Where a range goes on: its own place, or that of the youngest ancestor the continuation knows. A token of one place is for whatever
-/// range it is sent to, as the service's are.
-fn resume(partition: &Partition, known: &[Place]) -> Lsn {
-    if let [only] = known {
-        return only.next;
-    }
-    let place_of = |range: u32| known.iter().find(|place| place.range == range).map(|place| place.next);
-    let own_then_ancestors = std::iter::once(partition.range).chain(partition.parents.iter().rev().copied());
-    own_then_ancestors.into_iter().find_map(place_of).unwrap_or_default()
 }
 
 /// The LSN of the first change of this second or later: the log's `_ts` never falls (TTL-208), so halving finds it.
@@ -187,7 +170,7 @@ async fn scan_log(partition: &Partition, from: Bytes, max_rows: usize) -> Result
     let scan = Scan {
         space: Space::Log,
         from,
-        to: None,
+        to: Some(keys::log_end()),
         reverse: false,
         max_rows,
         max_bytes: PAGE_BYTES,
@@ -297,57 +280,4 @@ fn lsn_of_last(items: &[StoredItem]) -> Lsn {
 
 fn position_of(key: &[u8]) -> Result<LogPosition> {
     LogPosition::decode(key).ok_or_else(|| Error::new(ErrorKind::Corrupt, "a key of the log is damaged"))
-}
-
-/// `57` for one range, `0:57,2:9` for several: what has been consumed, as the service shows it.
-fn encode(places: &[Place]) -> String {
-    let consumed = |place: &Place| place.next.0.saturating_sub(1);
-    match places {
-        [] => "0".to_owned(),
-        [only] => consumed(only).to_string(),
-        several => {
-            let parts: Vec<String> = several
-                .iter()
-                .map(|place| format!("{}:{}", place.range, consumed(place)))
-                .collect();
-            parts.join(",")
-        }
-    }
-}
-
-fn decode(text: &str) -> Result<Vec<Place>> {
-    let refused = || Error::bad_request(format!("The change feed continuation '{text}' is malformed."));
-    let text = text.trim().trim_matches('"');
-    let place = |range: u32, consumed: &str| {
-        let consumed: u64 = consumed.parse().map_err(|_| refused())?;
-        Ok(Place {
-            range,
-            next: Lsn(consumed.checked_add(1).ok_or_else(refused)?),
-        })
-    };
-    if !text.contains(':') {
-        return Ok(vec![place(0, text)?]);
-    }
-    let parts = text.split(',').map(|part| {
-        let (range, consumed) = part.split_once(':').ok_or_else(refused)?;
-        place(range.parse().map_err(|_| refused())?, consumed)
-    });
-    parts.collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn continuations_say_what_was_consumed() {
-        let place = |range, next| Place { range, next: Lsn(next) };
-        assert_eq!(encode(&[place(0, 58)]), "57");
-        assert_eq!(decode("\"57\""), Ok(vec![place(0, 58)]));
-        assert_eq!(encode(&[place(0, 58), place(2, 1)]), "0:57,2:0");
-        assert_eq!(decode("0:57,2:0"), Ok(vec![place(0, 58), place(2, 1)]));
-        for text in ["", "x", "-1", "1:", ":1", "1:2,", "18446744073709551615"] {
-            assert!(decode(text).is_err(), "{text}");
-        }
-    }
 }

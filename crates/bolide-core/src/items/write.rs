@@ -24,7 +24,8 @@ use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Refusal};
 use crate::container::{Container, ContainerState, Visit};
 use crate::etag::Etag;
-use crate::keys::{self, DIGEST_BYTES, UniqueDigest};
+use crate::history::{self, Change};
+use crate::keys::{self, DIGEST_BYTES, LogPosition, UniqueDigest};
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step, Stop};
 use crate::record::{ExpiryEntry, LogEntry, Parts, Record};
@@ -334,12 +335,14 @@ impl Logical {
     pub fn delete(&self, round: &mut Round<'_>, target: &ItemTarget, if_match: Option<&str>) -> Step<Written<()>> {
         let existing = self.find_live(round, target)?;
         check_match(&existing, if_match)?;
-        let lsn = round.next_lsn();
+        let version = round.next_version();
         let charge = charge::write(existing.record.size());
         remove(round, &existing.key, &existing.record);
+        let change = Change::deleted(&existing.key.bytes, &existing.record);
+        history::log(round, &self.partition, &self.state, version, change);
         Ok(Written {
             value: (),
-            lsn,
+            lsn: version.lsn,
             charge,
             owed: RequestUnits::ZERO,
         })
@@ -440,8 +443,8 @@ impl Logical {
     ) -> Step<Written<ItemWritten>> {
         let mut owed = RequestUnits::ZERO;
         for ghost in &ghosts {
-            round.next_lsn();
-            owed += remove_ghost(round, &self.partition, &self.state, &ghost.key, &ghost.record);
+            let version = round.next_version();
+            owed += remove_ghost(round, &self.partition, &self.state, version, &ghost.key, &ghost.record);
         }
         let version = round.next_version();
         if let Some(replaced) = &replaced {
@@ -458,7 +461,9 @@ impl Logical {
             unique: &draft.unique,
             document: &draft.text,
         });
-        add(round, &self.epk, &record);
+        let key = add(round, &self.epk, &record);
+        let change = Change::written(&key, &record, replaced.as_ref().map(|replaced| &replaced.record));
+        history::log(round, &self.partition, &self.state, version, change);
         self.expect_end(&record);
         let charge = charge::write(record.size());
         let created = replaced.is_none();
@@ -499,8 +504,8 @@ fn check_match(existing: &Existing, if_match: Option<&str>) -> Result<()> {
     }
 }
 
-/// Adds a record with all its entries.
-pub(crate) fn add(round: &mut Round<'_>, epk: &Epk, record: &Record) {
+/// Adds a record with all its entries; returns its key.
+pub(crate) fn add(round: &mut Round<'_>, epk: &Epk, record: &Record) -> Bytes {
     let key = keys::item(epk, record.number());
     let size = u32::try_from(record.size()).expect("limits::ITEM_BYTES fits");
     let number = Bytes::copy_from_slice(&record.number().to_be_bytes());
@@ -525,8 +530,10 @@ pub(crate) fn add(round: &mut Round<'_>, epk: &Epk, record: &Record) {
             .encode(),
         );
     }
+    let item_key = key.bytes.clone();
     round.put(key, record.bytes().clone());
     round.state.added(record);
+    item_key
 }
 
 /// Removes a record with all its entries (TTL-267).
@@ -544,15 +551,17 @@ pub(crate) fn remove(round: &mut Round<'_>, key: &Key, record: &Record) {
     round.state.removed(record);
 }
 
-/// Removes a ghost: what it costs is owed by the purge, never charged to a writer (TTL-255).
+/// Removes a ghost in the write at `version`: what it costs is owed by the purge, never charged to a writer (TTL-255).
 pub(crate) fn remove_ghost(
     round: &mut Round<'_>,
     partition: &Partition,
     state: &ContainerState,
+    version: LogPosition,
     key: &Key,
     record: &Record,
 ) -> RequestUnits {
     remove(round, key, record);
+    history::log(round, partition, state, version, Change::purged(&key.bytes, record));
     let cost = state.pacing.purge_cost(record.size());
     round.state.purged_total += 1;
     round.state.spent_total += cost;

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock;
+use crate::purge::Alarm;
 use crate::throughput::Meter;
 pub(crate) use pages::Pages;
 use round::{Round, Step, Stop, Transaction};
@@ -42,6 +43,9 @@ pub(crate) struct Partition {
     upkeep: mpsc::Sender<Box<dyn Transaction>>,
     /// Nothing falls due before this second, as far as is known.
     next_due: AtomicI64,
+    /// Nothing leaves the history before this second, as far as is known.
+    next_trim: AtomicI64,
+    alarm: Arc<Alarm>,
 }
 
 /// What places a partition among the ranges of its container.
@@ -58,7 +62,12 @@ impl Partition {
     ///
     /// # Errors
     /// From the engine.
-    pub async fn open(engine: Arc<dyn Engine>, placement: Placement, meter: Meter) -> Result<Arc<Partition>> {
+    pub async fn open(
+        engine: Arc<dyn Engine>,
+        placement: Placement,
+        meter: Meter,
+        alarm: Arc<Alarm>,
+    ) -> Result<Arc<Partition>> {
         let lsn = Arc::new(AtomicU64::new(0));
         let worker = Worker::open(engine.clone(), placement.id, lsn.clone()).await?;
         let (writes, writes_queue) = mpsc::channel(QUEUE);
@@ -74,7 +83,7 @@ impl Partition {
             parents,
         } = placement;
         let meter = Mutex::new(meter);
-        let next_due = AtomicI64::new(i64::MIN);
+        let (next_due, next_trim) = (AtomicI64::new(i64::MIN), AtomicI64::new(i64::MIN));
         Ok(Arc::new(Partition {
             id,
             range,
@@ -86,6 +95,8 @@ impl Partition {
             writes,
             upkeep,
             next_due,
+            next_trim,
+            alarm,
         }))
     }
 
@@ -128,7 +139,7 @@ impl Partition {
 
     /// Whether something may be due by `now`.
     pub fn may_be_due(&self, now: UnixSeconds) -> bool {
-        self.next_due.load(Ordering::Relaxed) <= now.0
+        self.next_due.load(Ordering::SeqCst) <= now.0
     }
 
     /// Server time now.
@@ -141,12 +152,35 @@ impl Partition {
 
     /// Remembers that nothing falls due before `second`; [`Partition::expect_due`] may bring it forward.
     pub fn rest_until(&self, second: i64) {
-        self.next_due.store(second, Ordering::Relaxed);
+        self.next_due.store(second, Ordering::SeqCst);
     }
 
     /// Remembers that something falls due at `second`.
     pub fn expect_due(&self, second: i64) {
-        self.next_due.fetch_min(second, Ordering::Relaxed);
+        self.next_due.fetch_min(second, Ordering::SeqCst);
+        self.alarm.expect(second);
+    }
+
+    /// The second before which nothing falls due or leaves the history, as far as is known.
+    pub fn next_upkeep(&self) -> i64 {
+        let due = self.next_due.load(Ordering::SeqCst);
+        due.min(self.next_trim.load(Ordering::SeqCst))
+    }
+
+    /// Whether something may leave the history by `now`.
+    pub fn may_be_trimmed(&self, now: UnixSeconds) -> bool {
+        self.next_trim.load(Ordering::SeqCst) <= now.0
+    }
+
+    /// Remembers that nothing leaves the history before `second`; [`Partition::expect_trim`] may bring it forward.
+    pub fn trim_again_at(&self, second: i64) {
+        self.next_trim.store(second, Ordering::SeqCst);
+    }
+
+    /// Remembers that something leaves the history at `second`.
+    pub fn expect_trim(&self, second: i64) {
+        self.next_trim.fetch_min(second, Ordering::SeqCst);
+        self.alarm.expect(second);
     }
 }
 

@@ -15,14 +15,30 @@ const BYTES: usize = 4 * 1024 * 1024;
 pub(crate) struct Pages<'a> {
     partition: &'a Partition,
     space: Space,
+    to: Option<Bytes>,
     /// Where the next page begins; `None` behind the last.
     from: Option<Bytes>,
 }
 
 impl<'a> Pages<'a> {
+    /// A walk over a space; over the log without the history behind it.
     pub fn over(partition: &'a Partition, space: Space) -> Pages<'a> {
-        let from = Some(Bytes::new());
-        Pages { partition, space, from }
+        Pages {
+            partition,
+            space,
+            to: (space == Space::Log).then(keys::log_end),
+            from: Some(Bytes::new()),
+        }
+    }
+
+    /// A walk over the history.
+    pub fn over_history(partition: &'a Partition) -> Pages<'a> {
+        Pages {
+            partition,
+            space: Space::Log,
+            to: None,
+            from: Some(keys::log_end()),
+        }
     }
 
     /// The next rows; none at the end.
@@ -36,7 +52,7 @@ impl<'a> Pages<'a> {
         let scan = Scan {
             space: self.space,
             from,
-            to: None,
+            to: self.to.clone(),
             reverse: false,
             max_rows: ROWS,
             max_bytes: BYTES,

@@ -5,8 +5,10 @@
 //!
 //! ```text
 //!   format(1) ‖ stored items(8) ‖ stored bytes(8) ‖ next number(8) ‖ purged(8) ‖ spent(8, f64) ‖ billed(8, f64)
-//!   ‖ purge cursor in the log(12) ‖ purge cursor in the expiry queue(20)
+//!   ‖ purge cursor in the log(12) ‖ purge cursor in the expiry queue(20) ‖ start of the history(12)
 //! ```
+//!
+//! Rows of format 1, from before there was a history, end with the cursors.
 //!
 //! The ghosts counted so far are kept in memory only: [`Ghosts`] are counted again from the purge cursors after a start.
 
@@ -17,10 +19,13 @@ use bytes::{BufMut, Bytes, BytesMut};
 use crate::keys::{ExpiryPosition, LogPosition};
 use crate::record::Record;
 
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
+/// Rows without a start of the history.
+const FORMAT_1: u8 = 1;
 /// First byte of a counter that is too large to be one: items, bytes, numbers and purged items stay below 2^60.
 const COUNTER_END: u8 = 0x10;
-const BYTES: usize = 1 + 6 * 8 + LogPosition::BYTES + ExpiryPosition::BYTES;
+const BYTES_1: usize = 1 + 6 * 8 + LogPosition::BYTES + ExpiryPosition::BYTES;
+const BYTES: usize = BYTES_1 + LogPosition::BYTES;
 
 /// What a partition knows of itself. The worker owns it; nothing else writes it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -37,6 +42,8 @@ pub(crate) struct PartitionState {
     pub billed_total: RequestUnits,
     /// Where the purge goes on.
     pub purge: Cursors,
+    /// The history is complete from here on; nothing of it lies before.
+    pub history_from: LogPosition,
     /// Ghosts counted so far.
     pub ghosts: Ghosts,
 }
@@ -128,6 +135,7 @@ impl PartitionState {
         bytes.put_f64(self.billed_total.0);
         self.purge.log.put(&mut bytes);
         self.purge.expiry.put(&mut bytes);
+        self.history_from.put(&mut bytes);
         bytes.freeze()
     }
 
@@ -141,9 +149,14 @@ impl PartitionState {
 
     fn decode_row(bytes: &[u8]) -> Option<PartitionState> {
         let (format, rest) = bytes.split_first()?;
-        if *format != FORMAT || bytes.len() != BYTES {
-            return None;
-        }
+        let (rest, history_from) = match (*format, bytes.len()) {
+            (FORMAT, BYTES) => {
+                let (rest, history_from) = rest.split_at(BYTES_1 - 1);
+                (rest, LogPosition::decode(history_from)?)
+            }
+            (FORMAT_1, BYTES_1) => (rest, LogPosition::default()),
+            _ => return None,
+        };
         let (words, cursors) = rest.split_at(6 * 8);
         // Numbers that no store comes to are damage, and adding to them would overflow.
         let (counters, _) = words.split_at(4 * 8);
@@ -179,6 +192,7 @@ impl PartitionState {
             spent_total,
             billed_total,
             purge,
+            history_from,
             ghosts,
         })
     }
@@ -207,12 +221,20 @@ mod tests {
             spent_total: RequestUnits(7.5),
             billed_total: RequestUnits(8.25),
             purge,
+            history_from: LogPosition { lsn: Lsn(2), seq: 1 },
             ghosts: Ghosts {
                 counted: Amount::default(),
                 upto: purge,
             },
         };
-        assert_eq!(PartitionState::decode(&state.encode()), Ok(state));
+        assert_eq!(PartitionState::decode(&state.encode()), Ok(state.clone()));
+        let mut older = state.encode()[..BYTES_1].to_vec();
+        older[0] = FORMAT_1;
+        let before_histories = PartitionState {
+            history_from: LogPosition::default(),
+            ..state
+        };
+        assert_eq!(PartitionState::decode(&older), Ok(before_histories));
     }
 
     #[test]

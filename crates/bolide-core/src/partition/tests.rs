@@ -25,7 +25,7 @@ async fn partition() -> Arc<Partition> {
         parents: vec![],
     };
     let meter = Meter::new(&PacingSettings::of(None), 1, UnixSeconds(0));
-    Partition::open(engine, placement, meter)
+    Partition::open(engine, placement, meter, Arc::default())
         .await
         .expect("the partition was just created")
 }

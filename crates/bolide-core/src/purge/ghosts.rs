@@ -11,7 +11,7 @@ use bolide_model::{Result, UnixSeconds};
 use bolide_storage::{Page, Scan, Space};
 
 use crate::container::ContainerState;
-use crate::keys::{ExpiryPosition, LogPosition};
+use crate::keys::{self, ExpiryPosition, LogPosition};
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step};
 use crate::partition::state::{Cursors, Ghosts, PartitionState};
@@ -55,8 +55,8 @@ fn count_some(round: &mut Round<'_>, container: &ContainerState) -> Step<bool> {
     };
 
     let scans = [
-        scan(Space::Expiry, ghosts.upto.expiry.to_bytes()),
-        scan(Space::Log, ghosts.upto.log.to_bytes()),
+        scan(Space::Expiry, ghosts.upto.expiry.to_bytes(), None),
+        scan(Space::Log, ghosts.upto.log.to_bytes(), Some(keys::log_end())),
     ];
     let pages = round.scan_all(&scans)?;
     let own = count_own(&mut ghosts, &pages[0], horizon.own)?;
@@ -92,11 +92,11 @@ fn count_log(ghosts: &mut Ghosts, page: &Page, horizon: i64) -> Result<bool> {
     Ok(!page.more)
 }
 
-fn scan(space: Space, from: bytes::Bytes) -> Scan {
+fn scan(space: Space, from: bytes::Bytes, to: Option<bytes::Bytes>) -> Scan {
     Scan {
         space,
         from,
-        to: None,
+        to,
         reverse: false,
         max_rows: ROWS,
         max_bytes: BYTES,

@@ -1,24 +1,33 @@
 //! The keeper: the background task that makes server time durable and runs the purge.
 //!
+//! It sleeps until the second at which the first item ends, and is woken when a write makes that earlier: while it has budget, an item goes
+//! at its second (TTL-250), and nothing is polled for.
+//!
 //! With a virtual clock it does neither: tests purge by a call (TTL-206), and server time is made durable before a request is answered
 //! by it.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use bolide_model::UnixMillis;
+use bolide_model::{ErrorKind, Result, UnixMillis, UnixSeconds};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::PurgeMode;
+use super::step::End;
+use super::{Alarm, PurgeMode};
 use crate::account::Account;
 use crate::container::Container;
+use crate::partition::Partition;
 
-/// How often the keeper looks for something to do.
+/// How long the keeper purges without looking up, and when it tries again what failed.
 const TICK: Duration = Duration::from_millis(200);
-/// Server time is made durable at least this often while requests are answered by it (TTL-203).
-const TIME_DURABLE_EVERY: Duration = Duration::from_secs(1);
+/// The keeper wakes at least this often. Server time is made durable then, if requests were answered by it (TTL-203).
+const HEARTBEAT: Duration = Duration::from_secs(1);
+/// Requests that read at the time before the purge's last about so long.
+const READERS_PAUSE: Duration = Duration::from_millis(5);
+/// Items that go at once when they are due, users or not.
+const UNRESTED_ITEMS: u64 = 1_000;
 /// While users are there, the purge rests this many times as long as its last step took.
 const RESTS_BESIDE_USERS: u32 = 9;
 /// A forward step of the wall clock larger than this holds the purge (TTL-204).
@@ -41,9 +50,9 @@ pub(crate) struct Pace {
 
 impl Keeper {
     /// Starts the task. It ends by itself when the account is gone.
-    pub fn start(account: Weak<Account>, pace: Pace) -> Keeper {
+    pub fn start(account: Weak<Account>, alarm: Arc<Alarm>, pace: Pace) -> Keeper {
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(keep(account, pace, stopped));
+        let task = tokio::spawn(keep(account, alarm, pace, stopped));
         Keeper {
             stop,
             task: Mutex::new(Some(task)),
@@ -60,83 +69,197 @@ impl Keeper {
     }
 }
 
-async fn keep(account: Weak<Account>, pace: Pace, mut stopped: watch::Receiver<bool>) {
+async fn keep(account: Weak<Account>, alarm: Arc<Alarm>, pace: Pace, mut stopped: watch::Receiver<bool>) {
     let mut watch = ClockWatch::default();
     let mut time_durable = Instant::now();
+    let mut allowance = Allowance::new(pace.items_per_second);
+    let mut again_in = None;
     loop {
+        let Some(pause) = account.upgrade().map(|account| rest(&account, &alarm, again_in)) else {
+            return;
+        };
         tokio::select! {
-            () = tokio::time::sleep(TICK) => {}
+            () = tokio::time::sleep(pause) => {}
+            () = alarm.rung() => {}
             _ = stopped.changed() => return,
         }
         let Some(account) = account.upgrade() else { return };
-        if time_durable.elapsed() >= TIME_DURABLE_EVERY {
+        if time_durable.elapsed() >= HEARTBEAT {
             account.make_time_durable().await;
             time_durable = Instant::now();
         }
         let is_held = watch.look(account.server_time(), pace.hold);
         account.set_purge_held(is_held);
-        if !is_held {
-            purge_due(&account, pace, &stopped).await;
-        }
+        again_in = if is_held {
+            Some(TICK)
+        } else {
+            purge_due(&account, &mut allowance, &stopped).await
+        };
     }
 }
 
-/// Purges what is due, a step of each partition in turn, for one tick.
-async fn purge_due(account: &Arc<Account>, pace: Pace, stopped: &watch::Receiver<bool>) {
-    let mut allowance = pace
-        .items_per_second
-        .map(|items| u64::from(items) * TICK.as_millis() as u64 / 1000);
+/// How long there is nothing to do: until the second at which the first item ends, if that comes before the heartbeat. `again_in`: when
+/// to take up again what is due and could not be done.
+fn rest(account: &Account, alarm: &Alarm, again_in: Option<Duration>) -> Duration {
+    alarm.stay_awake();
+    let now = account.server_time();
+    let (mut first, mut is_due) = (i64::MAX, false);
+    for container in account.all_containers() {
+        for partition in &container.state().layout.partitions {
+            match partition.next_upkeep() {
+                second if second <= now.seconds().0 => is_due = true,
+                second => first = first.min(second),
+            }
+        }
+    }
+    alarm.sleep_until(first);
+    let until_first = UnixSeconds(first).millis().0.saturating_sub(now.0);
+    let mut rest = Duration::from_millis(until_first.max(1).unsigned_abs()).min(HEARTBEAT);
+    if is_due {
+        rest = rest.min(again_in.unwrap_or(Duration::ZERO));
+    }
+    rest
+}
+
+/// Purges what is due, a step of each partition in turn, for one tick. Returns when to go on with what could not be done now.
+async fn purge_due(
+    account: &Arc<Account>,
+    allowance: &mut Allowance,
+    stopped: &watch::Receiver<bool>,
+) -> Option<Duration> {
     let deadline = Instant::now() + TICK;
+    let mut pass = Pass {
+        account,
+        allowance,
+        unrested: UNRESTED_ITEMS,
+        again_in: None,
+    };
     let containers = account.all_containers();
     loop {
         let mut is_busy = false;
         for container in &containers {
-            if *stopped.borrow() || Instant::now() >= deadline || allowance == Some(0) {
-                return;
+            if *stopped.borrow() || Instant::now() >= deadline {
+                return Some(Duration::ZERO);
             }
-            is_busy |= purge_container(account, container, &mut allowance).await;
+            is_busy |= pass.purge_container(container).await;
         }
         if !is_busy {
-            return;
+            return pass.again_in;
         }
     }
 }
 
-/// One step in each partition that may have something due; tells whether there is more to do.
-async fn purge_container(account: &Arc<Account>, container: &Arc<Container>, allowance: &mut Option<u64>) -> bool {
-    let now = account.server_time().seconds();
-    let layout = container.state().layout.clone();
-    let mut is_busy = false;
-    for partition in layout.partitions.iter().filter(|partition| partition.may_be_due(now)) {
-        let Ok(visit) = container.enter().await else {
-            return false;
-        };
-        let most = allowance.unwrap_or(u64::MAX);
-        let (began, requests) = (Instant::now(), account.requests());
-        match account
-            .purge_step(container, &visit, partition, PurgeMode::Paced, most)
-            .await
-        {
-            Ok(step) => {
-                is_busy |= !step.is_last;
-                if let Some(allowance) = allowance {
-                    *allowance = allowance.saturating_sub(step.purged);
+/// One tick of purging.
+struct Pass<'a> {
+    account: &'a Arc<Account>,
+    allowance: &'a mut Allowance,
+    /// Items that may go before the purge rests beside users.
+    unrested: u64,
+    again_in: Option<Duration>,
+}
+
+impl Pass<'_> {
+    /// One step in each partition that may have something due; tells whether there is more to do.
+    async fn purge_container(&mut self, container: &Arc<Container>) -> bool {
+        let now = self.account.server_time().seconds();
+        let layout = container.state().layout.clone();
+        let mut is_busy = false;
+        for partition in &layout.partitions {
+            let done = match partition.may_be_due(now) {
+                true => self.purge_partition(container, partition).await,
+                false => Ok(false),
+            };
+            let done = match done {
+                Ok(more) if partition.may_be_trimmed(now) => {
+                    let trimmed = self.account.trim_history(container, partition).await;
+                    trimmed.map(|()| more)
+                }
+                done => done,
+            };
+            match done {
+                Ok(more) => is_busy |= more,
+                Err(error) => {
+                    if error.kind != ErrorKind::NotFound {
+                        tracing::warn!(%error, "the purge failed and will be tried again");
+                    }
+                    self.again(TICK);
+                    return false;
                 }
             }
-            Err(error) => {
-                tracing::warn!(%error, "the purge failed and will be tried again");
-                return false;
-            }
         }
+        is_busy
+    }
+
+    async fn purge_partition(&mut self, container: &Arc<Container>, partition: &Arc<Partition>) -> Result<bool> {
+        let most = self.allowance.items();
+        if most == 0 {
+            self.again(TICK);
+            return Ok(false);
+        }
+        let visit = container.enter().await?;
+        let (began, requests) = (Instant::now(), self.account.requests());
+        let mode = PurgeMode::Paced;
+        let step = self
+            .account
+            .purge_step(container, &visit, partition, mode, most)
+            .await?;
         drop(visit);
-        // Users first, in CPU and disk as in everything else (TTL-265): beside them the purge rests most of the time.
-        if account.requests() > requests {
+        self.allowance.take(step.purged);
+        self.unrested = self.unrested.saturating_sub(step.purged);
+        match step.end {
+            End::Unfinished | End::Drained => {}
+            End::Read => self.again(READERS_PAUSE),
+            End::Exhausted => self.again(until_next_second(self.account.server_time())),
+        }
+        // Users first, in CPU and disk as in everything else (TTL-265): beside them the purge rests most of the time. What it does at once
+        // when a second begins is too little to be felt.
+        if self.account.requests() > requests && self.unrested == 0 {
             tokio::time::sleep(began.elapsed() * RESTS_BESIDE_USERS).await;
         } else {
             tokio::task::yield_now().await;
         }
+        Ok(step.end == End::Unfinished)
     }
-    is_busy
+
+    fn again(&mut self, pause: Duration) {
+        self.again_in = Some(self.again_in.map_or(pause, |known| known.min(pause)));
+    }
+}
+
+fn until_next_second(now: UnixMillis) -> Duration {
+    Duration::from_millis(1000 - now.0.rem_euclid(1000).unsigned_abs())
+}
+
+/// How many items the purge may still remove, by its highest rate.
+struct Allowance {
+    per_second: Option<u32>,
+    items: f64,
+    at: Instant,
+}
+
+impl Allowance {
+    fn new(per_second: Option<u32>) -> Allowance {
+        Allowance {
+            per_second,
+            items: 0.0,
+            at: Instant::now(),
+        }
+    }
+
+    /// What has gathered since, at most that of one tick.
+    fn items(&mut self) -> u64 {
+        let Some(per_second) = self.per_second.map(f64::from) else {
+            return u64::MAX;
+        };
+        let gathered = self.items + per_second * self.at.elapsed().as_secs_f64();
+        self.items = gathered.min((per_second * TICK.as_secs_f64()).max(1.0));
+        self.at = Instant::now();
+        self.items as u64
+    }
+
+    fn take(&mut self, items: u64) {
+        self.items -= items as f64;
+    }
 }
 
 /// Notices steps of the wall clock by comparing it with the monotonic one.

@@ -14,6 +14,7 @@
 //! Steps hold at most [`STEP_ITEMS`] items and share a round with users' writes (TTL-265); they are paced by the units users left
 //! over (TTL-259). Out of scope: reclaiming bytes on disk, which is each engine's business.
 
+mod alarm;
 pub(crate) mod ghosts;
 mod keeper;
 pub(crate) mod report;
@@ -24,12 +25,14 @@ use std::sync::Arc;
 use bolide_model::Result;
 use bolide_model::ttl::{Class, Policy, Stamp};
 
+pub(crate) use alarm::Alarm;
 pub(crate) use keeper::{Keeper, Pace};
 pub use report::{ForecastSlice, TtlPreview, TtlReport, TtlRule, TtlState, TtlWhy};
-use step::{Step, StepLimits};
+use step::{End, Step, StepLimits};
 
 use crate::account::Account;
 use crate::container::{Container, Visit};
+use crate::history;
 use crate::partition::Partition;
 
 /// Most items of one step: a larger one would hold up the users' writes of its round.
@@ -71,12 +74,24 @@ impl Account {
                 let visit = container.enter().await?;
                 let step = self.purge_step(container, &visit, partition, mode, left).await?;
                 purged += step.purged;
-                if step.is_last {
+                if step.end != End::Unfinished {
                     break;
                 }
             }
+            self.trim_history(container, partition).await?;
         }
         Ok(purged)
+    }
+
+    /// Takes out of a partition's history what is over its retention.
+    pub(crate) async fn trim_history(&self, container: &Arc<Container>, partition: &Arc<Partition>) -> Result<()> {
+        loop {
+            // A visit a step, as above.
+            let visit = container.enter().await?;
+            if history::trim::step(&visit.state, partition).await? {
+                return Ok(());
+            }
+        }
     }
 
     /// One step of the purge in one partition.

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use super::{PurgeMode, ends_at};
 use crate::container::{Container, ContainerState};
 use crate::items::remove_ghost;
-use crate::keys::{ExpiryPosition, LogPosition};
+use crate::keys::{self, ExpiryPosition, LogPosition};
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step as Decided};
 use crate::partition::state::Cursors;
@@ -33,8 +33,21 @@ pub(super) struct StepLimits {
 pub(crate) struct Step {
     /// Items removed.
     pub purged: u64,
-    /// Nothing more is due, or nothing more may be spent.
-    pub is_last: bool,
+    /// Why it ended.
+    pub end: End,
+}
+
+/// Why a step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It was full: there may be more.
+    Unfinished,
+    /// Nothing more is due.
+    Drained,
+    /// Nothing more may be spent in this second.
+    Exhausted,
+    /// Some of what is due may still be read by requests of an earlier second.
+    Read,
 }
 
 /// What a step found at the heads of the lines.
@@ -127,8 +140,9 @@ impl Decider {
             if record.version() != due.version || record.stamp().is_live(horizon) {
                 continue;
             }
-            round.next_lsn();
-            budget.spend(remove_ghost(round, &self.partition, &self.state, key, &record));
+            let version = round.next_version();
+            let cost = remove_ghost(round, &self.partition, &self.state, version, key, &record);
+            budget.spend(cost);
             purged += 1;
         }
         let drained = !exhausted && candidates.len() == lines.own.due.len() + lines.log.due.len();
@@ -140,10 +154,13 @@ impl Decider {
         if is_complete && judged == now {
             self.partition.rest_until(next_end(&lines));
         }
-        let step = Step {
-            purged,
-            is_last: is_complete || exhausted,
+        let end = match () {
+            () if exhausted => End::Exhausted,
+            () if !is_complete => End::Unfinished,
+            () if judged == now => End::Drained,
+            () => End::Read,
         };
+        let step = Step { purged, end };
         Ok((step, budget.spent, now))
     }
 
@@ -155,7 +172,11 @@ impl Decider {
     }
 
     fn log_scan(&self, round: &Round<'_>) -> Scan {
-        scan_from(Space::Log, round.state.purge.log.to_bytes(), LOG_ROWS)
+        let to = Some(keys::log_end());
+        Scan {
+            to,
+            ..scan_from(Space::Log, round.state.purge.log.to_bytes(), LOG_ROWS)
+        }
     }
 
     fn own_line(&self, from: Cursors, page: &Page, horizon: Horizon) -> Result<Line> {

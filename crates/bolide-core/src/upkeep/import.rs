@@ -1,4 +1,6 @@
 //! The loader that keeps `_ts` (TTL-275): only into a fresh container, in the order of `_ts`, and never later than now.
+//!
+//! Where the container keeps history, a loaded item is a create in it, at the time of loading.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,8 +13,8 @@ use bolide_model::{Error, Lsn, Result, UnixSeconds};
 use crate::account::Account;
 use crate::container::{Container, ContainerState};
 use crate::etag::Etag;
+use crate::history::{self, Change};
 use crate::items::{add, number_in_range, unique_digests};
-use crate::keys::LogPosition;
 use crate::partition::Partition;
 use crate::record::{Parts, Record};
 
@@ -126,25 +128,27 @@ fn check_distinct(state: &ContainerState, items: &[Loaded]) -> Result<()> {
 }
 
 async fn load(state: &Arc<ContainerState>, partition: &Arc<Partition>, items: Vec<Loaded>) -> Result<()> {
-    let (state, range, id) = (state.clone(), partition.range, partition.id.0);
+    let (state, owner) = (state.clone(), partition.clone());
+    let (range, id) = (partition.range, partition.id.0);
     partition
         .write(move |round| {
             for item in &items {
                 let text = item.document.to_stored_text()?;
-                let lsn = round.next_lsn();
+                let version = round.next_version();
                 round.state.next_number += 1;
                 let own = item.document.own_ttl(state.properties.policy)?;
                 let record = Record::new(&Parts {
-                    version: LogPosition { lsn, seq: 0 },
+                    version,
                     last_modified: item.last_modified,
                     stamp: Stamp::new(item.last_modified, own),
-                    etag: Etag::of_write(id, lsn, 0),
+                    etag: Etag::of_write(id, version.lsn, version.seq),
                     number: number_in_range(range, round.state.next_number),
                     id: item.document.id()?,
                     unique: &unique_digests(&item.document, &state),
                     document: text.as_bytes(),
                 });
-                add(round, &item.epk, &record);
+                let key = add(round, &item.epk, &record);
+                history::log(round, &owner, &state, version, Change::written(&key, &record, None));
             }
             Ok(())
         })

@@ -15,9 +15,10 @@ use super::verify::read_space;
 use crate::account::Account;
 use crate::catalog::{Catalog, Offer, OfferResource};
 use crate::container::{Change, Container, ContainerState, Layout};
+use crate::history::HistoryEntry;
 use crate::keys;
 use crate::partition::state::PartitionState;
-use crate::partition::{Partition, Placement, down};
+use crate::partition::{Pages, Partition, Placement, down};
 use crate::record::{ExpiryEntry, LogEntry, Record};
 use crate::throughput::Meter;
 
@@ -87,7 +88,9 @@ impl Catalog {
             EpkRange::new(middle, parent.epk.max.clone()),
         ];
         // What was purged stays counted, once: in the first child.
-        let mut figures = parent.upkeep(|round| Ok(round.state.purge_figures())).await?;
+        let (mut figures, history_from) = parent
+            .upkeep(|round| Ok((round.state.purge_figures(), round.state.history_from)))
+            .await?;
         let mut children = Vec::new();
         for (at, epk) in (0u32..).zip(halves) {
             let id = PartitionId(first_id + u64::from(at));
@@ -97,13 +100,17 @@ impl Catalog {
                 epk,
                 parents: parents.clone(),
             };
-            self.copy(parent, &placement, std::mem::take(&mut figures)).await?;
+            let counters = PartitionState {
+                history_from,
+                ..std::mem::take(&mut figures)
+            };
+            self.copy(parent, &placement, counters).await?;
             let meter = Meter::new(
                 &state.pacing,
                 state.layout.partitions.len() + 1,
                 self.now().await?.seconds(),
             );
-            children.push(Partition::open(self.engine().clone(), placement, meter).await?);
+            children.push(Partition::open(self.engine().clone(), placement, meter, self.alarm().clone()).await?);
         }
         let report = SplitReport {
             parents: vec![parent.range],
@@ -153,6 +160,7 @@ impl Catalog {
                 copy.put(Space::Expiry, key, value).await?;
             }
         }
+        copy.history(parent, &child.epk).await?;
         copy.finish(parent.lsn(), now).await
     }
 }
@@ -213,6 +221,22 @@ impl Copy<'_> {
             self.commit(self.head.lsn.next(), self.head.stamp).await?;
         }
         Ok(())
+    }
+
+    /// Copies what the history of a parent says of items in a range.
+    async fn history(&mut self, parent: &Partition, epk: &EpkRange) -> Result<()> {
+        let mut pages = Pages::over_history(parent);
+        loop {
+            let page = pages.next().await?;
+            if page.is_empty() {
+                return Ok(());
+            }
+            for (key, value) in page {
+                if is_inside(epk, keys::epk_of_item(&HistoryEntry::decode(&value)?.item_key)) {
+                    self.put(Space::Log, key, value).await?;
+                }
+            }
+        }
     }
 
     /// Commits the counters, and sets the head to where the parent's stands.

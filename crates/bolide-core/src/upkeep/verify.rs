@@ -1,4 +1,5 @@
-//! The full check of a container's storage: every item has all of its entries, and there is no entry without its item (TTL-267, P5).
+//! The full check of a container's storage: every item has all of its entries, and there is no entry without its item (TTL-267, P5). Where
+//! there is a history, it ends with what is stored (TTL-274).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +11,8 @@ use bytes::Bytes;
 
 use crate::account::Account;
 use crate::container::{Container, ContainerState};
-use crate::keys;
+use crate::history::{self, HistoryEntry};
+use crate::keys::{self, LogPosition};
 use crate::partition::state::PartitionState;
 use crate::partition::{Pages, Partition};
 use crate::purge::ghosts;
@@ -88,7 +90,11 @@ async fn check_partition(
         }
         expected.add(&key, &record);
     }
+    let versions = std::mem::take(&mut expected.versions);
     expected.compare(partition, report).await?;
+    if history::retention(state).is_some() {
+        check_history(partition, counters, versions, report).await?;
+    }
 
     let (stored, live) = (report.stored - stored_before, report.live - live_before);
     check_counter(report, "stored items", counters.stored.items, stored);
@@ -114,11 +120,14 @@ struct Expected {
     index: HashMap<Bytes, Bytes>,
     log: HashMap<Bytes, Bytes>,
     expiry: HashMap<Bytes, Bytes>,
+    /// Item key → version.
+    versions: HashMap<Bytes, LogPosition>,
 }
 
 impl Expected {
     fn add(&mut self, key: &Bytes, record: &Record) {
         let epk = keys::epk_of_item(key);
+        self.versions.insert(key.clone(), record.version());
         let number = Bytes::copy_from_slice(&record.number().to_be_bytes());
         self.index
             .insert(keys::id_index(epk, record.id().as_bytes()).bytes, number);
@@ -178,10 +187,56 @@ async fn check_log_order(partition: &Partition, report: &mut VerifyReport) -> Re
             report.problem(|| format!("_ts falls along the log at {key:?}"));
         }
         last_modified = Some(entry.last_modified);
-        newest = keys::LogPosition::decode(&key).map_or(newest, |position| position.lsn);
+        newest = LogPosition::decode(&key).map_or(newest, |position| position.lsn);
     }
     if newest > partition.lsn() {
         report.problem(|| format!("the log has lsn {newest}, behind the head {}", partition.lsn()));
+    }
+    Ok(())
+}
+
+/// The history's last word on an item is the version that is stored, or that it is gone; and it misses no version that was written since
+/// it began. `versions` are those stored.
+async fn check_history(
+    partition: &Partition,
+    counters: &PartitionState,
+    versions: HashMap<Bytes, LogPosition>,
+    report: &mut VerifyReport,
+) -> Result<()> {
+    let mut last: HashMap<Bytes, Option<LogPosition>> = HashMap::new();
+    let mut crts = None;
+    let mut pages = Pages::over_history(partition);
+    loop {
+        let page = pages.next().await?;
+        if page.is_empty() {
+            break;
+        }
+        for (key, value) in &page {
+            let entry = HistoryEntry::decode(value)?;
+            let position = keys::history_position(key);
+            if position.is_none_or(|position| position < counters.history_from || position.lsn > partition.lsn()) {
+                report.problem(|| format!("an entry of the history lies outside of it: {key:?}"));
+            }
+            if crts.is_some_and(|crts| entry.crts < crts) || !is_inside(partition, &entry.item_key) {
+                report.problem(|| format!("an entry of the history is out of place: {key:?}"));
+            }
+            let before = entry.previous.as_ref().map(Record::version);
+            if last.get(&entry.item_key).is_some_and(|known| *known != before) {
+                report.problem(|| format!("an entry of the history does not follow the one before: {key:?}"));
+            }
+            crts = Some(entry.crts);
+            last.insert(entry.item_key, entry.current.as_ref().map(Record::version));
+        }
+    }
+    for (key, version) in &last {
+        if versions.get(key) != version.as_ref() {
+            report.problem(|| format!("the history's last version of an item is not the one stored: {key:?}"));
+        }
+    }
+    for (key, version) in &versions {
+        if *version >= counters.history_from && !last.contains_key(key) {
+            report.problem(|| format!("a stored version is missing in the history: {key:?}"));
+        }
     }
     Ok(())
 }

@@ -1,13 +1,16 @@
-//! The change feed in latest-version mode (cosmos-rest §8).
+//! The change feed (cosmos-rest §8): the latest version of each item, or all versions and deletes.
 
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use bolide_core::{Answered, ChangePage, Container, FeedStart, ReadChanges, StoredItem};
+use bolide_core::{Answered, ChangeKind, ChangePage, Container, FeedStart, ItemChange, ReadChanges, StoredItem};
+use bolide_model::document::Document;
+use bolide_model::partition_key::{Component, PartitionKeyDefinition};
 use bolide_model::{Error, Result, UnixSeconds};
 use bytes::Bytes;
 use http::header::{IF_MODIFIED_SINCE, IF_NONE_MATCH};
 use http::{HeaderMap, StatusCode};
+use serde_json::{Value, json};
 
 use super::data_plane::map;
 use super::feeds;
@@ -23,6 +26,10 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answere
         start: start(call.headers())?,
         max_items: scope::max_items(call.headers())?,
     };
+    let mode = headers::non_empty(call.headers(), &headers::A_IM)?.unwrap_or_default();
+    if mode.eq_ignore_ascii_case(headers::ALL_VERSIONS) {
+        return all_versions(call, container, &read).await;
+    }
     let format = headers::non_empty(call.headers(), &headers::FEED_WIRE_FORMAT)?;
     let row = if format == Some(ENVELOPES) {
         enveloped
@@ -30,20 +37,34 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answere
         StoredItem::to_json_with_lsn
     };
     let answer = call.account().change_feed(&call.ctx, container, &read).await?;
-    Ok(map(answer, |page| reply(container, &page, row)))
+    Ok(map(answer, |page: ChangePage| {
+        reply(container, page.items.iter().map(row).collect(), &page.continuation)
+    }))
 }
 
-fn reply(container: &Container, page: &ChangePage, row: fn(&StoredItem) -> Bytes) -> Reply {
-    let reply = if page.items.is_empty() {
+async fn all_versions(call: &Call<'_>, container: &Arc<Container>, read: &ReadChanges) -> Answered<Reply> {
+    let shows_previous = headers::flag(call.headers(), &headers::PREVIOUS_IMAGES);
+    let answer = call.account().all_versions(&call.ctx, container, read).await?;
+    let definition = &container.properties().partition_key;
+    let rows = answer
+        .value
+        .changes
+        .iter()
+        .map(|change| version_row(change, definition, shows_previous));
+    let rows = rows.collect::<Result<Vec<Bytes>>>()?;
+    Ok(map(answer, |page| reply(container, rows, &page.continuation)))
+}
+
+fn reply(container: &Container, rows: Vec<Bytes>, continuation: &str) -> Reply {
+    let reply = if rows.is_empty() {
         // .NET takes the item count and the continuation from this answer too.
         let mut reply = Reply::empty(StatusCode::NOT_MODIFIED);
         reply.number(&headers::ITEM_COUNT, 0);
         reply
     } else {
-        let rows: Vec<Bytes> = page.items.iter().map(row).collect();
         feeds::documents(container, &rows.join(&b','), rows.len(), None)
     };
-    reply.etag(format!("\"{}\"", page.continuation))
+    reply.etag(format!("\"{continuation}\""))
 }
 
 /// Where to start (cosmos-rest §8.1): a continuation goes before a time.
@@ -80,6 +101,57 @@ fn enveloped(item: &StoredItem) -> Bytes {
         .as_bytes(),
     );
     row.into()
+}
+
+/// A row of the all-versions mode (cosmos-rest §8.4, TTL-250). The service shows no version before the change; who wants it asks for it.
+fn version_row(change: &ItemChange, definition: &PartitionKeyDefinition, shows_previous: bool) -> Result<Bytes> {
+    let mut metadata = json!({
+        "operationType": match change.kind {
+            ChangeKind::Create => "create",
+            ChangeKind::Replace => "replace",
+            ChangeKind::Delete | ChangeKind::Expire => "delete",
+        },
+        "lsn": change.lsn.0,
+        "crts": change.crts.0,
+    });
+    if let Some(previous) = &change.previous {
+        metadata["previousImageLSN"] = previous.lsn().0.into();
+        if change.current.is_none() {
+            metadata["id"] = previous.id().into();
+            metadata["partitionKey"] = partition_key(&previous.to_json(), definition)?;
+        }
+    }
+    if change.kind == ChangeKind::Expire {
+        // Only here: clients look for its presence, not for its value.
+        metadata["timeToLiveExpired"] = true.into();
+    }
+    let current = change
+        .current
+        .as_ref()
+        .map_or(Bytes::from_static(b"{}"), StoredItem::to_json);
+    let mut row = Vec::with_capacity(current.len() + 256);
+    row.extend_from_slice(b"{\"current\":");
+    row.extend_from_slice(&current);
+    row.extend_from_slice(b",\"metadata\":");
+    row.extend_from_slice(metadata.to_string().as_bytes());
+    if let Some(previous) = change.previous.as_ref().filter(|_| shows_previous) {
+        row.extend_from_slice(b",\"previous\":");
+        row.extend_from_slice(&previous.to_json());
+    }
+    row.push(b'}');
+    Ok(row.into())
+}
+
+/// The partition key of a deleted item as .NET reads it: an object of property name and value. What is undefined is left out.
+fn partition_key(item: &[u8], definition: &PartitionKeyDefinition) -> Result<Value> {
+    let key = Document::parse(item)?.partition_key(definition);
+    let members = definition
+        .paths
+        .iter()
+        .zip(&key.0)
+        .filter(|(_, component)| **component != Component::Undefined)
+        .map(|(path, component)| (path.names().join("/"), component.to_json()));
+    Ok(Value::Object(members.collect()))
 }
 
 #[cfg(test)]

@@ -39,6 +39,7 @@ headers! {
     POST_TRIGGERS = "x-ms-documentdb-post-trigger-include",
     PRE_TRIGGERS = "x-ms-documentdb-pre-trigger-include",
     PREFER = "prefer",
+    PREVIOUS_IMAGES = "x-bolide-previous-images",
     QUERY_FEATURES = "x-ms-cosmos-supported-query-features",
     READ_KEY_TYPE = "x-ms-read-key-type",
     START_EPK = "x-ms-start-epk",
@@ -75,6 +76,11 @@ headers! {
     SUB_STATUS = "x-ms-substatus",
     VERSION = "x-ms-version",
 }
+
+/// Values of `A-IM`: the modes of the change feed (cosmos-rest §8.1).
+pub(crate) const LATEST_VERSIONS: &str = "Incremental Feed";
+/// See [`LATEST_VERSIONS`].
+pub(crate) const ALL_VERSIONS: &str = "Full-Fidelity Feed";
 
 /// Reads a header as text.
 ///

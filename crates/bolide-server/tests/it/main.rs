@@ -2,6 +2,7 @@
 
 mod access;
 mod admin;
+mod all_versions;
 mod bad_input;
 mod client;
 mod listening;

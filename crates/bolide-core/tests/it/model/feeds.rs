@@ -27,7 +27,7 @@ impl Model {
         }
     }
 
-    fn contains(&self, part: Part, version: &Version) -> bool {
+    pub fn contains(&self, part: Part, version: &Version) -> bool {
         match part {
             Part::All => true,
             Part::Key(pk) => version.pk == pk,
@@ -57,6 +57,16 @@ impl Model {
             .collect();
         changed.sort_by_key(|(range, version)| (*range, version.order));
         changed.into_iter().map(|(_, version)| version).collect()
+    }
+
+    /// How many of some changes a page of a size shows: a transaction is not cut in two.
+    pub fn page_of(&self, changed: &[&Version], size: usize) -> usize {
+        let transaction = |at: usize| (self.range_id_of(changed[at]), changed[at].transaction);
+        let mut end = changed.len().min(size);
+        while end > 0 && end < changed.len() && transaction(end) == transaction(end - 1) {
+            end += 1;
+        }
+        end
     }
 
     /// The place behind everything written so far.

@@ -7,7 +7,9 @@
 //!   history    settings and verdicts          versions   what is stored, ghosts included
 //!   writes     what a write comes to          feeds      what pages hold and where the next one goes on
 //!   windows    what the purge may spend       figures    counts, previews, reasons
+//!   events     what the all-versions feed shows
 
+mod events;
 mod feeds;
 mod figures;
 mod history;
@@ -15,6 +17,7 @@ mod versions;
 mod windows;
 mod writes;
 
+pub use events::{Event, Events, Happened};
 pub use feeds::{ChangesPlace, Part};
 pub use history::History;
 pub use versions::{Change, Doc, Ttl, Version};
@@ -45,6 +48,10 @@ pub struct Model {
     has_unique_key: bool,
     /// Writes and insertions so far.
     writes: u64,
+    transactions: u64,
+    is_in_transaction: bool,
+    /// For the all-versions feed.
+    pub events: Events,
 }
 
 /// A partition key range.
@@ -83,6 +90,9 @@ impl Model {
             delete_ru: None,
             has_unique_key,
             writes: 0,
+            transactions: 0,
+            is_in_transaction: false,
+            events: Events::default(),
         }
     }
 
@@ -217,6 +227,7 @@ impl Model {
             "P6: only ghosts are purged"
         );
         self.versions.retain(|version| !is_gone(version));
+        self.events.purged(self.now(), &gone);
         let (now, cost) = (self.now(), self.cost());
         for ghost in &gone {
             self.purged_total += 1;

@@ -139,6 +139,8 @@ pub struct Version {
     /// Its place among all insertions, and among all writes.
     pub inserted: u64,
     pub order: u64,
+    /// Writes of one transaction share it.
+    pub transaction: u64,
     pub epk: Epk,
 }
 

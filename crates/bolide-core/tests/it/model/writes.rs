@@ -92,16 +92,31 @@ impl Model {
     /// Carries a plan out, with the labels that the server gave the version.
     pub fn carry_out(&mut self, plan: Plan, etag: &str, rid: &str) {
         self.purged(|version| plan.ghosts.contains(&version.etag));
-        self.versions
-            .retain(|version| Some(&version.etag) != plan.replaced.as_ref());
+        let replaced = self
+            .versions
+            .iter()
+            .position(|version| Some(&version.etag) == plan.replaced.as_ref());
+        let before = replaced.map(|at| self.versions.remove(at));
         self.writes += 1;
-        if let Some(version) = plan.version {
-            self.versions.push(Version {
-                etag: etag.to_owned(),
-                rid: rid.to_owned(),
-                ..version
-            });
-        }
+        self.transactions += u64::from(!self.is_in_transaction);
+        let version = plan.version.map(|version| Version {
+            etag: etag.to_owned(),
+            rid: rid.to_owned(),
+            transaction: self.transactions,
+            ..version
+        });
+        self.versions.extend(version.clone());
+        self.events.written(self.now(), version, before);
+    }
+
+    /// What is carried out until the end is one transaction.
+    pub fn begin_transaction(&mut self) {
+        self.transactions += 1;
+        self.is_in_transaction = true;
+    }
+
+    pub fn end_transaction(&mut self) {
+        self.is_in_transaction = false;
     }
 
     /// A version as it would be written now. While TTL is on its ttl must be usable (TTL-215); while it is off, anything is stored and
@@ -121,6 +136,7 @@ impl Model {
             rid: String::new(),
             inserted: self.writes + 1,
             order: self.writes + 1,
+            transaction: 0,
             epk: epk_of(pk),
         })
     }

@@ -108,7 +108,7 @@ impl Runner {
             Ok(Some(page)) => page,
         };
         let want = self.model.changed(following.part, &following.place);
-        let want = &want[..want.len().min(size)];
+        let want = &want[..self.model.page_of(&want, size)];
         self.same_items(&page.value.items, want)?;
         for version in want {
             let range = self.model.range_id_of(version);

@@ -19,7 +19,7 @@ impl Runner {
     pub(super) async fn set_default(&mut self, default_ttl: Option<i64>) -> Stepped {
         self.be_calm(true);
         let ctx = self.begin().await?;
-        let sent = container_definition(self.setup.has_unique_key, default_ttl);
+        let sent = container_definition(self.setup, default_ttl);
         let replaced = self
             .account()
             .replace_container(&ctx, self.container(), &sent, None)
@@ -154,7 +154,7 @@ pub(super) async fn create(store: &Store, setup: Setup) -> (Arc<Account>, Arc<Co
     let account = open(store).await;
     let ctx = account.begin().await.expect("a clock");
     let database = account.create_database(&ctx, "d", None).await.expect("a new database");
-    let definition = container_definition(setup.has_unique_key, setup.default_ttl);
+    let definition = container_definition(setup, setup.default_ttl);
     let properties = ContainerProperties::from_json(&definition).expect("a definition");
     let throughput = setup.has_several_ranges.then_some(Throughput::Manual { ru: 20_000 });
     let container = account
@@ -163,9 +163,13 @@ pub(super) async fn create(store: &Store, setup: Setup) -> (Arc<Account>, Arc<Co
     (account, container.expect("a new container"))
 }
 
-fn container_definition(has_unique_key: bool, default_ttl: Option<i64>) -> Value {
+fn container_definition(setup: Setup, default_ttl: Option<i64>) -> Value {
     let mut more = json!({});
-    if has_unique_key {
+    if setup.keeps_history {
+        // Longer than any program lasts.
+        more["changeFeedPolicy"] = json!({"retentionDuration": 10_000_000});
+    }
+    if setup.has_unique_key {
         more["uniqueKeyPolicy"] = json!({"uniqueKeys": [{"paths": ["/u"]}]});
     }
     if let Some(seconds) = default_ttl {

@@ -1,10 +1,11 @@
-//! Random programs against the literal model (P1–P6, P8, P9).
+//! Random programs against the literal model (P1–P9).
 //!
 //! A seed makes a program ([`program`]); a runner carries it out on an account and on the model at once and compares every answer
 //! ([`runner`]). A program that fails is made smaller before it is shown ([`shrink`]).
 //!
 //! `BOLIDE_PROGRAMS=n` runs n programs of each claim instead of the usual number, `BOLIDE_SEED=s` begins with seed s instead of 1.
 
+mod batches;
 mod checks;
 mod feeds;
 mod items;
@@ -15,6 +16,7 @@ mod runner;
 mod shrink;
 mod store;
 mod troubles;
+mod versions;
 
 pub use program::Dice;
 use program::{Program, Theme};

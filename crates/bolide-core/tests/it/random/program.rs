@@ -15,6 +15,8 @@ pub struct Setup {
     pub default_ttl: Option<i64>,
     pub has_unique_key: bool,
     pub has_several_ranges: bool,
+    /// For the all-versions feed.
+    pub keeps_history: bool,
 }
 
 /// One step of a program.
@@ -26,6 +28,8 @@ pub enum Op {
     Replace(&'static str, Doc, Match),
     Patch(&'static str, &'static str, Vec<Change>, Match),
     Delete(&'static str, &'static str, Match),
+    /// Creates, upserts, replaces, patches and deletes of one key.
+    Batch(&'static str, Vec<Op>),
     Read(&'static str, &'static str, Match),
     /// Begins a read feed, and keeps its place in a slot.
     List(usize, Where, usize),
@@ -33,6 +37,9 @@ pub enum Op {
     ListOn(usize, usize),
     Changes(usize, Where, Since, usize),
     ChangesOn(usize, usize),
+    /// Begins an all-versions feed now.
+    Versions(usize, Where, usize),
+    VersionsOn(usize, usize),
     /// The ids of items whose `n` is at least so much, in pages of a size.
     Select(Where, i64, usize),
     Count(&'static str),
@@ -141,6 +148,7 @@ impl Program {
             default_ttl: default_ttl(&mut dice),
             has_unique_key: dice.percent(40),
             has_several_ranges: dice.percent(40),
+            keeps_history: dice.percent(60),
         };
         // Few names make many meetings.
         let names = Names {
@@ -161,6 +169,12 @@ struct Names {
 fn op(dice: &mut Dice, names: Names, theme: Theme) -> Op {
     let (pk, id) = (dice.pick(names.keys), dice.pick(names.ids));
     match dice.roll(100) {
+        _ if dice.percent(5) => {
+            let count = dice.between(1, 4);
+            Op::Batch(pk, (0..count).map(|_| write(dice, names, pk)).collect())
+        }
+        _ if dice.percent(3) => Op::Versions(slot(dice), part(dice, pk), page_size(dice)),
+        _ if dice.percent(7) => Op::VersionsOn(slot(dice), page_size(dice)),
         0..12 => Op::Create(doc(dice, pk, id)),
         12..22 => Op::Upsert(doc(dice, pk, id), rare_match(dice)),
         22..29 => {
@@ -194,6 +208,18 @@ fn op(dice: &mut Dice, names: Names, theme: Theme) -> Op {
         98..99 => Op::Crash,
         99..100 => Op::CrashInPurge(dice.between(0, 2)),
         _ => Op::Clock(step(dice)),
+    }
+}
+
+/// A write inside a batch.
+fn write(dice: &mut Dice, names: Names, pk: &'static str) -> Op {
+    let id = dice.pick(names.ids);
+    match dice.roll(8) {
+        0..3 => Op::Create(doc(dice, pk, id)),
+        3..5 => Op::Upsert(doc(dice, pk, id), rare_match(dice)),
+        5 => Op::Replace(id, doc(dice, pk, id), rare_match(dice)),
+        6 => Op::Patch(pk, id, changes(dice), rare_match(dice)),
+        _ => Op::Delete(pk, id, rare_match(dice)),
     }
 }
 

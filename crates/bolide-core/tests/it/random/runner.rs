@@ -14,6 +14,7 @@ use super::life::{create, ranges_of};
 use super::program::{KEYS, Match, Op, Program, SLOTS, Setup, Where};
 use super::store::{Kind, Store};
 use super::troubles::is_trouble;
+use super::versions::Watching;
 use crate::model::{Budget, Model, Part, Write};
 
 /// How a program is carried out.
@@ -105,6 +106,7 @@ pub struct Runner {
     pub(super) ranges: Vec<u32>,
     pub(super) listings: [Option<Listing>; SLOTS],
     pub(super) followings: [Option<Following>; SLOTS],
+    pub(super) watchings: [Option<Watching>; SLOTS],
     pub(super) counts_only_load: bool,
     /// The latest second by which a request was answered.
     pub(super) answered_by: i64,
@@ -141,6 +143,7 @@ impl Runner {
             ranges: ranges.into_iter().map(|(id, _)| id).collect(),
             listings: Default::default(),
             followings: Default::default(),
+            watchings: Default::default(),
             counts_only_load: false,
             answered_by: 0,
             fences: 0,
@@ -198,23 +201,11 @@ impl Runner {
 
     async fn carry_out(&mut self, op: &Op) -> Stepped {
         match op.clone() {
-            Op::Create(doc) => self.write(Write::Create(doc)).await,
-            Op::Upsert(doc, on) => {
-                let header = self.header(doc.pk, doc.id, on);
-                self.write(Write::Upsert(doc, header)).await
+            op @ (Op::Create(..) | Op::Upsert(..) | Op::Replace(..) | Op::Patch(..) | Op::Delete(..)) => {
+                let write = self.write_of(op).expect("these are writes");
+                self.write(write).await
             }
-            Op::Replace(id, doc, on) => {
-                let header = self.header(doc.pk, id, on);
-                self.write(Write::Replace(id, doc, header)).await
-            }
-            Op::Patch(pk, id, changes, on) => {
-                let header = self.header(pk, id, on);
-                self.write(Write::Patch(pk, id, changes, header)).await
-            }
-            Op::Delete(pk, id, on) => {
-                let header = self.header(pk, id, on);
-                self.write(Write::Delete(pk, id, header)).await
-            }
+            Op::Batch(pk, ops) => self.batch(pk, ops).await,
             Op::Read(pk, id, on) => self.read(pk, id, on).await,
             Op::List(slot, part, size) => {
                 let part = self.part(part);
@@ -231,6 +222,11 @@ impl Runner {
                 self.follow(slot, size).await
             }
             Op::ChangesOn(slot, size) => self.follow(slot, size).await,
+            Op::Versions(slot, part, size) => {
+                self.watchings[slot] = Some(self.watching(part));
+                self.watch(slot, size).await
+            }
+            Op::VersionsOn(slot, size) => self.watch(slot, size).await,
             Op::Select(part, least, size) => self.select(part, least, size).await,
             Op::Count(pk) => self.count(pk).await,
             Op::Top(pk, rows) => self.top(pk, rows).await,
@@ -251,6 +247,24 @@ impl Runner {
             Op::Crash => self.restart(false).await,
             Op::CrashInPurge(commits) => self.crash_in_purge(commits).await,
         }
+    }
+
+    /// The write that an operation asks for, if it asks for one.
+    pub(super) fn write_of(&self, op: Op) -> Option<Write> {
+        Some(match op {
+            Op::Create(doc) => Write::Create(doc),
+            Op::Upsert(doc, on) => {
+                let header = self.header(doc.pk, doc.id, on);
+                Write::Upsert(doc, header)
+            }
+            Op::Replace(id, doc, on) => {
+                let header = self.header(doc.pk, id, on);
+                Write::Replace(id, doc, header)
+            }
+            Op::Patch(pk, id, changes, on) => Write::Patch(pk, id, changes, self.header(pk, id, on)),
+            Op::Delete(pk, id, on) => Write::Delete(pk, id, self.header(pk, id, on)),
+            _ => return None,
+        })
     }
 
     /// Begins a request; server time must be the model's.

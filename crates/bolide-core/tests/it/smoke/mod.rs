@@ -1,5 +1,6 @@
 //! The claims one by one, each with the least data that makes it.
 
+mod all_versions;
 mod batch;
 mod catalog;
 mod feeds;

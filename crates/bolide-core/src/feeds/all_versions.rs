@@ -1,0 +1,262 @@
+//! The change feed in its all-versions mode: every version and every delete, in the order of commit (cosmos-rest §8.4).
+//!
+//! It shows the container's history (`crate::history`). What was written stays readable for the retention, whether it has expired or was
+//! deleted since; that an item ended by its ttl shows when it is purged, not before (TTL-250). Continuations are those of the latest
+//! versions: the next LSN of each range.
+
+use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, UnixSeconds, charge, limits};
+use bolide_storage::{Ask, Head, Page, Scan, Space};
+
+use super::places::{Place, decode, encode, resume};
+use super::walk::touch;
+use super::{FeedStart, ReadChanges, Slice};
+use crate::account::{Account, RequestContext};
+use crate::answer::{Answer, Answered, RangePosition, Work};
+use crate::container::{Container, ContainerState};
+use crate::history::{ChangeKind, HistoryEntry, has_left, retention};
+use crate::items::{StoredItem, judged_at};
+use crate::keys::{self, LogPosition};
+use crate::partition::state::PartitionState;
+
+/// Entries and bytes of them read at once.
+const PAGE_ROWS: usize = 200;
+const PAGE_BYTES: usize = 1024 * 1024;
+
+/// One change of one item.
+#[derive(Debug, Clone)]
+pub struct ItemChange {
+    /// What happened.
+    pub kind: ChangeKind,
+    /// The log sequence number of the commit that did it.
+    pub lsn: Lsn,
+    /// Server time of that commit.
+    pub crts: UnixSeconds,
+    /// The new version; `None` after deletes.
+    pub current: Option<StoredItem>,
+    /// The version before; `None` for creates.
+    pub previous: Option<StoredItem>,
+}
+
+/// A page of changes in all versions.
+#[derive(Debug, Clone)]
+pub struct VersionPage {
+    /// In the order of commit, range by range.
+    pub changes: Vec<ItemChange>,
+    /// Where the next page starts. Never empty.
+    pub continuation: String,
+}
+
+impl Account {
+    /// Reads changes in all versions, deletes included.
+    ///
+    /// # Errors
+    /// - `BadRequest`: the container keeps no history; the feed is to start at its beginning or at a time, which this mode cannot; the
+    ///   continuation is none, or older than the retention, so that changes behind it are gone.
+    /// - `RangeGone`: the range asked for was split.
+    pub async fn all_versions(
+        &self,
+        ctx: &RequestContext,
+        container: &Container,
+        read: &ReadChanges,
+    ) -> Answered<VersionPage> {
+        let visit = container.enter().await?;
+        if retention(&visit.state).is_none() {
+            return Err(not_enabled().into());
+        }
+        let slices = read.scope.slices(&visit.state)?;
+        let mut places = start(&read.start, &slices)?;
+        let most = read
+            .max_items
+            .unwrap_or(limits::PAGE_ITEMS)
+            .clamp(1, limits::PAGE_ITEMS);
+
+        let mut filling = Filling {
+            ctx: *ctx,
+            container,
+            state: &visit.state,
+            changes: Vec::new(),
+            bytes: 0,
+            most,
+            touched: Vec::new(),
+        };
+        for (slice, place) in slices.iter().zip(&mut places) {
+            if filling.is_full() {
+                break;
+            }
+            place.next = filling.read(slice, place.next).await?;
+        }
+        let Filling {
+            changes, mut touched, ..
+        } = filling;
+        for slice in &slices {
+            touch(&mut touched, slice.partition.range, slice.partition.lsn());
+        }
+        let charge = changes.iter().map(cost).sum::<RequestUnits>();
+        let work = Work {
+            charge: RequestUnits(charge.0.max(1.0)).rounded(),
+            touched,
+        };
+        self.charge_touched(ctx, &visit, &work);
+        Ok(Answer {
+            value: VersionPage {
+                changes,
+                continuation: encode(&places),
+            },
+            work,
+        })
+    }
+}
+
+/// As clients recognise it (cosmos-rest §8.4).
+fn not_enabled() -> Error {
+    Error::bad_request(
+        "The change feed mode 'All Versions and Deletes' must be enabled for the container: set \
+         changeFeedPolicy.retentionDuration to a number of minutes above 0.",
+    )
+}
+
+fn too_old() -> Error {
+    Error::bad_request(
+        "The continuation is older than changeFeedPolicy.retentionDuration: changes behind it have left the feed. Start from \
+         now.",
+    )
+}
+
+fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<Place>> {
+    let refused = |what: &str| {
+        Error::bad_request(format!(
+            "Start from {what} is not supported with 'All Versions and Deletes' mode: start from now or from a continuation."
+        ))
+    };
+    let known = match start {
+        FeedStart::Beginning => return Err(refused("beginning")),
+        FeedStart::Time(_) => return Err(refused("a point in time")),
+        FeedStart::Now => None,
+        FeedStart::After(text) => Some(decode(text)?),
+    };
+    let places = slices.iter().map(|slice| Place {
+        range: slice.partition.range,
+        next: match &known {
+            None => slice.partition.lsn().next(),
+            Some(known) => resume(&slice.partition, known),
+        },
+    });
+    Ok(places.collect())
+}
+
+/// A change costs what reading its version costs.
+fn cost(change: &ItemChange) -> RequestUnits {
+    let shown = change.current.as_ref().or(change.previous.as_ref());
+    charge::point_read(shown.map_or(0, |item| item.record().size()))
+}
+
+/// A page on its way.
+struct Filling<'a> {
+    ctx: RequestContext,
+    container: &'a Container,
+    state: &'a ContainerState,
+    changes: Vec<ItemChange>,
+    bytes: usize,
+    most: usize,
+    touched: Vec<RangePosition>,
+}
+
+/// What one read of a partition's history gave.
+struct Read {
+    page: Page,
+    head: Head,
+    history_from: LogPosition,
+}
+
+impl Filling<'_> {
+    fn is_full(&self) -> bool {
+        self.changes.len() >= self.most || self.bytes >= limits::PAGE_BYTES
+    }
+
+    /// Adds the changes of one slice from `next` on, whole transactions only. Returns where to go on.
+    async fn read(&mut self, slice: &Slice, next: Lsn) -> Result<Lsn> {
+        let begin = LogPosition { lsn: next, seq: 0 };
+        let mut from = begin;
+        let mut last_lsn = None;
+        loop {
+            let Read {
+                page,
+                head,
+                history_from,
+            } = read_history(slice, from).await?;
+            touch(&mut self.touched, slice.partition.range, head.lsn);
+            if from == begin && (begin < history_from || self.first_has_left(&page, head)?) {
+                return Err(too_old());
+            }
+            for (key, value) in &page.rows {
+                let position = keys::history_position(key).ok_or_else(damaged)?;
+                if self.is_full() && last_lsn.is_some_and(|last| last != position.lsn) {
+                    return Ok(position.lsn);
+                }
+                let entry = HistoryEntry::decode(value)?;
+                if slice.contains(&entry.item_key) {
+                    self.add(position.lsn, entry, value.len());
+                    last_lsn = Some(position.lsn);
+                }
+                from = position.next();
+            }
+            if !page.more {
+                return Ok(next.max(head.lsn.next()));
+            }
+        }
+    }
+
+    fn add(&mut self, lsn: Lsn, entry: HistoryEntry, bytes: usize) {
+        let rid = self.container.rid();
+        let shown = |record| StoredItem::new(rid, record);
+        self.bytes += bytes;
+        self.changes.push(ItemChange {
+            kind: entry.kind,
+            lsn,
+            crts: entry.crts,
+            current: entry.current.map(shown),
+            previous: entry.previous.map(shown),
+        });
+    }
+
+    /// The oldest entry that is wanted is over its retention, whether it is still stored or not.
+    fn first_has_left(&self, page: &Page, head: Head) -> Result<bool> {
+        let now = judged_at(self.ctx.now, head).seconds();
+        let Some((_, value)) = page.rows.first() else {
+            return Ok(false);
+        };
+        let crts = HistoryEntry::crts_of(value).ok_or_else(damaged)?;
+        Ok(has_left(crts, retention(self.state), now))
+    }
+}
+
+/// Reads history and where it starts, at one snapshot.
+async fn read_history(slice: &Slice, from: LogPosition) -> Result<Read> {
+    let scan = Scan {
+        space: Space::Log,
+        from: keys::history(from).bytes,
+        to: None,
+        reverse: false,
+        max_rows: PAGE_ROWS,
+        max_bytes: PAGE_BYTES,
+        keys_only: false,
+    };
+    let ask = Ask {
+        gets: vec![keys::state()],
+        scans: vec![scan],
+    };
+    let mut reply = slice.partition.read(ask).await?;
+    let state = match reply.gets.pop().flatten() {
+        Some(row) => PartitionState::decode(&row)?,
+        None => PartitionState::default(),
+    };
+    Ok(Read {
+        page: reply.pages.pop().unwrap_or_default(),
+        head: reply.head,
+        history_from: state.history_from,
+    })
+}
+
+fn damaged() -> Error {
+    Error::new(ErrorKind::Corrupt, "a key of the history is damaged")
+}

@@ -1,0 +1,81 @@
+//! The all-versions feed: what happened, and in which order a feed may show it (TTL-250, TTL-274, P7).
+
+use super::Version;
+
+/// What happened to an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Happened {
+    Created,
+    Replaced,
+    Deleted,
+    Purged,
+}
+
+/// Something that happened to an item.
+#[derive(Debug, Clone)]
+pub struct Event {
+    pub happened: Happened,
+    /// The second of the commit.
+    pub at: i64,
+    /// The new version, or the one that is gone.
+    pub version: Version,
+    /// The version before.
+    pub before: Option<Version>,
+    /// Events of one number may come in any order: the ghosts of one purge.
+    pub turn: u64,
+}
+
+impl Event {
+    /// What tells it from all others: no version comes or goes twice.
+    pub fn name(&self) -> (Happened, String) {
+        (self.happened, self.version.etag.clone())
+    }
+}
+
+/// Everything that ever happened, in the order of commit within a range.
+#[derive(Debug, Clone, Default)]
+pub struct Events {
+    all: Vec<Event>,
+    turn: u64,
+}
+
+impl Events {
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub fn from(&self, start: usize) -> impl Iterator<Item = (usize, &Event)> {
+        self.all.iter().enumerate().skip(start)
+    }
+
+    /// Ghosts are gone, one after the other.
+    pub fn purged(&mut self, at: i64, ghosts: &[Version]) {
+        self.turn += 1;
+        for ghost in ghosts {
+            self.push(Happened::Purged, at, ghost.clone(), Some(ghost.clone()));
+        }
+    }
+
+    /// A version took the place of another.
+    pub fn written(&mut self, at: i64, version: Option<Version>, before: Option<Version>) {
+        self.turn += 1;
+        let happened = match (&version, &before) {
+            (Some(_), None) => Happened::Created,
+            (Some(_), Some(_)) => Happened::Replaced,
+            (None, _) => Happened::Deleted,
+        };
+        let version = version.or_else(|| before.clone()).expect("something happened");
+        self.push(happened, at, version, before);
+    }
+
+    fn push(&mut self, happened: Happened, at: i64, version: Version, before: Option<Version>) {
+        let turn = self.turn;
+        self.all.push(Event {
+            happened,
+            at,
+            version,
+            before,
+            turn,
+        });
+    }
+}

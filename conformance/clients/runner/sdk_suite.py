@@ -1,8 +1,8 @@
 """Runs test files of azure-cosmos itself and compares the outcome with the list of expected failures.
 
 The tests want a package that is not published; `python/shim` stands in for it. They treat exactly
-`https://localhost:8081/` as "the emulator", but none of the files below looks at that, so any free port serves, over
-TLS as the SDK's users have it. A relay delays the answers a little, since some tests expect time-outs to strike.
+`https://localhost:8081/` as "the emulator"; a plugin there says it of any free port, over TLS as the SDK's users have
+it. A relay delays the answers a little, since some tests expect time-outs to strike.
 """
 
 import json
@@ -29,6 +29,14 @@ FILES = [
     "test_headers_async.py",
     "test_encoding.py",
     "test_encoding_async.py",
+    "test_change_feed.py",
+    "test_change_feed_async.py",
+    "test_change_feed_all_versions.py",
+    "test_change_feed_all_versions_async.py",
+    "test_change_feed_split.py",
+    "test_change_feed_split_async.py",
+    "test_changefeed_partition_key_variation.py",
+    "test_changefeed_partition_key_variation_async.py",
 ]
 KNOWN = CLIENTS / "python" / "sdk_expected_failures.json"
 # Many of the tests wait for time-outs, and each process makes a database of its own: more processes than cores pay.
@@ -72,7 +80,8 @@ class Pytest:
     def outcomes(self, label, selection):
         """Runs the selected tests; returns test id → (`passed` | `failed` | `skipped`, first line of the failure)."""
         results = self._places.scratch / f"python-suite-{label.replace(' ', '-')}.xml"
-        command = [self._places.python, "-m", "pytest", "-q", "--rootdir=.", "-p", "no:cacheprovider", "-W", "ignore"]
+        command = [self._places.python, "-m", "pytest", "-q", "--rootdir=.", "-p", "no:cacheprovider", "-p", "as_emulator"]
+        command += ["-W", "ignore"]
         command += [f"--timeout={TEST_SECONDS}", f"--junitxml={results}", *selection]
         with self._places.log(f"python-suite {label}").open("w") as output:
             subprocess.run(

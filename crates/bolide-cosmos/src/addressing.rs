@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Account, Container, DatabaseInfo, ItemTarget};
-use bolide_model::rid::{ContainerRid, DatabaseRid, ItemRid};
+use bolide_core::{Account, Container, DatabaseInfo, ItemTarget, PermissionInfo, UserInfo};
+use bolide_model::rid::{ContainerRid, DatabaseRid, ItemRid, PermissionRid, UserRid};
 use bolide_model::{Error, ErrorKind, Result};
 
 use crate::routes::Route;
@@ -55,6 +55,39 @@ pub(crate) fn parent_container(account: &Account, route: &Route<'_>) -> Result<A
     container(account, route).map_err(owner_not_found)
 }
 
+/// Finds the user of a path.
+///
+/// # Errors
+/// - `NotFound`, `OwnerNotFound` when the database is missing.
+/// - `BadRequest`: the database is given by resource id and the user by name.
+pub(crate) fn user(account: &Account, route: &Route<'_>) -> Result<UserInfo> {
+    let (database, style) = resolve_database(account, route).map_err(owner_not_found)?;
+    match style {
+        Style::Names => account.user_by_name(database.rid, &route.user),
+        Style::Rids => account.user_by_rid(UserRid::parse(&route.user).ok_or_else(|| no_rid(&route.user))?),
+    }
+}
+
+/// Finds the permission of a path.
+///
+/// # Errors
+/// As [`user`], with `OwnerNotFound` for the user.
+pub(crate) fn permission(account: &Account, route: &Route<'_>) -> Result<PermissionInfo> {
+    let (_, style) = resolve_database(account, route).map_err(owner_not_found)?;
+    let user = user(account, route).map_err(owner_not_found)?;
+    match style {
+        Style::Names => account.permission_by_name(user.rid, &route.leaf),
+        Style::Rids => {
+            let rid = PermissionRid::parse(&route.leaf).ok_or_else(|| no_rid(&route.leaf))?;
+            let permission = account.permission_by_rid(rid)?;
+            let is_here = rid.user == user.rid;
+            is_here
+                .then_some(permission)
+                .ok_or_else(|| Error::not_found("the permission is another user's"))
+        }
+    }
+}
+
 /// What the last segment of an item's path names: a resource id of this very container, or else an item's id.
 ///
 /// # Errors
@@ -85,14 +118,16 @@ fn resolve_database(account: &Account, route: &Route<'_>) -> Result<(DatabaseInf
 }
 
 fn container_rid(segment: &str) -> Result<ContainerRid> {
-    ContainerRid::parse(segment).ok_or_else(|| {
-        Error::bad_request(format!(
-            "the value could not be parsed as ResourceId. value=`{segment}`"
-        ))
-    })
+    ContainerRid::parse(segment).ok_or_else(|| no_rid(segment))
 }
 
-fn owner_not_found(error: Error) -> Error {
+fn no_rid(segment: &str) -> Error {
+    Error::bad_request(format!(
+        "the value could not be parsed as ResourceId. value=`{segment}`"
+    ))
+}
+
+pub(crate) fn owner_not_found(error: Error) -> Error {
     match error.kind {
         ErrorKind::NotFound => Error {
             kind: ErrorKind::OwnerNotFound,

@@ -1,4 +1,5 @@
-//! Who is asking: signatures by account keys, the emulator's stand-in for Entra tokens, and bearer keys of the admin API.
+//! Who is asking: signatures by account keys, resource tokens, the emulator's stand-in for Entra tokens, and bearer keys of the
+//! admin API.
 //!
 //! A signature covers verb, resource type, resource link and date (cosmos-rest §2.1). SDKs disagree on how the link of an
 //! unusual name is spelled, so several spellings are tried; each is a name of the same resource, so none widens what a
@@ -17,6 +18,7 @@ use http::request::Parts;
 use percent_encoding::percent_decode_str;
 
 use crate::keys::{Access, Keys};
+use crate::resource_token::Grant;
 use crate::routes::{Route, Signed};
 use crate::status::{FORBIDDEN, Failure, MALFORMED_AUTHORIZATION, MISSING_AUTHORIZATION, UNAUTHORIZED};
 use crate::wire::headers;
@@ -28,22 +30,28 @@ const SIGNATURE_ROOM: usize = 33;
 /// How many ways of spelling a link there are, see [`spelling`].
 const SPELLINGS: usize = 4;
 
-/// Tells what the sender of a request may do.
+/// Who sent a request.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Sender {
+    /// A holder of an account key.
+    Key(Access),
+    /// A holder of a resource token: a user of a database.
+    Token(Box<Grant>),
+}
+
+/// Tells who sent a request.
 ///
 /// # Errors
 /// 401 when the token is missing, malformed or signed by no key of the account; 403 when its date is too far from real time.
-pub(crate) fn authenticate(keys: &Keys, head: &Parts, route: &Route<'_>) -> Result<Access, Failure> {
+pub(crate) fn authenticate(keys: &Keys, head: &Parts, route: &Route<'_>) -> Result<Sender, Failure> {
     let token = authorization(head)?;
     let token = percent_decode_str(token)
         .decode_utf8()
         .map_err(|_| malformed("it is not UTF-8"))?;
     match Token::parse(&token)? {
-        Token::Master { signature } => by_signature(keys, head, route, signature),
-        Token::Entra { jwt } => by_emulator_jwt(keys, jwt),
-        Token::Resource => Err(Failure::new(
-            UNAUTHORIZED,
-            "this server does not support resource tokens yet; sign with an account key",
-        )),
+        Token::Master { signature } => by_signature(keys, head, route, signature).map(Sender::Key),
+        Token::Entra { jwt } => by_emulator_jwt(keys, jwt).map(Sender::Key),
+        Token::Resource { sealed } => Grant::open(keys, sealed).map(|grant| Sender::Token(Box::new(grant))),
     }
 }
 
@@ -76,7 +84,7 @@ fn authorization(head: &Parts) -> Result<&str, Failure> {
     value.to_str().map_err(|_| malformed("it has bytes outside ASCII"))
 }
 
-fn malformed(why: &str) -> Failure {
+pub(crate) fn malformed(why: &str) -> Failure {
     Failure::new(
         MALFORMED_AUTHORIZATION,
         format!(
@@ -92,7 +100,7 @@ enum Token<'t> {
     /// An Entra ID token.
     Entra { jwt: &'t str },
     /// A token minted for one permission.
-    Resource,
+    Resource { sealed: &'t str },
 }
 
 impl<'t> Token<'t> {
@@ -110,7 +118,7 @@ impl<'t> Token<'t> {
         match kind {
             "master" => Ok(Token::Master { signature }),
             "aad" => Ok(Token::Entra { jwt: signature }),
-            "resource" => Ok(Token::Resource),
+            "resource" => Ok(Token::Resource { sealed: signature }),
             _ => Err(malformed("`type` is neither master, resource nor aad")),
         }
     }

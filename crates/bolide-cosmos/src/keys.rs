@@ -58,11 +58,15 @@ impl AccountKey {
     }
 
     fn signs(&self, payload: &[&[u8]], signature: &[u8]) -> bool {
+        bool::from(self.sign(payload).as_ref().ct_eq(signature))
+    }
+
+    fn sign(&self, payload: &[&[u8]]) -> hmac::Tag {
         let mut mac = hmac::Context::with_key(&self.signing);
         for part in payload {
             mac.update(part);
         }
-        bool::from(mac.sign().as_ref().ct_eq(signature))
+        mac.sign()
     }
 }
 
@@ -101,6 +105,12 @@ impl Keys {
             .iter()
             .find(|(_, key)| key.signs(payload, signature))
             .map(|(access, _)| *access)
+    }
+
+    /// Signs `payload` with the primary key.
+    pub(crate) fn sign(&self, payload: &[&[u8]]) -> hmac::Tag {
+        let (_, primary) = &self.keys[0];
+        primary.sign(payload)
     }
 
     /// What somebody who shows `text` as a key may do. Compares in constant time.

@@ -14,6 +14,7 @@ mod keys;
 mod metrics;
 mod operation;
 mod operations;
+mod resource_token;
 mod routes;
 pub mod service;
 mod session;

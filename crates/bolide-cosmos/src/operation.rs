@@ -41,11 +41,25 @@ pub(crate) enum Operation {
     QueryConflicts,
     ReadConflict,
     DeleteConflict,
+    CreateUser,
+    UpsertUser,
+    ListUsers,
+    QueryUsers,
+    ReadUser,
+    ReplaceUser,
+    DeleteUser,
+    CreatePermission,
+    UpsertPermission,
+    ListPermissions,
+    QueryPermissions,
+    ReadPermission,
+    ReplacePermission,
+    DeletePermission,
 }
 
 impl Operation {
     /// All of them, in the order of their numbers.
-    pub(crate) const ALL: [Operation; 32] = [
+    pub(crate) const ALL: [Operation; 46] = [
         Operation::ReadAccount,
         Operation::CreateDatabase,
         Operation::ListDatabases,
@@ -78,6 +92,20 @@ impl Operation {
         Operation::QueryConflicts,
         Operation::ReadConflict,
         Operation::DeleteConflict,
+        Operation::CreateUser,
+        Operation::UpsertUser,
+        Operation::ListUsers,
+        Operation::QueryUsers,
+        Operation::ReadUser,
+        Operation::ReplaceUser,
+        Operation::DeleteUser,
+        Operation::CreatePermission,
+        Operation::UpsertPermission,
+        Operation::ListPermissions,
+        Operation::QueryPermissions,
+        Operation::ReadPermission,
+        Operation::ReplacePermission,
+        Operation::DeletePermission,
     ];
 
     /// Its name in metrics and fault rules.
@@ -115,6 +143,20 @@ impl Operation {
             Operation::QueryConflicts => "QueryConflicts",
             Operation::ReadConflict => "ReadConflict",
             Operation::DeleteConflict => "DeleteConflict",
+            Operation::CreateUser => "CreateUser",
+            Operation::UpsertUser => "UpsertUser",
+            Operation::ListUsers => "ListUsers",
+            Operation::QueryUsers => "QueryUsers",
+            Operation::ReadUser => "ReadUser",
+            Operation::ReplaceUser => "ReplaceUser",
+            Operation::DeleteUser => "DeleteUser",
+            Operation::CreatePermission => "CreatePermission",
+            Operation::UpsertPermission => "UpsertPermission",
+            Operation::ListPermissions => "ListPermissions",
+            Operation::QueryPermissions => "QueryPermissions",
+            Operation::ReadPermission => "ReadPermission",
+            Operation::ReplacePermission => "ReplacePermission",
+            Operation::DeletePermission => "DeletePermission",
         }
     }
 
@@ -139,7 +181,10 @@ impl Operation {
             | Operation::ReadOffer
             | Operation::ListConflicts
             | Operation::QueryConflicts
-            | Operation::ReadConflict => true,
+            | Operation::ReadConflict
+            | Operation::ListUsers
+            | Operation::QueryUsers
+            | Operation::ReadUser => true,
             Operation::CreateDatabase
             | Operation::DeleteDatabase
             | Operation::CreateContainer
@@ -152,7 +197,17 @@ impl Operation {
             | Operation::DeleteItem
             | Operation::Batch
             | Operation::ReplaceOffer
-            | Operation::DeleteConflict => false,
+            | Operation::DeleteConflict
+            | Operation::CreateUser
+            | Operation::UpsertUser
+            | Operation::ReplaceUser
+            | Operation::DeleteUser
+            | Operation::CreatePermission
+            | Operation::UpsertPermission
+            | Operation::ReplacePermission
+            | Operation::DeletePermission => false,
+            // Who reads a permission gets a token, which may open more than a read-only key does.
+            Operation::ListPermissions | Operation::QueryPermissions | Operation::ReadPermission => false,
         }
     }
 
@@ -182,6 +237,26 @@ impl Operation {
             (Place::Item, Verb::Patch) => Operation::PatchItem,
             (Place::Item, Verb::Delete) => Operation::DeleteItem,
             (Place::PartitionKeyRanges, Verb::Get) => Operation::ListPartitionKeyRanges,
+            (Place::Users, Verb::Get) => Operation::ListUsers,
+            (Place::Users, Verb::Post) => posted(
+                headers,
+                Operation::QueryUsers,
+                Operation::UpsertUser,
+                Operation::CreateUser,
+            ),
+            (Place::User, Verb::Get) => Operation::ReadUser,
+            (Place::User, Verb::Put) => Operation::ReplaceUser,
+            (Place::User, Verb::Delete) => Operation::DeleteUser,
+            (Place::Permissions, Verb::Get) => Operation::ListPermissions,
+            (Place::Permissions, Verb::Post) => posted(
+                headers,
+                Operation::QueryPermissions,
+                Operation::UpsertPermission,
+                Operation::CreatePermission,
+            ),
+            (Place::Permission, Verb::Get) => Operation::ReadPermission,
+            (Place::Permission, Verb::Put) => Operation::ReplacePermission,
+            (Place::Permission, Verb::Delete) => Operation::DeletePermission,
             (Place::Offers, Verb::Get) => Operation::ListOffers,
             (Place::Offers, Verb::Post) if headers::is_query(headers) => Operation::QueryOffers,
             (Place::Offer, Verb::Get) => Operation::ReadOffer,
@@ -245,6 +320,17 @@ fn not_allowed(method: &Method, route: &Route<'_>) -> Failure {
 
 fn if_query(headers: &HeaderMap, query: Operation, other: Operation) -> Operation {
     if headers::is_query(headers) { query } else { other }
+}
+
+/// A `POST` to a feed whose resources can be upserted.
+fn posted(headers: &HeaderMap, query: Operation, upsert: Operation, create: Operation) -> Operation {
+    if headers::is_query(headers) {
+        query
+    } else if headers::flag(headers, &headers::IS_UPSERT) {
+        upsert
+    } else {
+        create
+    }
 }
 
 /// `POST …/docs`, decided in the order of cosmos-rest §0.2.
@@ -335,7 +421,7 @@ mod tests {
     #[test]
     fn what_is_not_built_says_so_and_what_is_unknown_is_not_found() {
         assert_eq!(decide("POST", "/dbs/d/colls/c/sprocs/s", &[]), Err(501));
-        assert_eq!(decide("GET", "/dbs/d/users", &[]), Err(501));
+        assert_eq!(decide("GET", "/dbs/d/clientencryptionkeys", &[]), Err(501));
         assert_eq!(decide("GET", "/nowhere", &[]), Err(404));
         assert_eq!(decide("PUT", "/dbs/d", &[]), Err(405));
         assert_eq!(decide("BREW", "/dbs", &[]), Err(405));

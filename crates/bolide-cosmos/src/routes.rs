@@ -32,11 +32,19 @@ pub(crate) enum Place {
     Conflict,
     /// `…/operations/partitionkeydelete`
     PartitionKeyDelete,
+    /// `/dbs/{db}/users`
+    Users,
+    /// `/dbs/{db}/users/{u}`
+    User,
+    /// `…/users/{u}/permissions`
+    Permissions,
+    /// `…/users/{u}/permissions/{p}`
+    Permission,
     /// `/offers`
     Offers,
     /// `/offers/{rid}`
     Offer,
-    /// Scripts, users, permissions, keys: known to Cosmos DB, with the name of what is missing here.
+    /// Scripts, keys: known to Cosmos DB, with the name of what is missing here.
     Unbuilt(&'static str),
     /// `/addresses`: direct mode, which this is not.
     Addresses,
@@ -57,7 +65,9 @@ pub(crate) struct Route<'p> {
     pub database: Cow<'p, str>,
     /// The container segment, decoded; empty where there is none.
     pub container: Cow<'p, str>,
-    /// The last id of the path below the container, or the offer's; decoded.
+    /// The user segment, decoded; empty where there is none.
+    pub user: Cow<'p, str>,
+    /// The last id of the path below the container or user, or the offer's; decoded.
     pub leaf: Cow<'p, str>,
     /// The path without slashes at its ends, still encoded.
     pub path: &'p str,
@@ -87,11 +97,16 @@ impl<'p> Route<'p> {
                 count += 1;
             }
         }
-        let (place, [database, container, leaf]) = place(&segments[..count]);
+        let (place, [database, owner, leaf]) = place(&segments[..count]);
+        let (container, user) = match place {
+            Place::User | Place::Permissions | Place::Permission => ("", owner),
+            _ => (owner, ""),
+        };
         Some(Route {
             place,
             database: decode(database)?,
             container: decode(container)?,
+            user: decode(user)?,
             leaf: decode(leaf)?,
             path,
         })
@@ -117,6 +132,20 @@ impl<'p> Route<'p> {
                 link: self.path,
             },
             _ => signed_by_parity(self.path),
+        }
+    }
+}
+
+impl Route<'static> {
+    /// The route to a container by its segments, as links name them.
+    pub(crate) fn to_container(database: String, container: String) -> Route<'static> {
+        Route {
+            place: Place::Container,
+            database: Cow::Owned(database),
+            container: Cow::Owned(container),
+            user: Cow::Borrowed(""),
+            leaf: Cow::Borrowed(""),
+            path: "",
         }
     }
 }
@@ -171,8 +200,10 @@ fn place<'s>(segments: &[&'s str]) -> (Place, [&'s str; 3]) {
         ["dbs", db, "colls", c, "sprocs", ..] => (Place::Unbuilt("stored procedures"), [db, c, ""]),
         ["dbs", db, "colls", c, "triggers", ..] => (Place::Unbuilt("triggers"), [db, c, ""]),
         ["dbs", db, "colls", c, "udfs", ..] => (Place::Unbuilt("user-defined functions"), [db, c, ""]),
-        ["dbs", db, "users", _, "permissions", ..] => (Place::Unbuilt("permissions"), [db, "", ""]),
-        ["dbs", db, "users", ..] => (Place::Unbuilt("users"), [db, "", ""]),
+        ["dbs", db, "users"] => (Place::Users, [db, "", ""]),
+        ["dbs", db, "users", user] => (Place::User, [db, user, ""]),
+        ["dbs", db, "users", user, "permissions"] => (Place::Permissions, [db, user, ""]),
+        ["dbs", db, "users", user, "permissions", id] => (Place::Permission, [db, user, id]),
         ["dbs", db, "clientencryptionkeys", ..] => (Place::Unbuilt("client encryption keys"), [db, "", ""]),
         ["offers"] => (Place::Offers, [""; 3]),
         ["offers", rid] => (Place::Offer, ["", "", rid]),
@@ -243,6 +274,23 @@ mod tests {
         );
         assert_eq!(signed("/dbs/a/colls/b/sprocs/s"), ("sprocs", "dbs/a/colls/b/sprocs/s"));
         assert_eq!(signed("/offers/xyz"), ("offers", "offers/xyz"));
+        assert_eq!(signed("/dbs/a/users/u"), ("users", "dbs/a/users/u"));
+        assert_eq!(signed("/dbs/a/users/u/permissions"), ("permissions", "dbs/a/users/u"));
+    }
+
+    #[test]
+    fn users_are_no_containers() {
+        let route = parse("/dbs/a/users/b/permissions/c");
+        assert_eq!(
+            (
+                route.place,
+                &*route.database,
+                &*route.container,
+                &*route.user,
+                &*route.leaf
+            ),
+            (Place::Permission, "a", "", "b", "c")
+        );
     }
 
     #[test]

@@ -22,6 +22,7 @@ use parking_lot::RwLock;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use crate::admin::Admin;
+use crate::auth::Sender;
 use crate::faults::FaultRules;
 use crate::keys::{Access, Keys};
 use crate::metrics::Metrics;
@@ -215,18 +216,22 @@ impl CosmosService {
     fn admit(&self, head: &Parts, body: &Bytes, route: &Route<'_>) -> Result<Operation, Failure> {
         check_header_size(&head.headers)?;
         check_version(&head.headers)?;
-        let access = auth::authenticate(&self.keys, head, route)?;
+        let sender = auth::authenticate(&self.keys, head, route)?;
         if body.len() > limits::ITEM_BYTES {
             return Err(too_large(body.len(), limits::ITEM_BYTES));
         }
         let operation = Operation::of(route, &head.method, &head.headers)?;
-        if access == Access::ReadOnly && !operation.is_read() {
-            return Err(Failure::new(
+        match sender {
+            Sender::Key(Access::Full) => Ok(operation),
+            Sender::Key(Access::ReadOnly) if operation.is_read() => Ok(operation),
+            Sender::Key(Access::ReadOnly) => Err(Failure::new(
                 FORBIDDEN,
                 format!("a read-only key cannot authorize {}", operation.name()),
-            ));
+            )),
+            Sender::Token(grant) => grant
+                .check(&self.account, operation, route, &head.headers)
+                .map(|()| operation),
         }
-        Ok(operation)
     }
 
     fn certificate(&self) -> Result<Reply, Failure> {

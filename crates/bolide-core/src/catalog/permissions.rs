@@ -44,6 +44,8 @@ pub struct PermissionProperties {
     pub id: String,
     /// What may be done.
     pub mode: PermissionMode,
+    /// The mode as its owner spelled it: clients compare what comes back.
+    pub mode_text: String,
     /// Link of a container or of something in it, by names or resource ids. It need not exist.
     pub resource: String,
     /// Restricts it to the items of one partition key.

@@ -210,13 +210,14 @@ impl PermissionRow {
     pub fn encode(&self) -> Bytes {
         let PermissionProperties {
             id,
-            mode,
+            mode: _,
+            mode_text,
             resource,
             partition_key,
         } = &self.grant;
         to_bytes(&json!({
             "id": id,
-            "mode": mode.as_str(),
+            "mode": mode_text,
             "resource": resource,
             "partitionKey": partition_key.as_ref().map(PartitionKey::to_header_json),
             "etag": etag_to_json(self.etag),
@@ -234,6 +235,7 @@ impl PermissionRow {
             grant: PermissionProperties {
                 id: row.text("id")?.to_owned(),
                 mode: PermissionMode::parse(row.text("mode")?).ok_or_else(damaged)?,
+                mode_text: row.text("mode")?.to_owned(),
                 resource: row.text("resource")?.to_owned(),
                 partition_key: row.get("partitionKey").map(key).transpose()?,
             },

@@ -14,7 +14,7 @@ fn keys() -> Keys {
     Keys::new(AccountKey::parse(WELL_KNOWN_KEY).expect("the emulator's key"))
 }
 
-fn status(method: &str, path: &str, headers: &[(&str, &str)]) -> Result<Access, u16> {
+fn status(method: &str, path: &str, headers: &[(&str, &str)]) -> Result<Sender, u16> {
     let mut request = Request::builder().method(method).uri(path);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -24,7 +24,7 @@ fn status(method: &str, path: &str, headers: &[(&str, &str)]) -> Result<Access, 
     authenticate(&keys(), &head, &route).map_err(|failure| failure.status.http.as_u16())
 }
 
-fn signed(method: &str, path: &str, signature: &str) -> Result<Access, u16> {
+fn signed(method: &str, path: &str, signature: &str) -> Result<Sender, u16> {
     let token = format!("type=master&ver=1.0&sig={signature}");
     status(method, path, &[("x-ms-date", DATE), ("authorization", &token)])
 }
@@ -167,7 +167,7 @@ fn the_emulators_token_opens_what_its_key_opens_while_it_is_valid() {
     let always = r#"{"nbf":0,"exp":99999999999}"#;
     assert_eq!(
         status("GET", "/", &[("authorization", &jwt(WELL_KNOWN_KEY, always))]),
-        Ok(Access::Full)
+        Ok(Sender::Key(Access::Full))
     );
     for (key, claims) in [
         ("another key", always),

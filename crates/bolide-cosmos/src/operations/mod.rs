@@ -11,8 +11,10 @@ mod feeds;
 mod items;
 mod metadata;
 mod offers;
+mod permissions;
 mod pkranges;
 mod query;
+mod users;
 
 use bolide_model::Result;
 use http::HeaderMap;
@@ -46,6 +48,20 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
         Operation::ListConflicts => conflicts::list(call),
         Operation::QueryConflicts => conflicts::query(call),
         Operation::ReadConflict | Operation::DeleteConflict => conflicts::point(call),
+        Operation::CreateUser => users::create(call).await,
+        Operation::UpsertUser => users::upsert(call).await,
+        Operation::ListUsers => users::list(call),
+        Operation::QueryUsers => users::query(call),
+        Operation::ReadUser => users::read(call),
+        Operation::ReplaceUser => users::replace(call).await,
+        Operation::DeleteUser => users::delete(call).await,
+        Operation::CreatePermission => permissions::create(call).await,
+        Operation::UpsertPermission => permissions::upsert(call).await,
+        Operation::ListPermissions => permissions::list(call),
+        Operation::QueryPermissions => permissions::query(call),
+        Operation::ReadPermission => permissions::read(call),
+        Operation::ReplacePermission => permissions::replace(call).await,
+        Operation::DeletePermission => permissions::delete(call).await,
         Operation::CreateItem
         | Operation::UpsertItem
         | Operation::ReadItem

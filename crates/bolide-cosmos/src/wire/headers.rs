@@ -19,6 +19,7 @@ headers! {
     CONTINUATION_LIMIT_KB = "x-ms-documentdb-responsecontinuationtokenlimitinkb",
     CROSS_PARTITION = "x-ms-documentdb-query-enablecrosspartition",
     END_EPK = "x-ms-end-epk",
+    EXPIRY_SECONDS = "x-ms-documentdb-expiry-seconds",
     FEED_WIRE_FORMAT = "x-ms-cosmos-changefeed-wire-format-version",
     INTENDED_RID = "x-ms-cosmos-intended-collection-rid",
     IS_BATCH = "x-ms-cosmos-is-batch-request",

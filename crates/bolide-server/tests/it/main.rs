@@ -6,6 +6,7 @@ mod all_versions;
 mod bad_input;
 mod client;
 mod listening;
+mod permissions;
 mod resources;
 mod server;
 mod starting;

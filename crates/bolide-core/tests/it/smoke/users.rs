@@ -9,6 +9,7 @@ fn grant(id: &str, resource: &str) -> PermissionProperties {
     PermissionProperties {
         id: id.to_owned(),
         mode: PermissionMode::Read,
+        mode_text: "read".to_owned(),
         resource: resource.to_owned(),
         partition_key: None,
     }

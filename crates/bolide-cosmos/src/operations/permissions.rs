@@ -1,0 +1,181 @@
+//! Permissions of a user (cosmos-rest §12.1). Every answer that shows one has a new token for it.
+
+use bolide_core::{PermissionInfo, PermissionMode, PermissionProperties};
+use bolide_model::partition_key::PartitionKey;
+use bolide_model::rid::PermissionRid;
+use bolide_model::{Error, Result};
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+
+use super::if_match;
+use super::metadata::Feed;
+use crate::addressing;
+use crate::resource_token::{Grant, Scope};
+use crate::service::Call;
+use crate::status::Failure;
+use crate::wire::{Reply, body, headers};
+
+/// How long tokens hold, in seconds.
+const EXPIRY_SECONDS: std::ops::RangeInclusive<i64> = 10..=18_000;
+const DEFAULT_EXPIRY_SECONDS: i64 = 3_600;
+
+pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
+    let expiry = expiry(call)?;
+    let user = addressing::user(call.account(), &call.route).map_err(addressing::owner_not_found)?;
+    let permission = call
+        .account()
+        .create_permission(&call.ctx, user.rid, sent(call)?)
+        .await?;
+    Ok(reply(call, StatusCode::CREATED, &permission, expiry))
+}
+
+pub(super) async fn upsert(call: &Call<'_>) -> Result<Reply, Failure> {
+    let expiry = expiry(call)?;
+    let user = addressing::user(call.account(), &call.route).map_err(addressing::owner_not_found)?;
+    let if_match = if_match(call.headers())?;
+    let (permission, is_new) = call
+        .account()
+        .upsert_permission(&call.ctx, user.rid, sent(call)?, if_match.as_deref())
+        .await?;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok(reply(call, status, &permission, expiry))
+}
+
+pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
+    let (parent, permissions) = children(call)?;
+    feed(&parent).list(call.headers(), PermissionRid::parse, permissions)
+}
+
+pub(super) fn query(call: &Call<'_>) -> Result<Reply, Failure> {
+    let (parent, permissions) = children(call)?;
+    let permissions: Vec<Value> = permissions.into_iter().map(|(_, permission)| permission).collect();
+    feed(&parent).query(call, &permissions)
+}
+
+pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
+    let expiry = expiry(call)?;
+    let permission = addressing::permission(call.account(), &call.route)?;
+    Ok(reply(call, StatusCode::OK, &permission, expiry))
+}
+
+pub(super) async fn replace(call: &Call<'_>) -> Result<Reply, Failure> {
+    let expiry = expiry(call)?;
+    let permission = addressing::permission(call.account(), &call.route)?;
+    let if_match = if_match(call.headers())?;
+    let permission = call
+        .account()
+        .replace_permission(&call.ctx, permission.rid, sent(call)?, if_match.as_deref())
+        .await?;
+    Ok(reply(call, StatusCode::OK, &permission, expiry))
+}
+
+pub(super) async fn delete(call: &Call<'_>) -> Result<Reply, Failure> {
+    let permission = addressing::permission(call.account(), &call.route)?;
+    let if_match = if_match(call.headers())?;
+    call.account()
+        .delete_permission(&call.ctx, permission.rid, if_match.as_deref())
+        .await?;
+    Ok(Reply::empty(StatusCode::NO_CONTENT))
+}
+
+/// How long the tokens of this answer shall hold, in seconds.
+fn expiry(call: &Call<'_>) -> Result<i64> {
+    let Some(seconds) = headers::integer(call.headers(), &headers::EXPIRY_SECONDS)? else {
+        return Ok(DEFAULT_EXPIRY_SECONDS);
+    };
+    if EXPIRY_SECONDS.contains(&seconds) {
+        return Ok(seconds);
+    }
+    Err(Error::bad_request(format!(
+        "header `{}` must be between {} and {} seconds. value={seconds}",
+        headers::EXPIRY_SECONDS,
+        EXPIRY_SECONDS.start(),
+        EXPIRY_SECONDS.end()
+    )))
+}
+
+fn sent(call: &Call<'_>) -> Result<PermissionProperties> {
+    let members = body::object(call.body)?;
+    let mode_text = text(&members, "permissionMode")?;
+    let mode = PermissionMode::parse(mode_text).ok_or_else(|| {
+        Error::bad_request(format!(
+            "`permissionMode` of a permission must be `All` or `Read`. value=`{mode_text}`"
+        ))
+    })?;
+    let resource = text(&members, "resource")?;
+    Scope::of_link(resource)?;
+    Ok(PermissionProperties {
+        id: text(&members, "id")?.to_owned(),
+        mode,
+        mode_text: mode_text.to_owned(),
+        resource: resource.to_owned(),
+        partition_key: partition_key(members.get("resourcePartitionKey"))?,
+    })
+}
+
+fn text<'m>(members: &'m Map<String, Value>, name: &str) -> Result<&'m str> {
+    members.get(name).and_then(Value::as_str).ok_or_else(|| {
+        Error::bad_request(format!(
+            "The input content is invalid because the required properties - '{name}; ' - are missing or no strings."
+        ))
+    })
+}
+
+fn partition_key(value: Option<&Value>) -> Result<Option<PartitionKey>> {
+    let Some(value) = value.filter(|value| !value.is_null()) else {
+        return Ok(None);
+    };
+    let key = PartitionKey::from_json(value).filter(|key| !key.is_empty());
+    key.map(Some).ok_or_else(|| {
+        Error::bad_request("`resourcePartitionKey` of a permission must be an array with the key's values")
+    })
+}
+
+fn feed(parent: &str) -> Feed<'_> {
+    Feed {
+        array: "Permissions",
+        parent,
+    }
+}
+
+/// The resource id of the user, and its permissions.
+fn children(call: &Call<'_>) -> Result<(String, Vec<(PermissionRid, Value)>), Failure> {
+    let expiry = expiry(call)?;
+    let user = addressing::user(call.account(), &call.route).map_err(addressing::owner_not_found)?;
+    let permissions = call.account().list_permissions(user.rid)?;
+    let permissions = permissions.iter();
+    Ok((
+        user.rid.to_string(),
+        permissions
+            .map(|permission| (permission.rid, to_json(call, permission, expiry)))
+            .collect(),
+    ))
+}
+
+fn reply(call: &Call<'_>, status: StatusCode, permission: &PermissionInfo, expiry: i64) -> Reply {
+    Reply::value(status, &to_json(call, permission, expiry)).etag(permission.etag)
+}
+
+fn to_json(call: &Call<'_>, permission: &PermissionInfo, expiry: i64) -> Value {
+    let (rid, properties) = (permission.rid, &permission.properties);
+    let mut shown = json!({
+        "id": properties.id,
+        "permissionMode": properties.mode_text,
+        "resource": properties.resource,
+    });
+    if let Some(key) = &properties.partition_key {
+        shown["resourcePartitionKey"] = key.0.iter().map(|component| component.to_json()).collect();
+    }
+    let grant = Grant {
+        mode: properties.mode,
+        resource: properties.resource.clone(),
+        partition_key: properties.partition_key.clone(),
+        expires: call.ctx.now.seconds().0.saturating_add(expiry),
+    };
+    shown["_rid"] = rid.to_string().into();
+    shown["_self"] = format!("dbs/{}/users/{}/permissions/{rid}/", rid.user.database(), rid.user).into();
+    shown["_etag"] = permission.etag.to_string().into();
+    shown["_ts"] = permission.last_modified.0.into();
+    shown["_token"] = grant.seal(&call.service.keys).into();
+    shown
+}

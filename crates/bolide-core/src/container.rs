@@ -22,7 +22,7 @@ pub struct Container {
     database_id: String,
     /// Requests hold the read side from their server time to their answer; whoever changes settings or ranges holds the write
     /// side. So every request is judged wholly by the settings before a change or wholly by those after (TTL-233), and its
-    /// server time is not later than a change it has not seen (ttl.md §5.4).
+    /// server time is not later than a change it has not seen (docs/ttl.md, "Time").
     gate: tokio::sync::RwLock<()>,
     state: RwLock<Arc<ContainerState>>,
     readers: Mutex<BTreeMap<UnixSeconds, usize>>,
@@ -202,7 +202,7 @@ impl Container {
     }
 
     /// Registers a request that reads in several steps at server time `now`: until it is dropped, the purge removes nothing that
-    /// is still live at `now`. So such a request never misses an item of a second whose other items it shows (ttl.md §5.4).
+    /// is still live at `now`. So such a request never misses an item of a second whose other items it shows (docs/ttl.md, "Time").
     pub(crate) fn reading_at(&self, now: UnixSeconds) -> Reading<'_> {
         *self.readers.lock().entry(now).or_insert(0) += 1;
         Reading { container: self, now }

@@ -153,53 +153,64 @@ fn load(counter: &AtomicU64) -> u64 {
 
 /// Expiry and size of each container (TTL-272).
 fn render_containers(page: &mut Page, containers: &[ContainerFigures]) {
-    type Figure = fn(&ContainerFigures) -> f64;
-    let families: [(&str, &str, &str, Figure); 7] = [
+    type Figure = fn(&ContainerFigures) -> Option<f64>;
+    let families: [(&str, &str, &str, Figure); 9] = [
         ("bolide_container_items", "gauge", "Live items.", |figures| {
-            figures.usage.items as f64
+            Some(figures.usage.items as f64)
         }),
         ("bolide_container_bytes", "gauge", "Bytes of live items.", |figures| {
-            figures.usage.bytes as f64
+            Some(figures.usage.bytes as f64)
         }),
         (
             "bolide_ttl_backlog_items",
             "gauge",
             "Expired items not purged yet.",
-            |figures| figures.ghosts.items as f64,
+            |figures| Some(figures.ghosts.items as f64),
         ),
         (
             "bolide_ttl_backlog_bytes",
             "gauge",
             "Bytes of expired items not purged yet.",
-            |figures| figures.ghosts.bytes as f64,
+            |figures| Some(figures.ghosts.bytes as f64),
         ),
         (
             "bolide_ttl_purged_total",
             "counter",
             "Expired items removed.",
-            |figures| figures.purged_total as f64,
+            |figures| Some(figures.purged_total as f64),
         ),
         (
             "bolide_ttl_ru_spent_total",
             "counter",
             "Request units spent on the purge.",
-            |figures| figures.ru_spent_total,
+            |figures| Some(figures.ru_spent_total),
         ),
         (
             "bolide_ttl_ru_billed_total",
             "counter",
             "Of these, request units billed.",
-            |figures| figures.ru_billed_total,
+            |figures| Some(figures.ru_billed_total),
+        ),
+        (
+            "bolide_ttl_purge_lag_seconds",
+            "gauge",
+            "Seconds since the oldest expired item that is not purged yet has expired.",
+            |figures| Some(figures.lag_seconds as f64),
+        ),
+        (
+            "bolide_ttl_purge_credit_ru",
+            "gauge",
+            "Request units that the purge may spend now; absent where it has no limit.",
+            |figures| figures.credit,
         ),
     ];
     for (name, kind, help, figure) in families {
         page.family(name, kind, help);
         for figures in containers {
-            page.sample(
-                name,
-                &[("database", &figures.database_id), ("container", &figures.id)],
-                figure(figures),
-            );
+            let labels = [("database", &*figures.database_id), ("container", &*figures.id)];
+            if let Some(value) = figure(figures) {
+                page.sample(name, &labels, value);
+            }
         }
     }
 }

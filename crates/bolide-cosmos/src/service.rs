@@ -330,7 +330,7 @@ pub(crate) fn too_large(size: usize, limit: usize) -> Failure {
 
 /// Answers that a server gives when it cannot ask its [`CosmosService`].
 pub mod stand_in {
-    use super::{Failure, Payload, Reply, Request, Response, headers, new_activity_id, status};
+    use super::{Failure, Payload, Reply, Request, Response, StatusCode, headers, new_activity_id, status};
 
     /// While the store is being recovered: the health check says so, everything else is unavailable.
     pub fn starting<B>(request: &Request<B>) -> Response<Payload> {
@@ -357,6 +357,22 @@ pub mod stand_in {
             status::REQUEST_TIMEOUT,
             "the request's body did not arrive in time",
         ))
+    }
+
+    /// When the head could not be read at all, and the listener has decided on a status for it.
+    pub fn unreadable(status: StatusCode) -> Response<Payload> {
+        let (status, message) = match status {
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => (
+                status::HEADERS_TOO_LARGE,
+                "the request's line and headers are larger than this server reads at all",
+            ),
+            StatusCode::URI_TOO_LONG => (status::URI_TOO_LONG, "the request's path is too long"),
+            _ => (
+                status::BAD_REQUEST,
+                "the request's line or one of its headers is not as HTTP/1.1 has it",
+            ),
+        };
+        failure(&Failure::new(status, message))
     }
 
     /// When the body could not be read to its end.

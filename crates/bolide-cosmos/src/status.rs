@@ -72,6 +72,7 @@ pub(crate) const HEADERS_TOO_LARGE: Status = Status::new(
     0,
     "RequestHeaderFieldsTooLarge",
 );
+pub(crate) const URI_TOO_LONG: Status = Status::new(StatusCode::URI_TOO_LONG, 0, "UriTooLong");
 pub(crate) const REQUEST_TIMEOUT: Status = Status::new(StatusCode::REQUEST_TIMEOUT, 0, "RequestTimeout");
 pub(crate) const UNAVAILABLE: Status = Status::new(StatusCode::SERVICE_UNAVAILABLE, 0, "ServiceUnavailable");
 pub(crate) const INTERNAL: Status = Status::new(StatusCode::INTERNAL_SERVER_ERROR, 0, "InternalServerError");

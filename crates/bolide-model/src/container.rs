@@ -5,7 +5,7 @@
 //! equal definition. [`ContainerProperties::replace`] says what may change later.
 //!
 //! Null counts as absent, unknown members are ignored, and a member of the wrong type or value is a `BadRequest` that names it. The
-//! queries of computed properties are text here. Source: cosmos-rest §§4.2, 4.3, ttl.md §4.2.
+//! queries of computed properties are text here. Source: cosmos-rest §§4.2, 4.3, TTL-212 to TTL-222.
 
 pub mod full_text;
 mod index_path;

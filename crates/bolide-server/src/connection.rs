@@ -30,6 +30,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::body::{self, BodyError};
 use crate::patience::{Pulse, Watched};
 use crate::shutdown::Shutdown;
+use crate::unreadable::Worded;
 
 /// First byte of a TLS handshake; no HTTP request begins with it.
 const TLS_HANDSHAKE: u8 = 0x16;
@@ -156,7 +157,7 @@ where
 {
     let limits = shared.limits;
     let pulse = Pulse::new();
-    let io = TokioIo::new(Watched::new(stream, pulse.clone()));
+    let io = TokioIo::new(Worded::new(Watched::new(stream, pulse.clone()), pulse.clone()));
     let watched = pulse.clone();
     let service = service_fn(move |request| {
         let (shared, pulse) = (shared.clone(), watched.clone());

@@ -16,6 +16,7 @@ mod server;
 mod shutdown;
 mod store;
 mod tls;
+mod unreadable;
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -50,6 +50,11 @@ impl Pulse {
         self.enter(ANSWERING);
     }
 
+    /// Whether a request is being answered: what is written meanwhile belongs to it.
+    pub fn has_begun(&self) -> bool {
+        matches!(self.phase.load(Ordering::Relaxed), BUSY | ANSWERING)
+    }
+
     /// Whether the client has kept us waiting for too long.
     pub fn is_overdue(&self, request: Duration, idle: Duration) -> bool {
         let limit = match self.phase.load(Ordering::Relaxed) {

@@ -90,7 +90,7 @@ impl Account {
 }
 
 /// The time that judges what a snapshot shows: not earlier than its newest commit, so that of two items due in one second it never
-/// shows one and lacks the other because a purge has reached only one (ttl.md §5.4).
+/// shows one and lacks the other because a purge has reached only one (docs/ttl.md, "Time").
 pub(crate) fn judged_at(now: UnixMillis, head: Head) -> UnixMillis {
     now.max(head.stamp)
 }

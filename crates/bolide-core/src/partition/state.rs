@@ -74,7 +74,7 @@ pub(crate) struct Cursors {
     pub expiry: ExpiryPosition,
 }
 
-/// Ghosts counted by cursors that run ahead of the purge's (ttl.md §5.5). Since horizons never fall, what lies before the cursors and
+/// Ghosts counted by cursors that run ahead of the purge's (TTL-253). Since horizons never fall, what lies before the cursors and
 /// is still stored is a ghost, and stays one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Ghosts {

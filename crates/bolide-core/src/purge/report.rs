@@ -308,7 +308,11 @@ fn moment_of_expiry(stamp: Stamp, history: &[Stretch], now: UnixSeconds) -> Opti
 
 /// The earliest moment of expiry among a partition's ghosts. In each line it is that of the first ghost, since an older version never
 /// expires later than a younger one of its line.
-async fn oldest_ghost(state: &ContainerState, partition: &Partition, now: UnixSeconds) -> Result<Option<i64>> {
+pub(crate) async fn oldest_ghost(
+    state: &ContainerState,
+    partition: &Partition,
+    now: UnixSeconds,
+) -> Result<Option<i64>> {
     let horizon = state.settings.horizon(now);
     let mut own = Pages::over(partition, Space::Expiry);
     let mut oldest = None;

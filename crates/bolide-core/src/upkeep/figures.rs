@@ -7,7 +7,7 @@ use bolide_model::rid::ContainerRid;
 
 use crate::account::Account;
 use crate::container::Container;
-use crate::purge::ghosts;
+use crate::purge::{ghosts, report};
 
 /// What a container holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -37,6 +37,10 @@ pub struct ContainerFigures {
     pub ru_spent_total: f64,
     /// Of these, units billed.
     pub ru_billed_total: f64,
+    /// How far behind the purge is: server time less the earliest moment of expiry among the ghosts; 0 without any.
+    pub lag_seconds: i64,
+    /// What the purge may spend now; `None` without a limit.
+    pub credit: Option<f64>,
 }
 
 impl Account {
@@ -91,10 +95,18 @@ impl Account {
             purged_total: 0,
             ru_spent_total: 0.0,
             ru_billed_total: 0.0,
+            lag_seconds: 0,
+            credit: None,
         };
         for partition in &visit.state.layout.partitions {
-            let counted = ghosts::counted(&visit.state, partition).await?;
+            let (counted, now) = ghosts::counted_at(&visit.state, partition).await?;
             let ghosts = counted.ghosts.counted;
+            if ghosts.items > 0 {
+                let oldest = report::oldest_ghost(&visit.state, partition, now).await?;
+                figures.lag_seconds = figures.lag_seconds.max(oldest.map_or(0, |oldest| now.0 - oldest));
+            }
+            let credit = partition.meter.lock().credit(now);
+            figures.credit = credit.map(|credit| credit + figures.credit.unwrap_or(0.0));
             figures.usage.items += counted.stored.items.saturating_sub(ghosts.items);
             figures.usage.bytes += counted.stored.bytes.saturating_sub(ghosts.bytes);
             figures.ghosts.items += ghosts.items;

@@ -326,6 +326,37 @@ fn metrics_count_requests_and_items() {
 }
 
 #[test]
+fn metrics_tell_how_far_behind_the_purge_is_and_what_it_may_spend() {
+    // TTL-272
+    let server = Server::in_memory(&["--virtual-clock=2030-01-01T00:00:00Z"]);
+    let mut client = server.client();
+    create_container(&mut client);
+    let definition = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},"defaultTtl":10}"#;
+    client.send(&Request::put("/dbs/d/colls/c", definition)).expect(200);
+    create_item(&mut client, "a");
+    let mut line = |name: &str| {
+        let metrics = client.send(&Request::get("/_bolide/metrics")).expect(200).text();
+        let found = metrics
+            .lines()
+            .find(|line| line.starts_with(&format!("{name}{{")))
+            .map(str::to_owned);
+        found.map(|line| line.rsplit(' ').next().unwrap_or_default().to_owned())
+    };
+    assert_eq!(line("bolide_ttl_purge_lag_seconds").as_deref(), Some("0"));
+    assert_eq!(line("bolide_ttl_purge_credit_ru"), None, "there is no limit yet");
+    let mut other = server.client();
+    other
+        .send(&Request::put("/_bolide/clock", r#"{"advanceMs":17000}"#))
+        .expect(200);
+    let limited = r#"{"mode":"provisioned","ru":400}"#;
+    other
+        .send(&Request::put("/_bolide/dbs/d/colls/c/throughput", limited))
+        .expect(200);
+    assert_eq!(line("bolide_ttl_purge_lag_seconds").as_deref(), Some("7"));
+    assert!(line("bolide_ttl_purge_credit_ru").is_some());
+}
+
+#[test]
 fn settings_take_a_boolean() {
     let (_server, mut client) = started(&[]);
     client

@@ -359,11 +359,46 @@ fn giant_headers_are_refused() {
     fixture.refuses("100 KiB", &giant, 431);
     let mut other = fixture.server.client();
     let colossal = Request::get("/").header("x-giant", &"g".repeat(4 * 1024 * 1024));
-    // Beyond what is read at all there is a status or a closed connection.
-    if let Ok(answer) = other.try_send(&colossal) {
-        assert_eq!(answer.status, 431);
-    }
+    // Beyond what is read at all the connection ends, but not without an answer.
+    other.send(&colossal).expect_error(431);
     fixture.still_serves("4 MiB of headers");
+}
+
+#[test]
+fn heads_that_are_no_http_are_refused_in_the_protocols_shape() {
+    let mut fixture = started(&[]);
+    for head in [
+        "GET /dbs HTTP/9.9\r\n\r\n",
+        "G@T /dbs HTTP/1.1\r\n\r\n",
+        "GET /dbs HTTP/1.1\r\nno header\r\n\r\n",
+        "GET /a b HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: x\r\ncontent-length: 1x\r\n\r\n",
+    ] {
+        let mut stream = fixture.server.client().into_stream();
+        stream.write_all(head.as_bytes()).expect("sent");
+        let mut client = Client::over(stream);
+        let answer = client.receive(false).unwrap_or_else(|error| panic!("{head}: {error}"));
+        answer.expect_error(400);
+        assert!(client.receive(false).is_err(), "the connection ends: {head}");
+    }
+    fixture.still_serves("garbage");
+}
+
+#[test]
+fn a_head_that_cannot_be_read_does_not_take_away_the_answer_before_it() {
+    let fixture = started(&[]);
+    let mut stream = fixture.server.client().into_stream();
+    let good = Request::get(&format!("{DOCS}/good")).pk().to_bytes();
+    stream.write_all(&good).expect("sent");
+    let mut client = Client::over(stream);
+    assert_eq!(
+        client.receive(false).map(|answer| answer.status).unwrap_or_default(),
+        200
+    );
+    let mut stream = client.into_stream();
+    stream.write_all(b"garbage\r\n\r\n").expect("sent");
+    let mut client = Client::over(stream);
+    client.receive(false).expect("an answer").expect_error(400);
 }
 
 #[test]

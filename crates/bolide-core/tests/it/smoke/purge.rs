@@ -245,7 +245,7 @@ async fn why_names_what_decides() {
 
 #[tokio::test]
 async fn a_read_that_began_before_a_purge_shows_none_of_what_was_due_with_what_was_purged() {
-    // ttl.md §5.4: of two items due in the same second an answer never shows one and lacks the other
+    // docs/ttl.md, "Time": of two items due in the same second an answer never shows one and lacks the other
     let stage = Stage::with_throughput(json!({"defaultTtl": 10}), Some(Throughput::Manual { ru: 20_000 })).await;
     for n in 0..8 {
         stage

@@ -1,0 +1,169 @@
+//! Words for requests whose head cannot be read: hyper refuses them with a status and no body, and never asks the service.
+//!
+//! What hyper writes before a request has begun can only be such a refusal. It is replaced on its way to the socket by an answer in the
+//! protocol's shape with the same status. The connection ends after it, as hyper has it; what the client still sends is
+//! read and thrown away first, within limits, since an answer is lost when its connection ends with bytes unread.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bolide_cosmos::{Payload, stand_in};
+use bytes::{Buf as _, Bytes};
+use http::StatusCode;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::patience::Pulse;
+
+/// How hyper's own answers begin.
+const STATUS_LINE: &[u8] = b"HTTP/1.1 ";
+/// Bytes that are thrown away.
+const DRAINED_BYTES: usize = 16 * 1024 * 1024;
+
+/// A stream on which bare refusals become answers.
+#[derive(Debug)]
+pub struct Worded<S> {
+    stream: S,
+    pulse: Arc<Pulse>,
+    /// What is left of an answer that takes the place of a refusal.
+    answer: Option<Bytes>,
+    drained: usize,
+}
+
+impl<S> Worded<S> {
+    /// Watches what is written to `stream`, whose requests `pulse` tells of.
+    pub fn new(stream: S, pulse: Arc<Pulse>) -> Worded<S> {
+        Worded {
+            stream,
+            pulse,
+            answer: None,
+            drained: 0,
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Worded<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Worded<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        if self.takes_the_place_of(buf) {
+            return self.poll_answer(cx, buf.len());
+        }
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let first = bufs.iter().find(|buf| !buf.is_empty()).map_or(&[][..], |buf| buf);
+        if self.takes_the_place_of(first) {
+            let length = bufs.iter().map(|buf| buf.len()).sum();
+            return self.poll_answer(cx, length);
+        }
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
+        if self.answer.is_some() {
+            ready!(self.poll_drain(cx));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Worded<S> {
+    /// Whether `written` is a refusal of hyper's own; begins the answer in its place.
+    fn takes_the_place_of(&mut self, written: &[u8]) -> bool {
+        if self.answer.is_none() && !self.pulse.has_begun() {
+            self.answer = refused_status(written).map(worded);
+        }
+        self.answer.is_some()
+    }
+
+    /// Writes the answer; when all of it is written, so are the `length` bytes of the refusal.
+    fn poll_answer(&mut self, cx: &mut Context<'_>, length: usize) -> Poll<io::Result<usize>> {
+        while let Some(answer) = self.answer.as_mut().filter(|answer| !answer.is_empty()) {
+            let written = ready!(Pin::new(&mut self.stream).poll_write(cx, answer))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            answer.advance(written);
+        }
+        Poll::Ready(Ok(length))
+    }
+
+    /// Reads on until the client has ended, or long enough.
+    fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut room = [0; 16 * 1024];
+        while self.drained < DRAINED_BYTES {
+            let mut buf = ReadBuf::new(&mut room);
+            match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buf)) {
+                Ok(()) if !buf.filled().is_empty() => self.drained += buf.filled().len(),
+                _ => break,
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+/// The status of a refusal; `None` for whatever else is written.
+fn refused_status(written: &[u8]) -> Option<StatusCode> {
+    let status = written.strip_prefix(STATUS_LINE)?.get(..3)?;
+    StatusCode::from_bytes(status).ok().filter(StatusCode::is_client_error)
+}
+
+/// The whole answer, as it goes over the wire.
+fn worded(status: StatusCode) -> Bytes {
+    let response = stand_in::unreadable(status);
+    let (head, payload) = response.into_parts();
+    let Payload::Whole(body) = payload else {
+        return Bytes::new();
+    };
+    let reason = status.canonical_reason().unwrap_or_default();
+    let mut answer = format!("HTTP/1.1 {} {reason}\r\n", status.as_u16()).into_bytes();
+    for (name, value) in &head.headers {
+        answer.extend_from_slice(name.as_str().as_bytes());
+        answer.extend_from_slice(b": ");
+        answer.extend_from_slice(value.as_bytes());
+        answer.extend_from_slice(b"\r\n");
+    }
+    answer.extend_from_slice(format!("content-length: {}\r\nconnection: close\r\n\r\n", body.len()).as_bytes());
+    answer.extend_from_slice(&body);
+    answer.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_refusals_are_replaced() {
+        let status = |written: &[u8]| refused_status(written).map(|status| status.as_u16());
+        assert_eq!(status(b"HTTP/1.1 431 Request Header Fields Too Large\r\n"), Some(431));
+        assert_eq!(status(b"HTTP/1.1 400 Bad Request\r\n"), Some(400));
+        for other in [
+            &b"HTTP/1.1 100 Continue\r\n"[..],
+            b"HTTP/1.1 200 OK\r\n",
+            b"{}",
+            b"HTTP/1.1 4",
+        ] {
+            assert_eq!(status(other), None, "{}", other.escape_ascii());
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use http::{HeaderMap, Method};
 
 use crate::routes::{Place, Route};
-use crate::status::{BAD_REQUEST, Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
+use crate::status::{Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
 use crate::wire::headers;
 
 /// What a request asks for.
@@ -55,11 +55,12 @@ pub(crate) enum Operation {
     ReadPermission,
     ReplacePermission,
     DeletePermission,
+    DeletePartitionKey,
 }
 
 impl Operation {
     /// All of them, in the order of their numbers.
-    pub(crate) const ALL: [Operation; 46] = [
+    pub(crate) const ALL: [Operation; 47] = [
         Operation::ReadAccount,
         Operation::CreateDatabase,
         Operation::ListDatabases,
@@ -106,6 +107,7 @@ impl Operation {
         Operation::ReadPermission,
         Operation::ReplacePermission,
         Operation::DeletePermission,
+        Operation::DeletePartitionKey,
     ];
 
     /// Its name in metrics and fault rules.
@@ -157,6 +159,7 @@ impl Operation {
             Operation::ReadPermission => "ReadPermission",
             Operation::ReplacePermission => "ReplacePermission",
             Operation::DeletePermission => "DeletePermission",
+            Operation::DeletePartitionKey => "DeletePartitionKey",
         }
     }
 
@@ -198,6 +201,7 @@ impl Operation {
             | Operation::Batch
             | Operation::ReplaceOffer
             | Operation::DeleteConflict
+            | Operation::DeletePartitionKey
             | Operation::CreateUser
             | Operation::UpsertUser
             | Operation::ReplaceUser
@@ -265,11 +269,7 @@ impl Operation {
             (Place::Conflicts, Verb::Post) if headers::is_query(headers) => Operation::QueryConflicts,
             (Place::Conflict, Verb::Get) => Operation::ReadConflict,
             (Place::Conflict, Verb::Delete) => Operation::DeleteConflict,
-            // The service says this where the account has the feature switched off; SDK tests know the words.
-            (Place::PartitionKeyDelete, _) => {
-                let message = "The partition key delete feature is disabled: this server does not support it yet.";
-                return Err(Failure::new(BAD_REQUEST, message));
-            }
+            (Place::PartitionKeyDelete, Verb::Post) => Operation::DeletePartitionKey,
             (Place::Unbuilt(feature), _) => return Err(Failure::not_implemented(feature)),
             (Place::Addresses, _) => {
                 let message = "this server speaks gateway mode only; switch the client from direct to gateway mode";

@@ -259,8 +259,11 @@ impl ChangeReader<'_> {
         let mut items = Vec::with_capacity(changes.len());
         for (change, value) in changes.iter().zip(reply.gets) {
             let record = value.map(Record::decode).transpose()?;
-            let current =
-                record.filter(|record| record.version() == change.position && record.stamp().is_live(horizon));
+            let current = record.filter(|record| {
+                record.version() == change.position
+                    && record.stamp().is_live(horizon)
+                    && !self.slice.partition.hides(&change.item_key, record)
+            });
             items.push(current.map(|record| StoredItem::new(self.container.rid(), record)));
         }
         Ok(items)

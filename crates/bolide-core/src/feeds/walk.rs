@@ -83,8 +83,8 @@ impl<'a> ItemWalk<'a> {
             max_bytes: PAGE_BYTES,
             keys_only: false,
         };
-        let mut reply = slice
-            .partition
+        let partition = slice.partition.clone();
+        let mut reply = partition
             .read(Ask {
                 gets: vec![],
                 scans: vec![scan],
@@ -106,7 +106,7 @@ impl<'a> ItemWalk<'a> {
         let mut items = Vec::with_capacity(page.rows.len());
         for (key, value) in page.rows {
             let record = Record::decode(value)?;
-            if record.stamp().is_live(horizon) {
+            if record.stamp().is_live(horizon) && !partition.hides(&key, &record) {
                 items.push(WalkedItem {
                     key,
                     item: StoredItem::new(self.container.rid(), record),

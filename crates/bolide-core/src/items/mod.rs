@@ -4,6 +4,7 @@
 //! judge with the container's settings and server time, and to both a ghost does not exist (TTL-235…242).
 
 mod batch;
+mod delete_all;
 mod read;
 mod stored;
 mod write;
@@ -15,7 +16,7 @@ use bolide_model::{Error, ErrorKind};
 pub use batch::{Batch, BatchAnswer, BatchOperation, OperationDone, OperationResult};
 pub(crate) use read::{find, judged_at};
 pub use stored::StoredItem;
-pub(crate) use write::{add, number_in_range, remove_ghost, unique_digests};
+pub(crate) use write::{add, number_in_range, remove_dropped, remove_ghost, unique_digests};
 
 use crate::etag::Etag;
 

@@ -29,7 +29,7 @@ impl Account {
         let (record, head) = find(partition, &epk, &read.target).await?;
 
         let horizon = visit.state.settings.horizon(judged_at(ctx.now, head).seconds());
-        let live = record.filter(|record| record.stamp().is_live(horizon));
+        let live = record.filter(|record| record.stamp().is_live(horizon) && !partition.hides_of(&epk, record));
         let charge = charge::point_read(live.as_ref().map_or(0, Record::size));
         let work = self.charge(ctx, partition, &visit, charge, head.lsn);
         let Some(record) = live else {

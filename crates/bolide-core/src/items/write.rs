@@ -9,7 +9,7 @@ use crate::query::Condition;
 use bolide_model::document::{Document, Patch};
 use bolide_model::epk::Epk;
 use bolide_model::partition_key::{PartitionKey, PartitionKeyDefinition};
-use bolide_model::ttl::{Own, Stamp};
+use bolide_model::ttl::{Horizon, Own, Stamp};
 use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, charge};
 use bolide_storage::Key;
 use bytes::Bytes;
@@ -382,8 +382,17 @@ impl Logical {
         Ok(record.map(|record| Existing { key, record }))
     }
 
+    pub fn horizon(&self, round: &Round<'_>) -> Horizon {
+        round.horizon(&self.state.settings)
+    }
+
+    pub fn epk_bytes(&self) -> Bytes {
+        Bytes::copy_from_slice(self.epk.as_bytes())
+    }
+
     fn is_live(&self, round: &Round<'_>, existing: &Existing) -> bool {
-        existing.record.stamp().is_live(round.horizon(&self.state.settings))
+        existing.record.stamp().is_live(self.horizon(round))
+            && !round.state.drops.hides(&existing.key.bytes, &existing.record)
     }
 
     /// Whoever has an id must be a ghost, and is given back to be purged.
@@ -560,6 +569,9 @@ pub(crate) fn remove_ghost(
     key: &Key,
     record: &Record,
 ) -> RequestUnits {
+    if round.state.drops.hides(&key.bytes, record) {
+        return remove_dropped(round, partition, state, version, key, record);
+    }
     remove(round, key, record);
     history::log(round, partition, state, version, Change::purged(&key.bytes, record));
     let cost = state.pacing.purge_cost(record.size());
@@ -569,4 +581,19 @@ pub(crate) fn remove_ghost(
         round.state.billed_total += cost;
     }
     cost
+}
+
+/// Removes an item of a deleted logical partition, in the write at `version`: a delete by a client that is carried out only now. What it
+/// costs is owed by the purge too.
+pub(crate) fn remove_dropped(
+    round: &mut Round<'_>,
+    partition: &Partition,
+    state: &ContainerState,
+    version: LogPosition,
+    key: &Key,
+    record: &Record,
+) -> RequestUnits {
+    remove(round, key, record);
+    history::log(round, partition, state, version, Change::deleted(&key.bytes, record));
+    state.pacing.purge_cost(record.size())
 }

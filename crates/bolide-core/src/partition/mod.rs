@@ -1,5 +1,6 @@
 //! Physical partitions: one worker each, and the handle by which everything else reaches it.
 
+pub(crate) mod drops;
 mod pages;
 pub(crate) mod round;
 pub(crate) mod state;
@@ -8,15 +9,18 @@ mod worker;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use bolide_model::epk::EpkRange;
+use bolide_model::epk::{Epk, EpkRange};
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds};
 use bolide_storage::{Ask, Engine, PartitionId, Reply};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock;
+use crate::keys;
 use crate::purge::Alarm;
+use crate::record::Record;
 use crate::throughput::Meter;
+use drops::PublishedDrops;
 pub(crate) use pages::Pages;
 use round::{Round, Step, Stop, Transaction};
 pub(crate) use worker::down;
@@ -46,6 +50,7 @@ pub(crate) struct Partition {
     /// Nothing leaves the history before this second, as far as is known.
     next_trim: AtomicI64,
     alarm: Arc<Alarm>,
+    drops: Arc<PublishedDrops>,
 }
 
 /// What places a partition among the ranges of its container.
@@ -69,7 +74,8 @@ impl Partition {
         alarm: Arc<Alarm>,
     ) -> Result<Arc<Partition>> {
         let lsn = Arc::new(AtomicU64::new(0));
-        let worker = Worker::open(engine.clone(), placement.id, lsn.clone()).await?;
+        let drops = Arc::<PublishedDrops>::default();
+        let worker = Worker::open(engine.clone(), placement.id, lsn.clone(), drops.clone()).await?;
         let (writes, writes_queue) = mpsc::channel(QUEUE);
         let (upkeep, upkeep_queue) = mpsc::channel(QUEUE);
         tokio::spawn(worker.run(Queues {
@@ -97,6 +103,7 @@ impl Partition {
             next_due,
             next_trim,
             alarm,
+            drops,
         }))
     }
 
@@ -142,6 +149,21 @@ impl Partition {
         self.next_due.load(Ordering::SeqCst) <= now.0
     }
 
+    /// Whether items of deleted logical partitions wait for their removal.
+    pub fn has_drops(&self) -> bool {
+        self.drops.are_any()
+    }
+
+    /// Whether a stored version belongs to a logical partition that was deleted after it was written.
+    pub fn hides(&self, item_key: &[u8], record: &Record) -> bool {
+        self.drops.hides(item_key, record)
+    }
+
+    /// As [`Partition::hides`], where only the effective partition key is known.
+    pub fn hides_of(&self, epk: &Epk, record: &Record) -> bool {
+        self.has_drops() && self.hides(&keys::item(epk, record.number()).bytes, record)
+    }
+
     /// Server time now.
     ///
     /// # Errors
@@ -163,6 +185,9 @@ impl Partition {
 
     /// The second before which nothing falls due or leaves the history, as far as is known.
     pub fn next_upkeep(&self) -> i64 {
+        if self.has_drops() {
+            return i64::MIN;
+        }
         let due = self.next_due.load(Ordering::SeqCst);
         due.min(self.next_trim.load(Ordering::SeqCst))
     }

@@ -6,6 +6,7 @@
 //! ```text
 //!   format(1) ‖ stored items(8) ‖ stored bytes(8) ‖ next number(8) ‖ purged(8) ‖ spent(8, f64) ‖ billed(8, f64)
 //!   ‖ purge cursor in the log(12) ‖ purge cursor in the expiry queue(20) ‖ start of the history(12)
+//!   ‖ for each deleted logical partition: length(2) ‖ EPK ‖ length(2) ‖ item key to go on at ‖ lsn(8) ‖ horizon(16)
 //! ```
 //!
 //! Rows of format 1, from before there was a history, end with the cursors.
@@ -16,6 +17,7 @@ use bolide_model::ttl::Class;
 use bolide_model::{Error, ErrorKind, RequestUnits, Result};
 use bytes::{BufMut, Bytes, BytesMut};
 
+use super::drops::Drops;
 use crate::keys::{ExpiryPosition, LogPosition};
 use crate::record::Record;
 
@@ -44,6 +46,8 @@ pub(crate) struct PartitionState {
     pub purge: Cursors,
     /// The history is complete from here on; nothing of it lies before.
     pub history_from: LogPosition,
+    /// Logical partitions whose items are to be removed.
+    pub drops: Drops,
     /// Ghosts counted so far.
     pub ghosts: Ghosts,
 }
@@ -56,7 +60,7 @@ pub(crate) struct Amount {
 }
 
 impl Amount {
-    fn add(&mut self, size: usize) {
+    pub fn add(&mut self, size: usize) {
         self.items += 1;
         self.bytes += size as u64;
     }
@@ -136,6 +140,7 @@ impl PartitionState {
         self.purge.log.put(&mut bytes);
         self.purge.expiry.put(&mut bytes);
         self.history_from.put(&mut bytes);
+        self.drops.put(&mut bytes);
         bytes.freeze()
     }
 
@@ -149,12 +154,13 @@ impl PartitionState {
 
     fn decode_row(bytes: &[u8]) -> Option<PartitionState> {
         let (format, rest) = bytes.split_first()?;
-        let (rest, history_from) = match (*format, bytes.len()) {
-            (FORMAT, BYTES) => {
-                let (rest, history_from) = rest.split_at(BYTES_1 - 1);
-                (rest, LogPosition::decode(history_from)?)
+        let (rest, history_from, drops) = match (*format, bytes.len()) {
+            (FORMAT, BYTES..) => {
+                let (rest, later) = rest.split_at(BYTES_1 - 1);
+                let (history_from, drops) = later.split_at(LogPosition::BYTES);
+                (rest, LogPosition::decode(history_from)?, Drops::decode(drops)?)
             }
-            (FORMAT_1, BYTES_1) => (rest, LogPosition::default()),
+            (FORMAT_1, BYTES_1) => (rest, LogPosition::default(), Drops::default()),
             _ => return None,
         };
         let (words, cursors) = rest.split_at(6 * 8);
@@ -193,6 +199,7 @@ impl PartitionState {
             billed_total,
             purge,
             history_from,
+            drops,
             ghosts,
         })
     }
@@ -200,9 +207,11 @@ impl PartitionState {
 
 #[cfg(test)]
 mod tests {
+    use bolide_model::ttl::Horizon;
     use bolide_model::{Lsn, UnixSeconds};
 
     use super::*;
+    use crate::partition::drops::Dropped;
 
     #[test]
     fn a_stored_row_gives_back_what_it_was_made_of() {
@@ -214,6 +223,15 @@ mod tests {
                 version,
             },
         };
+        let mut drops = Drops::default();
+        for epk in ["ab", "c"] {
+            drops.push(Dropped {
+                epk: epk.into(),
+                from: format!("{epk}x").into(),
+                upto: Lsn(9),
+                horizon: Horizon { inherited: -1, own: 7 },
+            });
+        }
         let state = PartitionState {
             stored: Amount { items: 1, bytes: 2 },
             next_number: 3,
@@ -222,6 +240,7 @@ mod tests {
             billed_total: RequestUnits(8.25),
             purge,
             history_from: LogPosition { lsn: Lsn(2), seq: 1 },
+            drops,
             ghosts: Ghosts {
                 counted: Amount::default(),
                 upto: purge,
@@ -232,6 +251,7 @@ mod tests {
         older[0] = FORMAT_1;
         let before_histories = PartitionState {
             history_from: LogPosition::default(),
+            drops: Drops::default(),
             ..state
         };
         assert_eq!(PartitionState::decode(&older), Ok(before_histories));

@@ -20,6 +20,7 @@ use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
 use bolide_storage::{Batch, CommitToken, Down, Engine, Head, Outcome, PartitionId, Settled, Ticket};
 use tokio::sync::mpsc;
 
+use super::drops::PublishedDrops;
 use super::round::{Changes, Loaded, Round, Transaction, refused};
 use super::state::PartitionState;
 use crate::clock;
@@ -34,6 +35,7 @@ pub(crate) struct Worker {
     partition: PartitionId,
     head: Head,
     published_lsn: Arc<AtomicU64>,
+    published_drops: Arc<PublishedDrops>,
     state: PartitionState,
     tokens: Tokens,
 }
@@ -55,14 +57,17 @@ impl Worker {
         engine: Arc<dyn Engine>,
         partition: PartitionId,
         published_lsn: Arc<AtomicU64>,
+        published_drops: Arc<PublishedDrops>,
     ) -> Result<Worker> {
         let (head, state) = read_state(engine.as_ref(), partition).await?;
         published_lsn.store(head.lsn.0, Ordering::Release);
+        published_drops.publish(&state.drops);
         Ok(Worker {
             engine,
             partition,
             head,
             published_lsn,
+            published_drops,
             state,
             tokens: Tokens::new(),
         })
@@ -109,6 +114,7 @@ impl Worker {
                     self.head = head;
                     self.state = state;
                     self.published_lsn.store(head.lsn.0, Ordering::Release);
+                    self.published_drops.publish(&self.state.drops);
                     return Ok(head.lsn);
                 }
                 None => self.refresh().await?,
@@ -178,6 +184,7 @@ impl Worker {
         // Ghosts counted in memory belong to a head that is gone; they are counted again from the purge cursors.
         (self.head, self.state) = (head, state);
         self.published_lsn.store(head.lsn.0, Ordering::Release);
+        self.published_drops.publish(&self.state.drops);
         Ok(())
     }
 }

@@ -21,13 +21,31 @@ use crate::record::{ExpiryEntry, LogEntry};
 const ROWS: usize = 2_000;
 const BYTES: usize = 512 * 1024;
 
-/// A partition's counters with every ghost counted, at one moment.
-pub(crate) async fn counted(state: &Arc<ContainerState>, partition: &Partition) -> Result<PartitionState> {
-    let (counted, _) = counted_at(state, partition).await?;
-    Ok(counted)
+/// How often the ranges are counted again because a second passed between them.
+const TRIES: usize = 5;
+
+/// The counters of all partitions of a container, in the order of its ranges, with the ghosts of one and the same second; and that second.
+/// (Counting that takes longer than a second ends with what it has.)
+pub(crate) async fn counted_together(state: &Arc<ContainerState>) -> Result<(Vec<PartitionState>, UnixSeconds)> {
+    let partitions = &state.layout.partitions;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let mut all = Vec::with_capacity(partitions.len());
+        let mut seconds = Vec::with_capacity(partitions.len());
+        for partition in partitions {
+            let (counted, at) = counted_at(state, partition).await?;
+            all.push(counted);
+            seconds.push(at);
+        }
+        let (first, last) = (seconds.first().copied(), seconds.last().copied());
+        if first == last || tries == TRIES {
+            return Ok((all, last.unwrap_or_default()));
+        }
+    }
 }
 
-/// As [`counted`], with the second that the ghosts were counted at.
+/// A partition's counters with every ghost counted, at one moment, and the second of that moment.
 pub(crate) async fn counted_at(
     state: &Arc<ContainerState>,
     partition: &Partition,

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::step::End;
-use super::{Alarm, PurgeMode};
+use super::{Alarm, PurgeMode, drops};
 use crate::account::Account;
 use crate::container::Container;
 use crate::partition::Partition;
@@ -165,10 +165,15 @@ impl Pass<'_> {
         let layout = container.state().layout.clone();
         let mut is_busy = false;
         for partition in &layout.partitions {
-            let done = match partition.may_be_due(now) {
-                true => self.purge_partition(container, partition).await,
+            let mut done = match partition.may_be_due(now) {
+                true => self.purge_partition(container, partition, Work::Ghosts).await,
                 false => Ok(false),
             };
+            if let (Ok(more), true) = (&done, partition.has_drops()) {
+                let more = *more;
+                let dropped = self.purge_partition(container, partition, Work::Drops).await;
+                done = dropped.map(|even_more| more || even_more);
+            }
             let done = match done {
                 Ok(more) if partition.may_be_trimmed(now) => {
                     let trimmed = self.account.trim_history(container, partition).await;
@@ -190,7 +195,12 @@ impl Pass<'_> {
         is_busy
     }
 
-    async fn purge_partition(&mut self, container: &Arc<Container>, partition: &Arc<Partition>) -> Result<bool> {
+    async fn purge_partition(
+        &mut self,
+        container: &Arc<Container>,
+        partition: &Arc<Partition>,
+        work: Work,
+    ) -> Result<bool> {
         let most = self.allowance.items();
         if most == 0 {
             self.again(TICK);
@@ -199,10 +209,14 @@ impl Pass<'_> {
         let visit = container.enter().await?;
         let (began, requests) = (Instant::now(), self.account.requests());
         let mode = PurgeMode::Paced;
-        let step = self
-            .account
-            .purge_step(container, &visit, partition, mode, most)
-            .await?;
+        let step = match work {
+            Work::Ghosts => {
+                self.account
+                    .purge_step(container, &visit, partition, mode, most)
+                    .await?
+            }
+            Work::Drops => drops::run(visit.state.clone(), partition.clone(), mode).await?,
+        };
         drop(visit);
         self.allowance.take(step.purged);
         self.unrested = self.unrested.saturating_sub(step.purged);
@@ -224,6 +238,13 @@ impl Pass<'_> {
     fn again(&mut self, pause: Duration) {
         self.again_in = Some(self.again_in.map_or(pause, |known| known.min(pause)));
     }
+}
+
+/// What a step removes.
+#[derive(Clone, Copy)]
+enum Work {
+    Ghosts,
+    Drops,
 }
 
 fn until_next_second(now: UnixMillis) -> Duration {

@@ -15,6 +15,7 @@
 //! over (TTL-259). Out of scope: reclaiming bytes on disk, which is each engine's business.
 
 mod alarm;
+pub(crate) mod drops;
 pub(crate) mod ghosts;
 mod keeper;
 pub(crate) mod report;
@@ -78,9 +79,27 @@ impl Account {
                     break;
                 }
             }
+            self.remove_drops(container, partition, mode).await?;
             self.trim_history(container, partition).await?;
         }
         Ok(purged)
+    }
+
+    /// Removes the items of deleted logical partitions, as far as the budget goes.
+    async fn remove_drops(
+        &self,
+        container: &Arc<Container>,
+        partition: &Arc<Partition>,
+        mode: PurgeMode,
+    ) -> Result<()> {
+        while partition.has_drops() {
+            let visit = container.enter().await?;
+            let step = drops::run(visit.state.clone(), partition.clone(), mode).await?;
+            if step.end != End::Unfinished {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Takes out of a partition's history what is over its retention.

@@ -131,17 +131,16 @@ impl Account {
         let state = &visit.state;
         let mut report = TtlReport::empty(state.settings.policy);
         let mut oldest = None;
-        let mut now = self.begin().await?.now.seconds();
-        for partition in &state.layout.partitions {
-            let (counted, counted_at) = ghosts::counted_at(state, partition).await?;
-            now = now.max(counted_at);
+        self.begin().await?;
+        let (all, now) = ghosts::counted_together(state).await?;
+        for (partition, counted) in state.layout.partitions.iter().zip(all) {
             report.backlog_items += counted.ghosts.counted.items;
             report.backlog_bytes += counted.ghosts.counted.bytes;
             report.purged_total += counted.purged_total;
             report.ru_spent_total += counted.spent_total;
             report.ru_billed_total += counted.billed_total;
             if counted.ghosts.counted.items > 0 {
-                oldest = earliest(oldest, oldest_ghost(state, partition, counted_at).await?);
+                oldest = earliest(oldest, oldest_ghost(state, partition, now).await?);
             }
             let credit = partition.meter.lock().credit(now);
             report.credit = credit.map(|credit| credit + report.credit.unwrap_or(0.0));
@@ -212,6 +211,7 @@ impl Account {
         let partition = state.layout.partition_of(&epk)?;
         let now = self.begin().await?.now;
         let (record, head) = items::find(partition, &epk, &ItemTarget::Id(id.to_owned())).await?;
+        let record = record.filter(|record| !partition.hides_of(&epk, record));
         let policy = state.settings.policy;
         let Some(record) = record else {
             return Ok(TtlWhy {

@@ -123,7 +123,7 @@ impl Decider {
             .collect();
         let records = round.get_all(&keys)?;
 
-        let mut budget = self.budget(now);
+        let mut budget = Budget::of(self.limits.mode, &self.partition, now);
         let mut purged = 0;
         let mut cursors = round.state.purge;
         let mut exhausted = false;
@@ -140,10 +140,10 @@ impl Decider {
             if record.version() != due.version || record.stamp().is_live(horizon) {
                 continue;
             }
-            let version = round.next_version();
+            let (version, before) = (round.next_version(), round.state.purged_total);
             let cost = remove_ghost(round, &self.partition, &self.state, version, key, &record);
             budget.spend(cost);
-            purged += 1;
+            purged += round.state.purged_total - before;
         }
         let drained = !exhausted && candidates.len() == lines.own.due.len() + lines.log.due.len();
         if drained {
@@ -220,17 +220,6 @@ impl Decider {
         line.is_complete = !page.more;
         Ok(line)
     }
-
-    fn budget(&self, now: UnixSeconds) -> Budget {
-        let credit = match self.limits.mode {
-            PurgeMode::Force => None,
-            PurgeMode::Paced => self.partition.meter.lock().credit(now),
-        };
-        Budget {
-            credit,
-            spent: RequestUnits::ZERO,
-        }
-    }
 }
 
 impl Line {
@@ -269,17 +258,28 @@ impl Cursors {
 }
 
 /// What may be spent in one step. The next item may begin while there is credit left; the last one may overdraw it (TTL-259).
-struct Budget {
+pub(super) struct Budget {
     credit: Option<f64>,
-    spent: RequestUnits,
+    pub spent: RequestUnits,
 }
 
 impl Budget {
-    fn is_exhausted(&self) -> bool {
+    pub fn of(mode: PurgeMode, partition: &Partition, now: UnixSeconds) -> Budget {
+        let credit = match mode {
+            PurgeMode::Force => None,
+            PurgeMode::Paced => partition.meter.lock().credit(now),
+        };
+        Budget {
+            credit,
+            spent: RequestUnits::ZERO,
+        }
+    }
+
+    pub fn is_exhausted(&self) -> bool {
         self.credit.is_some_and(|credit| credit - self.spent.0 <= 0.0)
     }
 
-    fn spend(&mut self, cost: RequestUnits) {
+    pub fn spend(&mut self, cost: RequestUnits) {
         self.spent += cost;
     }
 }

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use bolide_model::Result;
 use bolide_model::rid::ContainerRid;
+use bolide_model::{Result, UnixSeconds};
 
 use crate::account::Account;
-use crate::container::Container;
-use crate::purge::{ghosts, report};
+use crate::container::{Container, ContainerState};
+use crate::partition::Partition;
+use crate::partition::state::PartitionState;
+use crate::purge::{drops, ghosts, report};
 
 /// What a container holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -59,14 +61,9 @@ impl Account {
     pub async fn range_usage(&self, container: &Arc<Container>) -> Result<Vec<(u32, Usage)>> {
         let visit = container.enter().await?;
         let mut ranges = Vec::new();
-        for partition in &visit.state.layout.partitions {
-            let counted = ghosts::counted(&visit.state, partition).await?;
-            let ghosts = counted.ghosts.counted;
-            let usage = Usage {
-                items: counted.stored.items.saturating_sub(ghosts.items),
-                bytes: counted.stored.bytes.saturating_sub(ghosts.bytes),
-            };
-            ranges.push((partition.range, usage));
+        let (all, now) = ghosts::counted_together(&visit.state).await?;
+        for (partition, counted) in visit.state.layout.partitions.iter().zip(all) {
+            ranges.push((partition.range, usage(&visit.state, partition, &counted, now).await?));
         }
         Ok(ranges)
     }
@@ -98,17 +95,20 @@ impl Account {
             lag_seconds: 0,
             credit: None,
         };
-        for partition in &visit.state.layout.partitions {
-            let (counted, now) = ghosts::counted_at(&visit.state, partition).await?;
-            let ghosts = counted.ghosts.counted;
+        let (all, now) = ghosts::counted_together(&visit.state).await?;
+        for (partition, counted) in visit.state.layout.partitions.iter().zip(all) {
+            let (ghosts, usage) = (
+                counted.ghosts.counted,
+                usage(&visit.state, partition, &counted, now).await?,
+            );
             if ghosts.items > 0 {
                 let oldest = report::oldest_ghost(&visit.state, partition, now).await?;
                 figures.lag_seconds = figures.lag_seconds.max(oldest.map_or(0, |oldest| now.0 - oldest));
             }
             let credit = partition.meter.lock().credit(now);
             figures.credit = credit.map(|credit| credit + figures.credit.unwrap_or(0.0));
-            figures.usage.items += counted.stored.items.saturating_sub(ghosts.items);
-            figures.usage.bytes += counted.stored.bytes.saturating_sub(ghosts.bytes);
+            figures.usage.items += usage.items;
+            figures.usage.bytes += usage.bytes;
             figures.ghosts.items += ghosts.items;
             figures.ghosts.bytes += ghosts.bytes;
             figures.purged_total += counted.purged_total;
@@ -117,4 +117,20 @@ impl Account {
         }
         Ok(figures)
     }
+}
+
+/// What a partition holds: what is stored, without ghosts and without what was deleted with its partition key.
+async fn usage(
+    state: &ContainerState,
+    partition: &Partition,
+    counted: &PartitionState,
+    now: UnixSeconds,
+) -> Result<Usage> {
+    let dropped: Vec<_> = counted.drops.iter().cloned().collect();
+    let hidden = drops::hidden(partition, &dropped, state.settings.horizon(now)).await?;
+    let ghosts = counted.ghosts.counted;
+    Ok(Usage {
+        items: counted.stored.items.saturating_sub(ghosts.items + hidden.items),
+        bytes: counted.stored.bytes.saturating_sub(ghosts.bytes + hidden.bytes),
+    })
 }

@@ -88,8 +88,8 @@ impl Catalog {
             EpkRange::new(middle, parent.epk.max.clone()),
         ];
         // What was purged stays counted, once: in the first child.
-        let (mut figures, history_from) = parent
-            .upkeep(|round| Ok((round.state.purge_figures(), round.state.history_from)))
+        let (mut figures, before) = parent
+            .upkeep(|round| Ok((round.state.purge_figures(), round.state.clone())))
             .await?;
         let mut children = Vec::new();
         for (at, epk) in (0u32..).zip(halves) {
@@ -101,7 +101,8 @@ impl Catalog {
                 parents: parents.clone(),
             };
             let counters = PartitionState {
-                history_from,
+                history_from: before.history_from,
+                drops: before.drops.filtered(|dropped| is_inside(&placement.epk, &dropped.epk)),
                 ..std::mem::take(&mut figures)
             };
             self.copy(parent, &placement, counters).await?;

@@ -48,6 +48,7 @@ async fn dispatch(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply
         Operation::ReplaceItem => items::replace(call, container).await,
         Operation::PatchItem => items::patch(call, container).await,
         Operation::DeleteItem => items::delete(call, container).await,
+        Operation::DeletePartitionKey => items::delete_all(call, container).await,
         Operation::Batch => batch::run(call, container).await,
         Operation::ReadFeed => feeds::read(call, container).await,
         Operation::QueryItems => query::run(call, container).await,

@@ -71,6 +71,17 @@ pub(super) async fn delete(call: &Call<'_>, container: &Arc<Container>) -> Answe
     Ok(map(answer, |()| Reply::empty(StatusCode::NO_CONTENT)))
 }
 
+/// Deletes everything of a partition key (cosmos-rest §5.6). What is left to do afterwards nobody can see.
+pub(super) async fn delete_all(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+    let key = point_key(call.headers())?;
+    let answer = call.account().delete_all_of_key(&call.ctx, container, &key).await?;
+    Ok(map(answer, |()| {
+        let mut reply = Reply::empty(StatusCode::OK);
+        reply.fixed(&headers::KEY_DELETE_PENDING, "true");
+        reply
+    }))
+}
+
 pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
     let read = ReadItem {
         target: addressing::item(container, &call.route.leaf)?,

@@ -68,6 +68,7 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
         | Operation::ReplaceItem
         | Operation::PatchItem
         | Operation::DeleteItem
+        | Operation::DeletePartitionKey
         | Operation::Batch
         | Operation::ReadFeed
         | Operation::QueryItems

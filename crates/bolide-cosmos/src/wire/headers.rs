@@ -59,6 +59,7 @@ headers! {
     ITEM_COUNT = "x-ms-item-count",
     ITEM_LLSN = "x-ms-cosmos-item-llsn",
     ITEM_LSN = "x-ms-item-lsn",
+    KEY_DELETE_PENDING = "x-ms-cosmos-is-partition-key-delete-pending",
     LLSN = "x-ms-cosmos-llsn",
     LSN = "lsn",
     MIN_THROUGHPUT = "x-ms-cosmos-min-throughput",

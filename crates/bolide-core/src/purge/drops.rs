@@ -1,0 +1,116 @@
+//! Removing the items of deleted logical partitions (see `crate::partition::drops`): a step is as large as one of the purge, goes the same
+//! way, and is paced by the same budget. Its events are deletes by a client, and the figures of expiry leave it out.
+
+use std::sync::Arc;
+
+use bolide_model::{RequestUnits, Result, UnixSeconds};
+use bolide_storage::{Key, Scan, Space};
+
+use super::step::{Budget, End, Step};
+use super::{PurgeMode, STEP_ITEMS};
+use crate::container::ContainerState;
+use crate::items::remove_dropped;
+use crate::keys;
+use crate::partition::Partition;
+use crate::partition::drops::Dropped;
+use crate::partition::round::{Round, Step as Decided};
+use crate::partition::state::Amount;
+use crate::record::Record;
+use bolide_model::ttl::Horizon;
+
+/// Bytes looked at in one step.
+const SCAN_BYTES: usize = 512 * 1024;
+
+/// Runs one step in the partition's worker. `purged` counts the items removed.
+pub(super) async fn run(state: Arc<ContainerState>, partition: Arc<Partition>, mode: PurgeMode) -> Result<Step> {
+    let known = partition.clone();
+    let (step, spent, now) = partition
+        .upkeep(move |round| decide(round, &state, &known, mode))
+        .await?;
+    partition.meter.lock().spend(now, spent);
+    Ok(step)
+}
+
+fn decide(
+    round: &mut Round<'_>,
+    state: &ContainerState,
+    partition: &Partition,
+    mode: PurgeMode,
+) -> Decided<(Step, RequestUnits, UnixSeconds)> {
+    let now = round.seconds();
+    let mut budget = Budget::of(mode, partition, now);
+    let mut step = Step {
+        purged: 0,
+        end: End::Drained,
+    };
+    let Some(dropped) = round.state.drops.first_mut().cloned() else {
+        return Ok((step, budget.spent, now));
+    };
+    let page = round.scan_all(&[scan(&dropped)])?.pop().unwrap_or_default();
+    let mut from = dropped.from.clone();
+    for (key, value) in page.rows {
+        if budget.is_exhausted() {
+            step.end = End::Exhausted;
+            break;
+        }
+        from = keys::after(&key);
+        let record = Record::decode(value)?;
+        if dropped.hides(&key, &record) {
+            let version = round.next_version();
+            let cost = remove_dropped(round, partition, state, version, &Key::new(Space::Item, key), &record);
+            budget.spend(cost);
+            step.purged += 1;
+        }
+    }
+    if step.end == End::Drained && !page.more {
+        round.state.drops.remove_first();
+    } else if let Some(first) = round.state.drops.first_mut() {
+        first.from = from;
+    }
+    if step.purged == 0 && step.end == End::Drained {
+        // Only a commit keeps how far this came.
+        round.next_lsn();
+    }
+    if step.end == End::Drained && !round.state.drops.is_empty() {
+        step.end = End::Unfinished;
+    }
+    Ok((step, budget.spent, now))
+}
+
+fn scan(dropped: &Dropped) -> Scan {
+    Scan {
+        space: Space::Item,
+        from: dropped.from.clone(),
+        to: keys::after_prefix(&dropped.epk),
+        reverse: false,
+        max_rows: STEP_ITEMS as usize,
+        max_bytes: SCAN_BYTES,
+        keys_only: false,
+    }
+}
+
+/// What is stored of deleted logical partitions and would be live.
+pub(crate) async fn hidden(partition: &Partition, drops: &[Dropped], horizon: Horizon) -> Result<Amount> {
+    let mut hidden = Amount::default();
+    for dropped in drops {
+        let mut scan = scan(dropped);
+        loop {
+            let ask = bolide_storage::Ask {
+                gets: vec![],
+                scans: vec![scan.clone()],
+            };
+            let page = partition.read(ask).await?.pages.pop().unwrap_or_default();
+            for (key, value) in &page.rows {
+                let record = Record::decode(value.clone())?;
+                if dropped.hides(key, &record) && record.stamp().is_live(horizon) {
+                    hidden.add(record.size());
+                }
+                scan.from = keys::after(key);
+            }
+            if !page.more {
+                break;
+            }
+        }
+    }
+    Ok(hidden)
+}

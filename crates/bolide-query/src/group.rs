@@ -21,6 +21,7 @@ pub struct Groups {
 /// One group: its key values and aggregate states.
 #[derive(Debug)]
 struct Group {
+    key: SameKey,
     keys: Vec<Value<'static>>,
     states: Vec<State>,
 }
@@ -28,6 +29,7 @@ struct Group {
 /// A group when all rows are in.
 #[derive(Debug)]
 pub struct FinishedGroup {
+    key: SameKey,
     keys: Vec<Value<'static>>,
     results: Vec<Value<'static>>,
 }
@@ -42,7 +44,7 @@ impl Groups {
             scratch: Vec::new(),
         };
         if !grouping.explicit {
-            groups.groups.push(Group::new(grouping, Vec::new()));
+            groups.groups.push(Group::new(grouping, SameKey::default(), Vec::new()));
         }
         groups
     }
@@ -81,13 +83,24 @@ impl Groups {
             return Ok(*at);
         }
         const GROUP_BYTES: usize = 160;
-        self.bytes += self.scratch.len() + key.len() + GROUP_BYTES * (1 + grouping.aggregates.len());
+        self.bytes += self.scratch.len() + 2 * key.len() + GROUP_BYTES * (1 + grouping.aggregates.len());
         self.groups.push(Group::new(
             grouping,
+            key.clone(),
             values.into_iter().map(Value::into_owned).collect(),
         ));
         self.by_key.insert(key, self.groups.len() - 1);
         Ok(self.groups.len() - 1)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Orders the groups by their keys' identities, which no other group's coming or going changes.
+    pub fn sort(&mut self) {
+        self.groups.sort_by(|one, other| one.key.cmp(&other.key));
     }
 
     /// The groups with their results.
@@ -100,6 +113,7 @@ impl Groups {
                 .map(|(state, a)| state.finish(a.kind))
                 .collect();
             FinishedGroup {
+                key: group.key,
                 keys: group.keys,
                 results,
             }
@@ -108,8 +122,9 @@ impl Groups {
 }
 
 impl Group {
-    fn new(grouping: &Grouping, keys: Vec<Value<'static>>) -> Group {
+    fn new(grouping: &Grouping, key: SameKey, keys: Vec<Value<'static>>) -> Group {
         Group {
+            key,
             keys,
             states: grouping
                 .aggregates
@@ -121,6 +136,11 @@ impl Group {
 }
 
 impl FinishedGroup {
+    /// The identity of its keys.
+    pub fn key(&self) -> &SameKey {
+        &self.key
+    }
+
     /// Puts keys and results where the projection looks for them.
     pub fn fill(self, grouping: &Grouping, row: &mut Row<'_>) {
         for ((_, slot), value) in grouping.keys.iter().zip(self.keys) {

@@ -33,8 +33,9 @@
 //!
 //! [`Query::rescans`] tells how pages follow each other. Without rescans the caller continues the scan where it stopped: after
 //! [`Progress::PageFull`] **at** the item pushed last, otherwise behind it. With rescans (ORDER BY, DISTINCT, GROUP BY, aggregates,
-//! ranking) every page pushes all items from the start; what earlier pages returned is left out. In both cases the next page is given
-//! [`Finished::resume`], and the query is complete when that is `None`.
+//! ranking) every page pushes all items from the start; what earlier pages returned is left out. DISTINCT alone lies between
+//! ([`Query::replays`]): items up to where the page before stopped are given to [`Execution::replay`], and the scan goes on as without
+//! rescans. In all cases the next page is given [`Finished::resume`], and the query is complete when that is `None`.
 
 mod aggregate;
 mod bind;

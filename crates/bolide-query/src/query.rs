@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::bind::{Bound, bind};
 use crate::error::{QueryError, Result};
-use crate::execution::{Execution, PageLimit, Resume, rescans};
+use crate::execution::{Execution, PageLimit, Resume, replays, rescans};
 use crate::limits::QUERY_CHARS;
 use crate::parameters::Parameters;
 use crate::plan::{self, Info, KeyRanges, Plan, SupportedFeatures};
@@ -65,6 +65,12 @@ impl Query {
     /// Whether every page must see all items from the start; see the crate's page rules.
     pub fn rescans(&self) -> bool {
         rescans(&self.inner.bound.select)
+    }
+
+    /// Whether a page that sees all items from the start must be given those before the place of the page before it by
+    /// [`Execution::replay`]; see the crate's page rules.
+    pub fn replays(&self) -> bool {
+        replays(&self.inner.bound.select)
     }
 
     /// Starts a page. `resume` is what the page before gave.

@@ -18,6 +18,9 @@ const KIND: &[u8] = b"query";
 /// Most items that are held to be gone through in the order of creation.
 const IN_ORDER_OF_CREATION: usize = 1_000;
 
+/// Most slices of which a read's worth each is held for that.
+const SLICES_READ_AHEAD: usize = 16;
+
 /// Everything one page needs.
 pub(super) struct PageRun<'a> {
     pub container: &'a Container,
@@ -97,7 +100,7 @@ impl PageRun<'_> {
             self.visit,
             self.slices.clone(),
             now,
-            place.after.key().map(|key| &key[..]),
+            place.after.key().filter(|_| !self.query.replays()).map(|key| &key[..]),
         );
         let scanned = match place.after {
             After::Rid(rid) => self.scan_in_order_of_creation(&mut execution, &mut walk, rid).await?,
@@ -105,7 +108,7 @@ impl PageRun<'_> {
         };
         let finished = execution.finish(scanned.is_end).map_err(query_error)?;
 
-        let after = if self.query.rescans() {
+        let after = if self.query.rescans() && !self.query.replays() {
             After::Nothing
         } else {
             scanned.after
@@ -145,7 +148,7 @@ impl PageRun<'_> {
     /// What one read holds is gone through in the order of creation, as in the service, where it shows in TOP without ORDER BY; what
     /// is larger in the order of keys.
     async fn scan(&self, execution: &mut Execution, walk: &mut ItemWalk<'_>, after: After) -> Result<Scanned> {
-        let is_one_range = self.slices.len() == 1 && after == After::Nothing;
+        let replayed = after.key().cloned().filter(|_| self.query.replays());
         let mut scanned = Scanned {
             after,
             is_end: false,
@@ -155,13 +158,28 @@ impl PageRun<'_> {
             scanned.is_end = true;
             return Ok(scanned);
         }
-        let mut ranges_left = walk.ranges_left();
-        while let Some(items) = walk.next_page().await? {
-            if is_one_range && walk.ranges_left() == 0 && scanned.after == After::Nothing {
-                push_in_order_of_creation(execution, items, &mut scanned)?;
+        let mut read = Vec::new();
+        if scanned.after == After::Nothing && self.is_in_one_partition() {
+            read = read_ahead(walk).await?;
+            if walk.ranges_left() == 0 {
+                push_in_order_of_creation(execution, read, &mut scanned)?;
                 return Ok(scanned);
             }
+        }
+        let mut ranges_left = walk.ranges_left();
+        let mut next = Some(read).filter(|read| !read.is_empty());
+        loop {
+            let Some(items) = (match next.take() {
+                Some(items) => Some(items),
+                None => walk.next_page().await?,
+            }) else {
+                break;
+            };
             for walked in items {
+                if replayed.as_ref().is_some_and(|last| walked.key <= last) {
+                    replay(execution, &walked.item)?;
+                    continue;
+                }
                 match push(execution, &walked.item)? {
                     Progress::Continue => scanned.after = After::Key(walked.key),
                     Progress::PageFull => return Ok(scanned),
@@ -184,6 +202,13 @@ impl PageRun<'_> {
         Ok(scanned)
     }
 
+    /// Whether a few slices of a single partition are read.
+    fn is_in_one_partition(&self) -> bool {
+        let mut ranges = self.slices.iter().map(|slice| slice.partition.range);
+        let first = ranges.next();
+        self.slices.len() <= SLICES_READ_AHEAD && ranges.all(|range| Some(range) == first)
+    }
+
     /// Goes on behind an item in the order of creation. What has grown beyond one read meanwhile is gone through a read's worth at a time.
     async fn scan_in_order_of_creation(
         &self,
@@ -194,7 +219,13 @@ impl PageRun<'_> {
         let mut next: Vec<WalkedItem> = Vec::new();
         let mut is_all = true;
         while let Some(items) = walk.next_page().await? {
-            next.extend(items.into_iter().filter(|walked| walked.item.rid().number > after));
+            for walked in items {
+                if walked.item.rid().number > after {
+                    next.push(walked);
+                } else if self.query.replays() {
+                    replay(execution, &walked.item)?;
+                }
+            }
             next.sort_unstable_by_key(|walked| walked.item.rid().number);
             is_all &= next.len() <= IN_ORDER_OF_CREATION;
             next.truncate(IN_ORDER_OF_CREATION);
@@ -237,6 +268,21 @@ impl PageRun<'_> {
     }
 }
 
+/// Reads slices that one read holds each, until the walk ends or comes to a larger one.
+async fn read_ahead(walk: &mut ItemWalk<'_>) -> Result<Vec<WalkedItem>> {
+    let mut read = Vec::new();
+    loop {
+        let ranges_left = walk.ranges_left();
+        match walk.next_page().await? {
+            None => return Ok(read),
+            Some(items) => read.extend(items),
+        }
+        if walk.ranges_left() == ranges_left {
+            return Ok(read);
+        }
+    }
+}
+
 /// How far a scan came.
 struct Scanned {
     after: After,
@@ -266,6 +312,13 @@ fn push_in_order_of_creation(
 
 fn push(execution: &mut Execution, item: &StoredItem) -> Result<Progress> {
     execution.push(&item.to_json(), item.rid().number).map_err(query_error)
+}
+
+/// Shows an item that earlier pages have dealt with.
+fn replay(execution: &mut Execution, item: &StoredItem) -> Result<()> {
+    execution
+        .replay(&item.to_json(), item.rid().number)
+        .map_err(query_error)
 }
 
 impl Place {

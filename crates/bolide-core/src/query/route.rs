@@ -22,7 +22,14 @@ impl Route {
     /// Whether the client has to merge the results of several ranges. As at the service's gateway, a query over the whole of a container
     /// with several ranges counts as one over all of them, even where its filter pins the key.
     pub fn needs_merge(&self, query: &Query) -> bool {
-        query.needs_merge() && query.reads_items() && (self.slices.len() > 1 || self.is_over_all_ranges)
+        query.needs_merge() && query.reads_items() && (self.is_over_all_ranges || !self.is_in_one_partition())
+    }
+
+    /// Several keys may lie in one physical partition, which needs no merge.
+    fn is_in_one_partition(&self) -> bool {
+        let mut ranges = self.slices.iter().map(|slice| slice.partition.range);
+        let first = ranges.next();
+        ranges.all(|range| Some(range) == first)
     }
 }
 

@@ -47,12 +47,11 @@ pub(super) fn plan(call: &Call<'_>, container: &Arc<Container>) -> Answered<Repl
 
 fn continuation_limit(headers: &HeaderMap) -> Result<Option<u32>> {
     let limit = headers::integer(headers, &headers::CONTINUATION_LIMIT_KB)?;
-    let limit = limit
-        .map(|kilobytes| u32::try_from(kilobytes).map_err(|_| kilobytes))
-        .transpose();
+    let positive = |kilobytes: i64| u32::try_from(kilobytes).ok().filter(|kilobytes| *kilobytes > 0);
+    let limit = limit.map(|kilobytes| positive(kilobytes).ok_or(kilobytes)).transpose();
     limit.map_err(|kilobytes| {
         Error::bad_request(format!(
-            "continuation token limit specified is not large enough. kilobytes={kilobytes}"
+            "The continuation token limit specified is not large enough. kilobytes={kilobytes}"
         ))
     })
 }

@@ -1,5 +1,6 @@
 //! Binds the clauses of a query.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Binder;
@@ -173,12 +174,14 @@ impl Binder<'_> {
             Selection::Value(value) => Ok(Projection::Value(self.expression(value)?)),
             Selection::List(items) => {
                 let names = columns(&query.selection, self.parameters);
-                let mut list: Vec<(Arc<str>, Scalar)> = Vec::new();
-                for (name, item) in names.into_iter().zip(items) {
+                // Of two columns with one name the last one stays.
+                let last: HashMap<&str, usize> = names.iter().enumerate().map(|(n, name)| (name.as_str(), n)).collect();
+                let mut list: Vec<(Arc<str>, Scalar)> = Vec::with_capacity(last.len());
+                for (n, (name, item)) in names.iter().zip(items).enumerate() {
                     let scalar = self.expression(&item.value)?;
-                    // Of two columns with one name the last one stays.
-                    list.retain(|(old, _)| **old != *name);
-                    list.push((name.into(), scalar));
+                    if last.get(name.as_str()) == Some(&n) {
+                        list.push((name.as_str().into(), scalar));
+                    }
                 }
                 Ok(Projection::List(list))
             }

@@ -83,6 +83,8 @@ pub struct Execution {
     item_rows: u64,
     /// The item that must be pushed again.
     again: Option<resume::Within>,
+    /// The last group given out, when groups come in the order of their keys' identities.
+    group: Option<SameKey>,
 }
 
 #[derive(Debug)]
@@ -131,14 +133,22 @@ pub fn rescans(select: &Select) -> bool {
         || Nested::of(select).is_some()
 }
 
+/// Whether pages that begin anew have the items before the place of the page before them replayed instead of pushed.
+pub fn replays(select: &Select) -> bool {
+    select.reads_items()
+        && select.distinct
+        && select.grouping.is_none()
+        && matches!(select.ordering, Ordering::None)
+        && Nested::of(select).is_none()
+}
+
 impl Execution {
     pub(crate) fn new(bound: Bound, session: Session, page: PageLimit, resume: Resume, fingerprint: u32) -> Execution {
         let select = Arc::clone(&bound.select);
         let take = select.take.map(|take| take.saturating_sub(resume.returned));
-        let rescans = rescans(&select);
         let boundary = resume.boundary;
-        // A boundary already lies behind what was skipped and returned.
-        let started = boundary.is_some() || !rescans;
+        // A place already lies behind what was skipped and returned.
+        let started = boundary.is_some() || resume.group.is_some() || !rescans(&select) || replays(&select);
         let skip = if started {
             select.skip.saturating_sub(resume.skipped)
         } else {
@@ -151,7 +161,7 @@ impl Execution {
             (None, Ordering::None) => Stage::Stream,
             (None, Ordering::Keys(keys)) => {
                 let most = if select.distinct { None } else { output.rows_wanted() };
-                Stage::Sort(Sorter::new(keys, most, boundary))
+                Stage::Sort(Sorter::new(keys, most, boundary, select.distinct))
             }
             (None, Ordering::Rank(ranking)) => Stage::Rank(Ranker::new(ranking)),
         };
@@ -166,6 +176,7 @@ impl Execution {
             within: resume.within,
             item_rows: 0,
             again: None,
+            group: resume.group,
             bound,
         }
     }
@@ -221,6 +232,27 @@ impl Execution {
         })
     }
 
+    /// Takes in an item that earlier pages have dealt with, where [`crate::Query::replays`] asks for it: its rows are known and not given
+    /// out again.
+    ///
+    /// # Errors
+    /// As [`Execution::push`].
+    pub fn replay(&mut self, item: &[u8], rid: u64) -> Result<()> {
+        let text = std::str::from_utf8(item).map_err(|error| QueryError::BadItem(error.to_string()))?;
+        self.metrics.items += 1;
+        self.metrics.item_bytes += item.len() as u64;
+        let select = Arc::clone(&self.bound.select);
+        let mut row = Row::new(self.bound.slots, &self.session, Value::from_item(text), rid);
+        let Some(distinct) = &mut self.distinct else {
+            return Ok(());
+        };
+        each_row(&select, &mut row, &mut |row| {
+            distinct.is_new(&project(&select.projection, row)?)?;
+            Ok(Flow::Continue)
+        })?;
+        Ok(())
+    }
+
     /// Ends the page. `end_of_scan`: every item of the query's range has been pushed, on this page or, where the scan goes on, before.
     ///
     /// # Errors
@@ -260,12 +292,15 @@ impl Execution {
         Resume {
             returned: self.output.returned(),
             skipped: self.output.skipped(),
-            // A page that begins with the first item again has no item to go on in.
-            within: self.again.filter(|_| !rescans(&self.bound.select)),
+            // A page that begins with the first item again has no item to go on in, unless those before it are replayed.
+            within: self
+                .again
+                .filter(|_| !rescans(&self.bound.select) || replays(&self.bound.select)),
             boundary: match &self.stage {
-                Stage::Sort(sorter) if self.distinct.is_none() => sorter.last_given(),
+                Stage::Sort(sorter) => sorter.last_given(),
                 _ => None,
             },
+            group: self.group.clone(),
         }
     }
 
@@ -279,6 +314,7 @@ impl Execution {
             distinct,
             output,
             item_rows,
+            group,
             ..
         } = self;
         let mut row = Row::new(bound.slots, session, Value::Undefined, 0);
@@ -296,11 +332,28 @@ impl Execution {
                 let Some(grouping) = &select.grouping else {
                     return Ok(());
                 };
-                let groups = std::mem::replace(groups, Groups::new(grouping));
-                for group in groups.finish(grouping) {
-                    group.fill(grouping, &mut row);
+                let mut groups = std::mem::replace(groups, Groups::new(grouping));
+                // What fits one page comes as it was found. Over pages each group needs a place that does not depend on the others:
+                // they may expire meanwhile (TTL-247).
+                let is_over_pages = group.is_some() || (output.is_fresh() && groups.len() > output.page_rows());
+                if is_over_pages {
+                    groups.sort();
+                }
+                for finished in groups.finish(grouping) {
+                    let key = finished.key().clone();
+                    let is_given = group.as_ref().is_some_and(|last| key <= *last);
+                    finished.fill(grouping, &mut row);
+                    if is_given {
+                        if let Some(distinct) = distinct.as_mut() {
+                            distinct.is_new(&project(&select.projection, &mut row)?)?;
+                        }
+                        continue;
+                    }
                     if give(select, distinct.as_mut(), output, &mut row)? == Flow::Stop {
                         break;
+                    }
+                    if is_over_pages {
+                        *group = Some(key);
                     }
                 }
                 Ok(())
@@ -340,9 +393,11 @@ impl Stage {
                 };
                 *item_rows += 1;
                 let ordinal = *item_rows;
-                sorter.add(keys, row, ordinal, |row, out| {
-                    write_distinct(select, distinct, row, out)
-                })?;
+                if select.distinct {
+                    sorter.add_distinct(keys, row, ordinal, |row| project(&select.projection, row))?;
+                } else {
+                    sorter.add(keys, row, ordinal, |row, out| write_row(&select.projection, row, out))?;
+                }
                 Ok(Flow::Continue)
             }
             Stage::Rank(ranker) => {
@@ -354,6 +409,9 @@ impl Stage {
             Stage::Stream => {
                 if *item_rows < already {
                     *item_rows += 1;
+                    if let Some(distinct) = distinct {
+                        distinct.is_new(&project(&select.projection, row)?)?;
+                    }
                     return Ok(Flow::Continue);
                 }
                 let flow = give(select, distinct, output, row)?;

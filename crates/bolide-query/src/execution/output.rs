@@ -106,6 +106,16 @@ impl Output {
         usize::try_from(self.skip.checked_add(self.drop)?.checked_add(page)?.checked_add(1)?).ok()
     }
 
+    /// No page before this one gave or swallowed anything.
+    pub fn is_fresh(&self) -> bool {
+        self.returned == 0 && self.skipped == 0
+    }
+
+    /// Most rows of the page.
+    pub fn page_rows(&self) -> usize {
+        self.page.rows
+    }
+
     /// No row can come out any more, on no page.
     pub fn is_done(&self) -> bool {
         self.take == Some(0)

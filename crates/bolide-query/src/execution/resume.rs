@@ -2,8 +2,8 @@
 //!
 //! # Shape
 //! Fields joined by `.`, all of `[A-Za-z0-9_-]`: version, fingerprint of the query in hexadecimal, rows returned, rows skipped, then
-//! either nothing, or `w`, rid and rows (the item that must be pushed again), or `o`, rid, ordinal and the sort values. A sort value
-//! is a letter for its kind and its content: `n` the bits of a double, `i` an integer, `s` base64url, `a` and `b` hashes.
+//! either nothing, or `w`, rid and rows (the item that must be pushed again), or `g` and the identity of a group in base64url, or `o`,
+//! rid, ordinal and the sort values. A sort value is a letter for its kind and its content: `n` the bits of a double, `i` an integer, `s` base64url, `a` and `b` hashes.
 //!
 //! Sort values too long for the limit are left out; the next page then counts rows instead.
 
@@ -15,6 +15,7 @@ use super::sorter::{Place, SortValue};
 use crate::error::{QueryError, Result};
 use crate::limits::RESUME_BYTES;
 use crate::number::Number;
+use crate::value::SameKey;
 
 const VERSION: &str = "1";
 
@@ -35,6 +36,8 @@ pub struct Resume {
     pub(super) skipped: u64,
     pub(super) within: Option<Within>,
     pub(super) boundary: Option<Place>,
+    /// The identity of the last group given out, when groups come in that order.
+    pub(super) group: Option<SameKey>,
 }
 
 impl Resume {
@@ -42,6 +45,9 @@ impl Resume {
         let head = format!("{VERSION}.{fingerprint:08x}.{}.{}", self.returned, self.skipped);
         if let Some(Within { rid, rows }) = self.within {
             return format!("{head}.w.{rid}.{rows}");
+        }
+        if let Some(group) = &self.group {
+            return format!("{head}.g.{}", URL_SAFE_NO_PAD.encode(group));
         }
         let Some(place) = &self.boundary else { return head };
         let mut text = format!("{head}.o.{}.{}", place.rid, place.ordinal);
@@ -78,6 +84,12 @@ impl Resume {
                     rid: next()?,
                     rows: next()?,
                 });
+            }
+            Some("g") => {
+                let group = URL_SAFE_NO_PAD
+                    .decode(fields.next().ok_or_else(malformed)?)
+                    .map_err(|_| malformed())?;
+                resume.group = Some(group.into());
             }
             Some("o") => {
                 let mut next = || fields.next().ok_or_else(malformed).and_then(number);

@@ -3,7 +3,7 @@
 //! Ties: resource id ascending, or descending when the first key is; rows of one item in the order they came.
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap, hash_map};
 
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
@@ -14,7 +14,7 @@ use crate::eval::Row;
 use crate::limits::STATE_BYTES;
 use crate::number::Number;
 use crate::program;
-use crate::value::{Kind, Value, append_same_key};
+use crate::value::{Kind, SameKey, Value, append_same_key, same_key, write_json};
 
 /// A sort value that stands alone.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,12 +139,14 @@ pub(super) struct Sorter {
     most: Option<usize>,
     boundary: Option<Place>,
     last_given: Option<Place>,
+    /// With DISTINCT: of each value the row that comes first.
+    by_value: Option<HashMap<SameKey, Entry>>,
     bytes: usize,
 }
 
 impl Sorter {
     /// Keeps at most `most` rows, all of them behind `boundary`.
-    pub fn new(keys: &[program::SortKey], most: Option<usize>, boundary: Option<Place>) -> Sorter {
+    pub fn new(keys: &[program::SortKey], most: Option<usize>, boundary: Option<Place>, is_distinct: bool) -> Sorter {
         let bits = keys
             .iter()
             .enumerate()
@@ -156,6 +158,7 @@ impl Sorter {
             most,
             boundary,
             last_given: None,
+            by_value: is_distinct.then(HashMap::new),
             bytes: 0,
         }
     }
@@ -168,23 +171,8 @@ impl Sorter {
         ordinal: u64,
         write: impl FnOnce(&mut Row<'a>, &mut Vec<u8>) -> Result<bool>,
     ) -> Result<()> {
-        let mut values = SmallVec::new();
-        for key in keys {
-            let value = key.value.eval(row)?;
-            let value = if key.primitives_only && !value.is_primitive() {
-                Value::Undefined
-            } else {
-                value
-            };
-            if key.skip_undefined && !value.is_defined() {
-                return Ok(());
-            }
-            values.push(SortValue::new(&value));
-        }
-        let place = Place {
-            values,
-            rid: row.rid,
-            ordinal,
+        let Some(place) = place_of(keys, row, ordinal)? else {
+            return Ok(());
         };
         if self.is_behind(&place) {
             return Ok(());
@@ -200,14 +188,52 @@ impl Sorter {
         Ok(())
     }
 
+    /// Takes a row in if its value is new, or if it comes before the row that had it. Rows of earlier pages are kept too: they stand for
+    /// values that have been given out.
+    pub fn add_distinct<'a>(
+        &mut self,
+        keys: &'a [program::SortKey],
+        row: &mut Row<'a>,
+        ordinal: u64,
+        value: impl FnOnce(&mut Row<'a>) -> Result<Value<'a>>,
+    ) -> Result<()> {
+        let Some(place) = place_of(keys, row, ordinal)? else {
+            return Ok(());
+        };
+        let value = value(row)?;
+        if !value.is_defined() {
+            return Ok(());
+        }
+        let mut canonical = Vec::new();
+        append_same_key(&value, &mut canonical);
+        let directions = self.directions;
+        let by_value = self.by_value.get_or_insert_default();
+        match by_value.entry(same_key(&canonical)) {
+            hash_map::Entry::Occupied(mut first) => {
+                if directions.compare(&place, &first.get().place).is_lt() {
+                    first.get_mut().place = place;
+                }
+                return Ok(());
+            }
+            hash_map::Entry::Vacant(vacant) => {
+                let mut out = Vec::new();
+                write_json(&value, &mut out);
+                let key_bytes = vacant.key().len();
+                let entry = vacant.insert(Entry {
+                    place,
+                    row: out.into(),
+                    directions,
+                });
+                self.bytes += key_bytes + entry.weight();
+            }
+        }
+        self.check_memory()
+    }
+
     /// Given out by an earlier page, or worse than everything kept when no more rows are wanted.
     fn is_behind(&self, place: &Place) -> bool {
         let compare = |a: &Place, b: &Place| self.directions.compare(a, b);
-        if self
-            .boundary
-            .as_ref()
-            .is_some_and(|boundary| compare(place, boundary).is_le())
-        {
+        if self.was_given(place) {
             return true;
         }
         let full = self.most.is_some_and(|most| self.heap.len() >= most);
@@ -225,6 +251,10 @@ impl Sorter {
         {
             self.bytes -= worst.weight();
         }
+        self.check_memory()
+    }
+
+    fn check_memory(&self) -> Result<()> {
         if self.bytes > STATE_BYTES {
             return Err(QueryError::TooLarge {
                 limit_bytes: STATE_BYTES,
@@ -235,7 +265,13 @@ impl Sorter {
 
     /// Gives the rows out in order until the page refuses one.
     pub fn give(&mut self, output: &mut Output) -> Result<()> {
-        for entry in std::mem::take(&mut self.heap).into_sorted_vec() {
+        let mut entries = std::mem::take(&mut self.heap).into_sorted_vec();
+        if let Some(by_value) = self.by_value.take() {
+            entries.extend(by_value.into_values());
+            entries.retain(|entry| !self.was_given(&entry.place));
+            entries.sort();
+        }
+        for entry in entries {
             let offer = output.offer(|out| {
                 out.extend_from_slice(&entry.row);
                 Ok(true)
@@ -248,10 +284,37 @@ impl Sorter {
         Ok(())
     }
 
+    fn was_given(&self, place: &Place) -> bool {
+        let boundary = self.boundary.as_ref();
+        boundary.is_some_and(|boundary| self.directions.compare(place, boundary).is_le())
+    }
+
     /// The place of the last row on the page, or where the page before ended.
     pub fn last_given(&self) -> Option<Place> {
         self.last_given.clone().or_else(|| self.boundary.clone())
     }
+}
+
+/// Where a row stands; nowhere if it lacks a key that it must have.
+fn place_of<'a>(keys: &'a [program::SortKey], row: &mut Row<'a>, ordinal: u64) -> Result<Option<Place>> {
+    let mut values = SmallVec::new();
+    for key in keys {
+        let value = key.value.eval(row)?;
+        let value = if key.primitives_only && !value.is_primitive() {
+            Value::Undefined
+        } else {
+            value
+        };
+        if key.skip_undefined && !value.is_defined() {
+            return Ok(None);
+        }
+        values.push(SortValue::new(&value));
+    }
+    Ok(Some(Place {
+        values,
+        rid: row.rid,
+        ordinal,
+    }))
 }
 
 impl Entry {

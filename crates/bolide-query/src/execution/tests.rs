@@ -20,7 +20,16 @@ fn pages(query: &Query, items: &[Json], limit: PageLimit) -> Vec<Vec<Json>> {
             .execution(Environment::default(), limit, resume.as_deref())
             .unwrap();
         let mut end = true;
-        let start = if query.rescans() { 0 } else { position };
+        let start = match query.rescans() {
+            true if query.replays() => {
+                for (at, item) in items.iter().enumerate().take(position) {
+                    page.replay(item.to_string().as_bytes(), at as u64).unwrap();
+                }
+                position
+            }
+            true => 0,
+            false => position,
+        };
         for (at, item) in items.iter().enumerate().skip(start) {
             match page.push(item.to_string().as_bytes(), at as u64).unwrap() {
                 Progress::Continue => continue,
@@ -86,6 +95,51 @@ fn distinct_values_of_one_item_are_given_once_each_over_pages() {
     for rows in 1..7 {
         let given: Vec<Json> = pages(&query, &items, by_rows(rows)).concat();
         assert_eq!(given, [1, 2, 3, 4, 5, 6].map(Json::from), "pages of {rows}");
+    }
+}
+
+/// Of equal values the one that comes first in the order counts, not the one that was found first.
+#[test]
+fn distinct_values_stand_where_the_first_of_them_stands() {
+    let query = compile("SELECT DISTINCT VALUE c.a FROM c ORDER BY c.b", &Schema::metadata());
+    let items = [
+        json!({"id": "1", "a": 1, "b": 5}),
+        json!({"id": "2", "a": 2, "b": 3}),
+        json!({"id": "3", "a": 1, "b": 1}),
+        json!({"id": "4", "a": 3, "b": 4}),
+    ];
+    for rows in 1..5 {
+        let given: Vec<Json> = pages(&query, &items, by_rows(rows)).concat();
+        assert_eq!(given, [1, 2, 3].map(Json::from), "pages of {rows}");
+    }
+}
+
+#[test]
+fn groups_come_once_each_over_pages_whatever_their_number() {
+    let query = compile("SELECT c.g, COUNT(1) AS n FROM c GROUP BY c.g", &Schema::metadata());
+    for rows in 1..5 {
+        let mut given: Vec<Json> = pages(&query, &numbered(10), by_rows(rows)).concat();
+        given.sort_by_key(|row| row["g"].as_u64());
+        assert_eq!(
+            given,
+            [
+                json!({"g": 0, "n": 4}),
+                json!({"g": 1, "n": 3}),
+                json!({"g": 2, "n": 3})
+            ]
+        );
+    }
+}
+
+#[test]
+fn distinct_and_offset_over_groups_count_over_all_pages() {
+    let query = compile(
+        "SELECT DISTINCT VALUE COUNT(1) FROM c GROUP BY c.g OFFSET 1 LIMIT 5",
+        &Schema::metadata(),
+    );
+    for rows in 1..4 {
+        let given: Vec<Json> = pages(&query, &numbered(10), by_rows(rows)).concat();
+        assert_eq!(given.len(), 1, "pages of {rows}: {given:?}");
     }
 }
 

@@ -16,12 +16,27 @@ fn to_string<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     let mut out = Vec::new();
     match call.arg(0) {
         Value::String(text) => return Value::String(text.clone()),
+        Value::Number(number) if is_very_large(number.as_f64()) => return Value::string(scientific(number.as_f64())),
         Value::Number(number) => number.write_plain(&mut out),
         // Stored text may have blanks in it; the result is compact.
         Value::Json(text) => write_json(&parse_json(text).unwrap_or(Value::Undefined), &mut out),
         other => write_json(other, &mut out),
     }
     Value::string(String::from_utf8_lossy(&out))
+}
+
+/// From here on the service writes an exponent: more digits than a double has.
+fn is_very_large(number: f64) -> bool {
+    number.is_finite() && number.abs() >= 1e17
+}
+
+/// The shortest digits with an exponent of three, as `2.0495371758495027e+018`.
+fn scientific(number: f64) -> String {
+    let text = format!("{number:e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) => format!("{digits}e+{exponent:0>3}"),
+        None => text,
+    }
 }
 
 /// The string as JSON of one kind; blanks around it are allowed.

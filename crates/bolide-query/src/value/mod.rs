@@ -78,6 +78,27 @@ pub enum Kind {
     Object,
 }
 
+/// Finds members by name: a few by looking, many by their hashes.
+#[derive(Default)]
+struct Places {
+    by_name: std::collections::HashMap<String, usize>,
+}
+
+impl Places {
+    const FEW: usize = 32;
+
+    /// Where a member of this name is; if there is none, the next place is its own.
+    fn find(&mut self, members: &Members<'_>, name: &str) -> Option<usize> {
+        if members.len() < Self::FEW {
+            return members.iter().position(|(old, _)| old.as_str() == name);
+        }
+        for (place, (old, _)) in members.iter().enumerate().skip(self.by_name.len()) {
+            self.by_name.insert(old.as_str().to_owned(), place);
+        }
+        self.by_name.get(name).copied()
+    }
+}
+
 impl<'a> Value<'a> {
     /// A string made during evaluation.
     pub fn string(text: impl Into<Arc<str>>) -> Value<'a> {
@@ -102,12 +123,13 @@ impl<'a> Value<'a> {
     /// An object; undefined members are left out and the last of two members with one name stays.
     pub fn object(members: impl IntoIterator<Item = (Text<'a>, Value<'a>)>) -> Value<'a> {
         let mut out: Members<'a> = Vec::new();
+        let mut places = Places::default();
         for (name, value) in members {
             if !value.is_defined() {
                 continue;
             }
-            match out.iter_mut().find(|(old, _)| old.as_str() == name.as_str()) {
-                Some(member) => member.1 = value,
+            match places.find(&out, name.as_str()) {
+                Some(place) => out[place].1 = value,
                 None => out.push((name, value)),
             }
         }

@@ -87,3 +87,52 @@ async fn pages_in_the_order_of_creation_go_on_when_the_range_has_grown_large() {
     let new = (0..1_200).map(|n| Value::from(format!("n{n}")));
     assert_eq!(rows, old.chain(new).collect::<Vec<_>>());
 }
+
+#[tokio::test]
+async fn keys_of_one_range_need_no_merge_and_are_read_in_the_order_of_creation() {
+    let stage = Stage::with(json!({})).await;
+    created(&stage, &LETTERS).await;
+    let few = "FROM c WHERE c.pk IN ('a', 'b', 'c', 'g')";
+    let (sum, _) = page(&stage, &format!("SELECT VALUE SUM(c.n) {few}"), 10, None).await;
+    assert_eq!(sum, [json!(8)]);
+    let (first, _) = page(&stage, &format!("SELECT TOP 2 VALUE c.id {few}"), 10, None).await;
+    assert_eq!(first, [json!("g"), json!("c")]);
+}
+
+/// Items whose `v` are 0, 1, 2, 0, 1, 2 and so on; every third lives for ten seconds only.
+async fn with_values(stage: &Stage, count: usize) {
+    for n in 0..count {
+        let mut item = json!({"id": format!("i{n}"), "pk": format!("p{n}"), "v": n % 3, "n": n});
+        if n % 3 == 0 {
+            item["ttl"] = json!(10);
+        }
+        stage.create(item).await.unwrap();
+    }
+}
+
+/// TTL-246, TTL-247: what expires between two pages takes nothing else with it.
+async fn assert_others_stay(count: usize, text: &str) {
+    let stage = Stage::with_ttl(-1).await;
+    with_values(&stage, count).await;
+    let (mut given, continuation) = page(&stage, text, 1, None).await;
+    stage.at(110);
+    stage.purge().await;
+    given.extend(rest(&stage, text, 1, continuation).await);
+    for value in [1, 2] {
+        let times = given.iter().filter(|row| **row == json!(value)).count();
+        assert_eq!(times, 1, "{text}: {given:?}");
+    }
+}
+
+#[tokio::test]
+async fn distinct_values_stay_when_others_expire_between_pages() {
+    for count in [9, 2_100] {
+        assert_others_stay(count, "SELECT DISTINCT VALUE c.v FROM c").await;
+        assert_others_stay(count, "SELECT DISTINCT VALUE c.v FROM c ORDER BY c.n").await;
+    }
+}
+
+#[tokio::test]
+async fn groups_stay_when_others_expire_between_pages() {
+    assert_others_stay(9, "SELECT VALUE c.v FROM c GROUP BY c.v").await;
+}

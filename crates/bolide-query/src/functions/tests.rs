@@ -26,6 +26,28 @@ fn number(expression: &str) -> f64 {
 }
 
 #[test]
+fn very_large_numbers_are_written_with_an_exponent_of_three_digits() {
+    check(&[
+        ("ToString(2049537175849502700)", "\"2.0495371758495027e+018\""),
+        ("ToString(-1e17)", "\"-1e+017\""),
+        ("ToString(1e100)", "\"1e+100\""),
+        ("ToString(12345678901234567)", "\"12345678901234567\""),
+        ("ToString(1/0)", "\"Infinity\""),
+    ]);
+}
+
+#[test]
+fn of_members_with_one_name_the_last_stays_among_few_and_among_many() {
+    check(&[(r#"{"a": 1, "b": 2, "a": 3}"#, r#"{"a":3,"b":2}"#)]);
+    let many: Vec<String> = (0..100).map(|n| format!("\"m{}\": {n}", n % 60)).collect();
+    let object = value(&format!("{{{}}}", many.join(", ")));
+    assert!(
+        object.starts_with(r#"{"m0":60,"m1":61,"#) && object.ends_with(r#""m59":59}"#),
+        "{object}"
+    );
+}
+
+#[test]
 fn positions_count_utf16_units() {
     check(&[
         (r#"LENGTH("a\ud83d\ude00b")"#, "4"),

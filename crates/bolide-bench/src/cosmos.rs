@@ -66,14 +66,40 @@ impl Requests {
 
     /// Creates an item; see [`item::document`].
     pub fn create(&self, id: &str, ttl: Option<i32>) -> Vec<u8> {
+        self.post_item(&partition_key(id), &item::document(id, ttl))
+    }
+
+    /// Creates or replaces an item; see [`item::document`].
+    pub fn upsert(&self, id: &str, ttl: Option<i32>) -> Vec<u8> {
+        let headers = format!("{}x-ms-documentdb-is-upsert: True\r\n", partition_key(id));
+        self.post_item(&headers, &item::document(id, ttl))
+    }
+
+    fn post_item(&self, headers: &str, body: &str) -> Vec<u8> {
         let path = format!("{CONTAINER}/docs");
         self.request(&Draft {
             method: "POST",
             path: &path,
             resource_type: "docs",
             link: CONTAINER,
-            headers: &partition_key(id),
-            body: &item::document(id, ttl),
+            headers,
+            body,
+        })
+    }
+
+    /// Reads a page of the all-versions change feed, from a continuation or from now: `*`.
+    pub fn all_versions(&self, from: &str) -> Vec<u8> {
+        let headers = format!(
+            "a-im: Full-Fidelity Feed\r\nx-ms-cosmos-changefeed-wire-format-version: 2021-09-15\r\n\
+             x-ms-max-item-count: -1\r\nif-none-match: {from}\r\n"
+        );
+        self.request(&Draft {
+            method: "GET",
+            path: &format!("{CONTAINER}/docs"),
+            resource_type: "docs",
+            link: CONTAINER,
+            headers: &headers,
+            body: "",
         })
     }
 
@@ -106,7 +132,7 @@ impl Requests {
             resource_type: "colls",
             link: "dbs/bench",
             headers: "",
-            body: &container_definition(default_ttl),
+            body: &container_definition(default_ttl, ""),
         });
         connection.expect(201, &container).await?;
         Ok(())
@@ -120,8 +146,31 @@ impl Requests {
             resource_type: "colls",
             link: CONTAINER,
             headers: "",
-            body: &container_definition(Some(seconds)),
+            body: &container_definition(Some(seconds), ""),
         })
+    }
+
+    /// Lets the container keep its history for a day, for the all-versions change feed; its default ttl is −1.
+    pub fn keep_history(&self) -> Vec<u8> {
+        self.request(&Draft {
+            method: "PUT",
+            path: CONTAINER,
+            resource_type: "colls",
+            link: CONTAINER,
+            headers: "",
+            body: &container_definition(Some(-1), ",\"changeFeedPolicy\":{\"retentionDuration\":1440}"),
+        })
+    }
+
+    /// Loads items, one in a line, into the new container.
+    pub fn import(&self, items: &str) -> Vec<u8> {
+        let head = format!(
+            "POST /_bolide/{CONTAINER}/import HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\ncontent-length: {}\r\n\r\n",
+            self.address,
+            account_key(),
+            items.len()
+        );
+        (head + items).into_bytes()
     }
 
     /// Whether an item is stored, live or not: asks the server why it is there. Costs the server what a point read does.
@@ -180,11 +229,11 @@ fn partition_key(id: &str) -> String {
     format!("x-ms-documentdb-partitionkey: [\"{id}\"]\r\n")
 }
 
-fn container_definition(default_ttl: Option<i32>) -> String {
+fn container_definition(default_ttl: Option<i32>, more: &str) -> String {
     let ttl = default_ttl
         .map(|seconds| format!(",\"defaultTtl\":{seconds}"))
         .unwrap_or_default();
-    format!("{{\"id\":\"items\",\"partitionKey\":{{\"paths\":[\"/id\"],\"kind\":\"Hash\",\"version\":2}}{ttl}}}")
+    format!("{{\"id\":\"items\",\"partitionKey\":{{\"paths\":[\"/id\"],\"kind\":\"Hash\",\"version\":2}}{ttl}{more}}}")
 }
 
 fn state_of(answer: &connection::Answer<'_>) -> Result<String> {

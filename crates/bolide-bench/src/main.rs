@@ -9,6 +9,7 @@
 //!   reads     point reads over HTTP       beside   hyper answering the same bytes
 //!   creates   durable creates over HTTP   beside   the core without HTTP, the engine without the core
 //!   purge     latencies while 100,000 items are purged   beside   latencies before
+//!   expiry    from the second items end to their delete events, beside many that do not   beside   Redis
 //!   start     time to the first answer, idle memory, size of the binary
 //! ```
 //!
@@ -19,6 +20,7 @@ mod bare;
 mod connection;
 mod cosmos;
 mod creates;
+mod expiry;
 mod figures;
 mod item;
 mod load;
@@ -26,6 +28,7 @@ mod machine;
 mod process;
 mod purge;
 mod reads;
+mod redis;
 mod server;
 mod start;
 mod table;
@@ -60,6 +63,8 @@ enum Command {
     Create(creates::Options),
     /// Latencies while expired items are purged, beside latencies before.
     Purge(purge::Options),
+    /// From the second items end to the arrival of their delete events, beside Redis.
+    Expiry(expiry::Options),
     /// Time to the first answer, idle memory, size of the binary.
     Start(start::Options),
     /// Everything with default settings, with a description of the machine.
@@ -85,6 +90,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Http(options) => print_section(&reads::run(&bolide()?, &options)?),
         Command::Create(options) => print_section(&creates::run(&bolide()?, &options)?),
         Command::Purge(options) => print_section(&purge::run(&bolide()?, &options)?),
+        Command::Expiry(options) => print_section(&expiry::run(&bolide()?, &options)?),
         Command::Start(options) => print_section(&start::run(&bolide()?, &options)?),
         Command::All => {
             let bolide = bolide()?;
@@ -92,6 +98,7 @@ fn run(cli: Cli) -> Result<()> {
             print_section(&reads::run(&bolide, &reads::Options::default())?);
             print_section(&creates::run(&bolide, &creates::Options::default())?);
             print_section(&purge::run(&bolide, &purge::Options::default())?);
+            print_section(&expiry::run(&bolide, &expiry::Options::default())?);
             print_section(&start::run(&bolide, &start::Options::default())?);
         }
         Command::Bare { answer } => bare::serve(&answer)?,

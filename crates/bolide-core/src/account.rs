@@ -345,9 +345,9 @@ impl Account {
         let share = RequestUnits(units.0 / layout.partitions.len() as f64);
         let now = self.server_time().seconds();
         for (at, partition) in layout.partitions.iter().enumerate() {
-            if !partition.meter.lock().try_consume(now, share) {
+            if !partition.meter().lock().try_consume(now, share) {
                 for consumed in &layout.partitions[..at] {
-                    consumed.meter.lock().consume(now, RequestUnits(-share.0));
+                    consumed.meter().lock().consume(now, RequestUnits(-share.0));
                 }
                 return Err(throttled(1_000));
             }

@@ -14,7 +14,7 @@ use tokio::sync::RwLockReadGuard;
 use crate::catalog::records::OfferRow;
 use crate::etag::Etag;
 use crate::partition::Partition;
-use crate::throughput::PacingSettings;
+use crate::throughput::{PacingSettings, SharedMeter};
 
 /// A container. Requests reach its items through [`Container::enter`].
 pub struct Container {
@@ -40,6 +40,8 @@ pub(crate) struct ContainerState {
     pub history: Vec<Stretch>,
     pub offer: Option<OfferRow>,
     pub pacing: PacingSettings,
+    /// Of the database, if it has throughput.
+    pub database_meter: Option<SharedMeter>,
     pub layout: Arc<Layout>,
     /// The next range's id.
     pub next_range: u32,

@@ -21,7 +21,7 @@ use crate::container::{Container, ContainerInfo, ContainerState, Layout, Stretch
 use crate::history::{self, keeps_history};
 use crate::partition::round::Step;
 use crate::partition::{Partition, Placement, down};
-use crate::throughput::{Meter, PacingSettings, Throughput};
+use crate::throughput::{Meter, Pacing, PacingSettings, SharedMeter, Throughput};
 
 /// Most stretches of settings that are remembered; older ones only made figures about the age of ghosts more exact.
 const HISTORY: usize = 256;
@@ -135,14 +135,17 @@ impl Catalog {
                 stamp: now,
             };
             self.engine.create(placement.id, head).await.map_err(down)?;
-            let meter = Meter::new(&row.pacing, row.placements.len(), now.seconds());
+            let meter = Meter::shared(&row.pacing, row.placements.len(), now.seconds());
             partitions.push(Partition::open(self.engine.clone(), placement.clone(), meter, self.alarm.clone()).await?);
         }
         let layout = Layout {
             version: row.layout_version,
             partitions,
         };
-        Ok(Container::new(rid, database_id, ContainerState::of(row, layout)))
+        let shared_meter = self.memory.read().database(rid.database())?.meter.clone();
+        let state = ContainerState::of(row, layout, shared_meter);
+        state.pace_meters(now.seconds());
+        Ok(Container::new(rid, database_id, state))
     }
 
     /// The containers of a database, in the order of their creation.
@@ -364,8 +367,9 @@ fn new_row(
 }
 
 impl ContainerState {
-    fn of(row: ContainerRow, layout: Layout) -> ContainerState {
+    fn of(row: ContainerRow, layout: Layout, database_meter: Option<SharedMeter>) -> ContainerState {
         ContainerState {
+            database_meter,
             properties: Arc::new(row.properties),
             etag: row.etag,
             last_modified: row.last_modified,
@@ -415,11 +419,28 @@ impl ContainerState {
         });
     }
 
+    /// The meter of the database, if the container shares its throughput: it has no offer of its own, and nobody has given it another
+    /// budget.
+    pub(crate) fn shared_meter(&self) -> Option<&SharedMeter> {
+        let is_on_its_own = self.offer.is_some() || self.pacing.pacing != Pacing::Unlimited;
+        self.database_meter.as_ref().filter(|_| !is_on_its_own)
+    }
+
     /// Gives every partition's meter its share of the budget, from `now` on.
     pub(crate) fn pace_meters(&self, now: UnixSeconds) {
         let partitions = &self.layout.partitions;
+        if let Some(shared) = self.shared_meter() {
+            for partition in partitions {
+                partition.set_meter(shared.clone());
+            }
+            return;
+        }
         for partition in partitions {
-            partition.meter.lock().set_pacing(&self.pacing, partitions.len(), now);
+            let was_shared = |shared: &SharedMeter| Arc::ptr_eq(shared, &partition.meter());
+            if self.database_meter.as_ref().is_some_and(was_shared) {
+                partition.set_meter(Meter::shared(&self.pacing, partitions.len(), now));
+            }
+            partition.meter().lock().set_pacing(&self.pacing, partitions.len(), now);
         }
     }
 }

@@ -7,7 +7,7 @@ use bolide_model::{Error, Result, UnixSeconds};
 use super::records::{DatabaseRow, OfferRow, account_key, database_key};
 use super::{Catalog, Database, Moment, check_etag, database_not_found, number_of};
 use crate::etag::Etag;
-use crate::throughput::Throughput;
+use crate::throughput::{Meter, PacingSettings, SharedMeter, Throughput};
 
 /// What a database is and is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,14 @@ pub struct DatabaseInfo {
     pub etag: Etag,
     /// When it was last written.
     pub last_modified: UnixSeconds,
+}
+
+impl DatabaseRow {
+    /// The meter of what the database's containers consume together; `None` without throughput.
+    pub(super) fn meter(&self, now: UnixSeconds) -> Option<SharedMeter> {
+        let settings = PacingSettings::of(self.offer?.throughput);
+        Some(Meter::shared(&settings, 1, now))
+    }
 }
 
 impl Database {
@@ -38,6 +46,7 @@ impl Catalog {
         validate_resource_id(id)?;
         throughput.map_or(Ok(()), Throughput::validate)?;
         let _changing = self.changing.lock().await;
+        let now = self.now().await?.seconds();
         let mut account = {
             let memory = self.memory.read();
             if memory.names.contains_key(id) {
@@ -80,6 +89,7 @@ impl Catalog {
             .await?;
         let database = Database {
             rid,
+            meter: row.meter(now),
             row,
             containers: Default::default(),
             names: Default::default(),

@@ -33,6 +33,7 @@ use crate::etag::Etag;
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step};
 use crate::purge::Alarm;
+use crate::throughput::SharedMeter;
 use records::{AccountRow, DatabaseRow};
 use users::User;
 
@@ -60,6 +61,8 @@ struct Memory {
 struct Database {
     rid: DatabaseRid,
     row: DatabaseRow,
+    /// What its containers consume together, if it has throughput (TTL-264).
+    meter: Option<SharedMeter>,
     containers: BTreeMap<ContainerRid, Arc<Container>>,
     names: HashMap<String, ContainerRid>,
     users: BTreeMap<UserRid, User>,

@@ -100,7 +100,13 @@ impl Catalog {
                 Ok(row)
             })
             .await?;
-        self.memory.write().database_mut(rid)?.row = row;
+        let now = self.now().await?.seconds();
+        let mut memory = self.memory.write();
+        let database = memory.database_mut(rid)?;
+        database.row = row;
+        if let Some(meter) = &database.meter {
+            meter.lock().set_pacing(&PacingSettings::of(Some(throughput)), 1, now);
+        }
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bolide_model::epk::EpkRange;
 use bolide_model::rid::{ContainerRid, DatabaseRid, PermissionRid, UserRid};
-use bolide_model::{Error, ErrorKind, Lsn, Result};
+use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
 use bolide_storage::{Engine, Head, PartitionId, Space};
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
@@ -51,7 +51,7 @@ impl Catalog {
             epk: EpkRange::all(),
             parents: vec![],
         };
-        let meter = Meter::new(&PacingSettings::of(None), 1, now.seconds());
+        let meter = Meter::shared(&PacingSettings::of(None), 1, now.seconds());
         let alarm = Arc::<Alarm>::default();
         let partition = Partition::open(engine.clone(), placement, meter, alarm.clone()).await?;
 
@@ -68,7 +68,7 @@ impl Catalog {
             changing: Mutex::new(()),
         };
         for (rid, row) in rows.databases {
-            catalog.remember_database(rid, row);
+            catalog.remember_database(rid, row, now.seconds());
         }
         for (rid, row) in rows.containers {
             catalog.reopen_container(rid, row).await?;
@@ -80,11 +80,12 @@ impl Catalog {
         Ok(catalog)
     }
 
-    fn remember_database(&self, rid: DatabaseRid, row: DatabaseRow) {
+    fn remember_database(&self, rid: DatabaseRid, row: DatabaseRow, now: UnixSeconds) {
         let mut memory = self.memory.write();
         memory.names.insert(row.id.clone(), rid);
         let database = Database {
             rid,
+            meter: row.meter(now),
             row,
             containers: BTreeMap::new(),
             names: Default::default(),

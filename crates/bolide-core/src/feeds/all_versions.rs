@@ -64,6 +64,7 @@ impl Account {
             return Err(not_enabled().into());
         }
         let slices = read.scope.slices(&visit.state)?;
+        self.admit_all(ctx, &slices, &visit)?;
         let mut places = start(&read.start, &slices)?;
         let most = read
             .max_items

@@ -69,6 +69,7 @@ impl Account {
     ) -> Answered<ChangePage> {
         let visit = container.enter().await?;
         let slices = read.scope.slices(&visit.state)?;
+        self.admit_all(ctx, &slices, &visit)?;
         let _reading = container.reading_at(ctx.now.seconds());
         let mut places = start(&read.start, &slices).await?;
         let now = match slices.first() {

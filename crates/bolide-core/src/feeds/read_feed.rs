@@ -46,6 +46,7 @@ impl Account {
             .map(|text| continuation::decode(&owner, text))
             .transpose()?;
         let slices = read.scope.slices(&visit.state)?;
+        self.admit_all(ctx, &slices, &visit)?;
         let most = read
             .max_items
             .unwrap_or(limits::PAGE_ITEMS)

@@ -9,6 +9,7 @@ use super::{ItemRead, ItemTarget, ReadItem, StoredItem, item_not_found};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Refusal, Work};
 use crate::container::{Container, Visit};
+use crate::feeds::Slice;
 use crate::keys;
 use crate::partition::Partition;
 use crate::record::Record;
@@ -52,10 +53,17 @@ impl Account {
             return Ok(());
         }
         partition
-            .meter
+            .meter()
             .lock()
-            .admit(ctx.now.seconds())
+            .admit(ctx.now)
             .map_err(crate::account::throttled)
+    }
+
+    /// As [`Account::admit`], for an operation over several ranges: all of them must have room.
+    pub(crate) fn admit_all(&self, ctx: &RequestContext, slices: &[Slice], visit: &Visit<'_>) -> Result<()> {
+        slices
+            .iter()
+            .try_for_each(|slice| self.admit(ctx, &slice.partition, visit))
     }
 
     /// Counts what an operation consumed, and tells what it took.
@@ -68,7 +76,7 @@ impl Account {
         lsn: Lsn,
     ) -> Work {
         if !visit.state.pacing.count_only_load {
-            partition.meter.lock().consume(ctx.now.seconds(), charge);
+            partition.meter().lock().consume(ctx.now.seconds(), charge);
         }
         Work::in_range(charge, partition.range, lsn)
     }
@@ -83,7 +91,7 @@ impl Account {
         let share = RequestUnits(work.charge.0 / work.touched.len() as f64);
         for position in &work.touched {
             if let Ok(partition) = visit.state.layout.partition_with_id(position.range) {
-                partition.meter.lock().consume(ctx.now.seconds(), share);
+                partition.meter().lock().consume(ctx.now.seconds(), share);
             }
         }
     }

@@ -176,7 +176,7 @@ impl Account {
                 charge,
                 owed,
             }) => {
-                partition.meter.lock().spend(ctx.now.seconds(), owed);
+                partition.meter().lock().spend(ctx.now.seconds(), owed);
                 let work = self.charge(ctx, &partition, visit, charge, lsn);
                 Ok(Answer { value, work })
             }
@@ -577,7 +577,7 @@ pub(crate) fn remove_ghost(
     let cost = state.pacing.purge_cost(record.size());
     round.state.purged_total += 1;
     round.state.spent_total += cost;
-    if partition.meter.lock().is_billed() {
+    if partition.meter().lock().is_billed() {
         round.state.billed_total += cost;
     }
     cost

@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use bolide_model::epk::{Epk, EpkRange};
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds};
 use bolide_storage::{Ask, Engine, PartitionId, Reply};
-use parking_lot::Mutex;
+use parking_lot::RwLock;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock;
 use crate::keys;
 use crate::purge::Alarm;
 use crate::record::Record;
-use crate::throughput::Meter;
+use crate::throughput::SharedMeter;
 use drops::PublishedDrops;
 pub(crate) use pages::Pages;
 use round::{Round, Step, Stop, Transaction};
@@ -40,7 +40,7 @@ pub(crate) struct Partition {
     /// Ids of the ranges it was split from, oldest first.
     pub parents: Vec<u32>,
     /// What users consumed, and what the purge may spend.
-    pub meter: Mutex<Meter>,
+    meter: RwLock<SharedMeter>,
     engine: Arc<dyn Engine>,
     lsn: Arc<AtomicU64>,
     writes: mpsc::Sender<Box<dyn Transaction>>,
@@ -70,7 +70,7 @@ impl Partition {
     pub async fn open(
         engine: Arc<dyn Engine>,
         placement: Placement,
-        meter: Meter,
+        meter: SharedMeter,
         alarm: Arc<Alarm>,
     ) -> Result<Arc<Partition>> {
         let lsn = Arc::new(AtomicU64::new(0));
@@ -88,7 +88,7 @@ impl Partition {
             epk,
             parents,
         } = placement;
-        let meter = Mutex::new(meter);
+        let meter = RwLock::new(meter);
         let (next_due, next_trim) = (AtomicI64::new(i64::MIN), AtomicI64::new(i64::MIN));
         Ok(Arc::new(Partition {
             id,
@@ -105,6 +105,16 @@ impl Partition {
             alarm,
             drops,
         }))
+    }
+
+    /// What users consumed, and what the purge may spend.
+    pub fn meter(&self) -> SharedMeter {
+        self.meter.read().clone()
+    }
+
+    /// Consumes and spends by another meter from now on.
+    pub fn set_meter(&self, meter: SharedMeter) {
+        *self.meter.write() = meter;
     }
 
     /// The newest log sequence number.

@@ -24,7 +24,7 @@ async fn partition() -> Arc<Partition> {
         epk: EpkRange::all(),
         parents: vec![],
     };
-    let meter = Meter::new(&PacingSettings::of(None), 1, UnixSeconds(0));
+    let meter = Meter::shared(&PacingSettings::of(None), 1, UnixSeconds(0));
     Partition::open(engine, placement, meter, Arc::default())
         .await
         .expect("the partition was just created")

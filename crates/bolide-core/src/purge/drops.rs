@@ -27,7 +27,7 @@ pub(super) async fn run(state: Arc<ContainerState>, partition: Arc<Partition>, m
     let (step, spent, now) = partition
         .upkeep(move |round| decide(round, &state, &known, mode))
         .await?;
-    partition.meter.lock().spend(now, spent);
+    partition.meter().lock().spend(now, spent);
     Ok(step)
 }
 

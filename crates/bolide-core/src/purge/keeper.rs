@@ -74,6 +74,7 @@ async fn keep(account: Weak<Account>, alarm: Arc<Alarm>, pace: Pace, mut stopped
     let mut time_durable = Instant::now();
     let mut allowance = Allowance::new(pace.items_per_second);
     let mut again_in = None;
+    let mut turn = 0;
     loop {
         let Some(pause) = account.upgrade().map(|account| rest(&account, &alarm, again_in)) else {
             return;
@@ -93,7 +94,8 @@ async fn keep(account: Weak<Account>, alarm: Arc<Alarm>, pace: Pace, mut stopped
         again_in = if is_held {
             Some(TICK)
         } else {
-            purge_due(&account, &mut allowance, &stopped).await
+            turn += 1;
+            purge_due(&account, turn, &mut allowance, &stopped).await
         };
     }
 }
@@ -124,6 +126,7 @@ fn rest(account: &Account, alarm: &Alarm, again_in: Option<Duration>) -> Duratio
 /// Purges what is due, a step of each partition in turn, for one tick. Returns when to go on with what could not be done now.
 async fn purge_due(
     account: &Arc<Account>,
+    turn: usize,
     allowance: &mut Allowance,
     stopped: &watch::Receiver<bool>,
 ) -> Option<Duration> {
@@ -134,7 +137,10 @@ async fn purge_due(
         unrested: UNRESTED_ITEMS,
         again_in: None,
     };
-    let containers = account.all_containers();
+    let mut containers = account.all_containers();
+    // Where one budget is for several, it must not always be the same that comes first (TTL-264).
+    let first = turn % containers.len().max(1);
+    containers.rotate_left(first);
     loop {
         let mut is_busy = false;
         for container in &containers {

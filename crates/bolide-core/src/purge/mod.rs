@@ -39,6 +39,9 @@ use crate::partition::Partition;
 /// Most items of one step: a larger one would hold up the users' writes of its round.
 const STEP_ITEMS: u64 = 100;
 
+/// Most items of one step where several containers spend one budget: each is to get its turn (TTL-264).
+const SHARED_STEP_ITEMS: u64 = 10;
+
 /// Whether a purge keeps to its budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PurgeMode {
@@ -123,7 +126,11 @@ impl Account {
         most: u64,
     ) -> Result<Step> {
         let items = most
-            .min(STEP_ITEMS)
+            .min(if visit.state.shared_meter().is_some() {
+                SHARED_STEP_ITEMS
+            } else {
+                STEP_ITEMS
+            })
             .min(self.purge_fault().items_left().unwrap_or(u64::MAX))
             .max(1);
         let limits = StepLimits { items, mode };

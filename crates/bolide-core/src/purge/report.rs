@@ -142,8 +142,9 @@ impl Account {
             if counted.ghosts.counted.items > 0 {
                 oldest = earliest(oldest, oldest_ghost(state, partition, now).await?);
             }
-            let credit = partition.meter.lock().credit(now);
-            report.credit = credit.map(|credit| credit + report.credit.unwrap_or(0.0));
+            let credit = partition.meter().lock().credit(now);
+            let others = report.credit.filter(|_| state.shared_meter().is_none());
+            report.credit = credit.map(|credit| credit + others.unwrap_or(0.0));
         }
         report.oldest_pending_seconds = oldest.map_or(0, |oldest| (now.0 - oldest).max(0));
         self.add_forecast(state, now, &mut report).await?;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use bolide_model::ttl::{Class, Horizon};
-use bolide_model::{RequestUnits, Result, UnixSeconds};
+use bolide_model::{ErrorKind, RequestUnits, Result, UnixSeconds};
 use bolide_storage::{Key, Page, Scan, Space};
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::{PurgeMode, ends_at};
 use crate::container::{Container, ContainerState};
@@ -87,13 +88,24 @@ pub(super) async fn run(
         partition: partition.clone(),
         limits,
     };
-    let decided = partition.upkeep(move |round| decider.decide(round)).await;
-    if decided.is_err() {
-        // What was to be removed is still there.
+    let attempt = Arc::new(Mutex::new(None));
+    let noted = attempt.clone();
+    let decided = partition
+        .upkeep(move |round| {
+            let decided = decider.decide(round);
+            *noted.lock() = decided.as_ref().ok().map(|(_, spent, now)| (*spent, *now));
+            decided
+        })
+        .await;
+    if let Err(error) = &decided {
+        // What was to be removed may still be there; or it is gone, and then it was spent.
         partition.expect_due(i64::MIN);
+        if let (ErrorKind::Timeout, Some((spent, now))) = (&error.kind, *attempt.lock()) {
+            partition.meter().lock().spend(now, spent);
+        }
     }
     let (step, spent, now) = decided?;
-    partition.meter.lock().spend(now, spent);
+    partition.meter().lock().spend(now, spent);
     Ok(step)
 }
 
@@ -267,7 +279,7 @@ impl Budget {
     pub fn of(mode: PurgeMode, partition: &Partition, now: UnixSeconds) -> Budget {
         let credit = match mode {
             PurgeMode::Force => None,
-            PurgeMode::Paced => partition.meter.lock().credit(now),
+            PurgeMode::Paced => partition.meter().lock().credit(now),
         };
         Budget {
             credit,
@@ -322,5 +334,5 @@ fn scan_from(space: Space, from: Bytes, max_rows: usize) -> Scan {
 }
 
 pub(super) fn damaged() -> bolide_model::Error {
-    bolide_model::Error::new(bolide_model::ErrorKind::Corrupt, "a queue of the purge is damaged")
+    bolide_model::Error::new(ErrorKind::Corrupt, "a queue of the purge is damaged")
 }

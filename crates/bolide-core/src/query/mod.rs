@@ -104,6 +104,7 @@ impl Account {
         if route.needs_merge(&compiled) {
             return Err(self.needs_client_merge(&compiled, properties).into());
         }
+        self.admit_all(ctx, &route.slices, &visit)?;
         let run = PageRun {
             container,
             visit: &visit,

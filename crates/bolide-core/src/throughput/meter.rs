@@ -9,11 +9,17 @@
 //! *B* is the budget, *U* what users consumed, *spent* what the purge did. So the purge spends what users left over in the second
 //! before; unspent credit lapses, debt stays. Credit is 0 at the start.
 
-use bolide_model::{RequestUnits, UnixSeconds};
+use std::sync::Arc;
+
+use bolide_model::{RequestUnits, UnixMillis, UnixSeconds};
+use parking_lot::Mutex;
 
 use super::{Pacing, PacingSettings};
 
 const SECONDS_PER_HOUR: i64 = 3600;
+
+/// The meter of a partition, or of all partitions that share a database's throughput.
+pub(crate) type SharedMeter = Arc<Mutex<Meter>>;
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -28,6 +34,11 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
+    /// As [`Meter::new`], to be shared.
+    pub fn shared(settings: &PacingSettings, partitions: usize, now: UnixSeconds) -> SharedMeter {
+        Arc::new(Mutex::new(Meter::new(settings, partitions, now)))
+    }
+
     /// A meter that starts at `now` without credit, for one of `partitions` equal shares of a container's budget.
     pub fn new(settings: &PacingSettings, partitions: usize, now: UnixSeconds) -> Meter {
         let pacing = settings.pacing.share(partitions);
@@ -48,10 +59,10 @@ impl Meter {
     }
 
     /// Whether users may begin an operation now, or how many milliseconds until the next window.
-    pub fn admit(&mut self, now: UnixSeconds) -> Result<(), u64> {
-        self.roll(now);
+    pub fn admit(&mut self, now: UnixMillis) -> Result<(), u64> {
+        self.roll(now.seconds());
         match self.pacing.ceiling() {
-            Some(ceiling) if self.used >= ceiling => Err(self.milliseconds_until_free(ceiling)),
+            Some(ceiling) if self.used >= ceiling => Err(1000 - now.0.rem_euclid(1000).unsigned_abs()),
             _ => Ok(()),
         }
     }
@@ -134,12 +145,6 @@ impl Meter {
             Pacing::Unlimited => 0.0,
         }
     }
-
-    /// Whole windows until what is used beyond the ceiling has been paid back; each is a second.
-    fn milliseconds_until_free(&self, ceiling: f64) -> u64 {
-        let windows = (self.used / ceiling.max(1.0)).floor().clamp(1.0, 60.0);
-        windows as u64 * 1000
-    }
 }
 
 #[cfg(test)]
@@ -209,7 +214,8 @@ mod tests {
         let mut meter = meter(Pacing::Provisioned { ru: 400.0 });
         assert!(meter.try_consume(UnixSeconds(1_000), RequestUnits(400.0)));
         assert!(!meter.try_consume(UnixSeconds(1_000), RequestUnits(1.0)));
-        assert_eq!(meter.admit(UnixSeconds(1_000)), Err(1000));
-        assert_eq!(meter.admit(UnixSeconds(1_001)), Ok(()));
+        assert_eq!(meter.admit(UnixMillis(1_000_000)), Err(1000));
+        assert_eq!(meter.admit(UnixMillis(1_000_250)), Err(750), "until the next second");
+        assert_eq!(meter.admit(UnixMillis(1_001_000)), Ok(()));
     }
 }

@@ -4,7 +4,7 @@ mod meter;
 
 use bolide_model::{Error, RequestUnits, Result};
 
-pub(crate) use meter::Meter;
+pub(crate) use meter::{Meter, SharedMeter};
 
 /// What an offer grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +43,8 @@ impl Throughput {
         match self {
             Throughput::Manual { ru } if !(400..=1_000_000).contains(&ru) || ru % 100 != 0 => {
                 Err(Error::bad_request(format!(
-                    "The offer should have valid throughput values between 400 and 1000000 inclusive in increments of 100. \
-                 Requested throughput {ru}."
+                    "The offer should have valid throughput values between 400 and 10000 inclusive in increments of 100, or up to 1000000 \
+                     over several partition key ranges. Requested throughput {ru}."
                 )))
             }
             Throughput::Autoscale { max_ru, .. } if max_ru < 1000 => Err(Error::bad_request(format!(

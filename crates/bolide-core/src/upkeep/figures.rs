@@ -105,8 +105,9 @@ impl Account {
                 let oldest = report::oldest_ghost(&visit.state, partition, now).await?;
                 figures.lag_seconds = figures.lag_seconds.max(oldest.map_or(0, |oldest| now.0 - oldest));
             }
-            let credit = partition.meter.lock().credit(now);
-            figures.credit = credit.map(|credit| credit + figures.credit.unwrap_or(0.0));
+            let credit = partition.meter().lock().credit(now);
+            let others = figures.credit.filter(|_| visit.state.shared_meter().is_none());
+            figures.credit = credit.map(|credit| credit + others.unwrap_or(0.0));
             figures.usage.items += usage.items;
             figures.usage.bytes += usage.bytes;
             figures.ghosts.items += ghosts.items;

@@ -106,11 +106,12 @@ impl Catalog {
                 ..std::mem::take(&mut figures)
             };
             self.copy(parent, &placement, counters).await?;
-            let meter = Meter::new(
+            let own = Meter::shared(
                 &state.pacing,
                 state.layout.partitions.len() + 1,
                 self.now().await?.seconds(),
             );
+            let meter = state.shared_meter().cloned().unwrap_or(own);
             children.push(Partition::open(self.engine().clone(), placement, meter, self.alarm().clone()).await?);
         }
         let report = SplitReport {

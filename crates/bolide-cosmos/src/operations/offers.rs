@@ -117,8 +117,8 @@ fn as_manual(current: Throughput) -> Throughput {
 fn manual_of(ru: i64) -> Result<Throughput> {
     let ru = u32::try_from(ru).map_err(|_| {
         Error::bad_request(format!(
-            "The offer should have valid throughput values between 400 and 1000000 inclusive in increments of 100. \
-             Requested throughput {ru}."
+            "The offer should have valid throughput values between 400 and 10000 inclusive in increments of 100, or up to 1000000 \
+             over several partition key ranges. Requested throughput {ru}."
         ))
     })?;
     Ok(Throughput::Manual { ru })

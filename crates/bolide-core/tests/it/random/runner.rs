@@ -149,7 +149,7 @@ impl Runner {
             fences: 0,
         };
         if let Kind::InTrouble(_) = options.kind {
-            // What the purge spent in a commit of unknown outcome is in its figures, but not in its credit.
+            // Which ghosts a commit of unknown outcome removed is found out in a later second than they were spent in.
             runner
                 .pace(Budget::Unlimited, None, false)
                 .await

@@ -10,5 +10,6 @@ mod items;
 mod purge;
 mod queries;
 mod settings;
+mod shared_throughput;
 mod upkeep;
 mod users;

@@ -182,6 +182,23 @@ impl Select {
             Source::Value(scalar) | Source::Each(scalar) => scalar.reads_item_slot(),
         })
     }
+
+    /// Anything but a count of items as such looks into them.
+    pub fn reads_content(&self) -> bool {
+        let is_plain = self.filter.is_none()
+            && matches!(
+                self.inputs.as_slice(),
+                [Input {
+                    source: Source::Item,
+                    ..
+                }]
+            );
+        let counts_only = |grouping: &Grouping| {
+            let mut arguments = grouping.aggregates.iter().map(|aggregate| &aggregate.argument);
+            !grouping.explicit && arguments.all(|argument| argument.as_const().is_some())
+        };
+        self.reads_items() && !(is_plain && self.grouping.as_ref().is_some_and(counts_only))
+    }
 }
 
 impl Scalar {

@@ -62,6 +62,11 @@ impl Query {
         self.inner.bound.select.reads_items()
     }
 
+    /// Whether the content of items matters; a count of all of them only needs to know that they are there.
+    pub fn reads_content(&self) -> bool {
+        self.inner.bound.select.reads_content()
+    }
+
     /// Whether every page must see all items from the start; see the crate's page rules.
     pub fn rescans(&self) -> bool {
         rescans(&self.inner.bound.select)

@@ -74,6 +74,8 @@ pub struct Indexing {
     pub excluded: Vec<IndexedPath>,
     /// Each composite index, as its components in order.
     pub composite: Vec<Vec<CompositePath>>,
+    /// Paths with a full-text index.
+    pub full_text: Vec<Vec<PathStep>>,
 }
 
 /// How a path is covered by the policy.

@@ -65,7 +65,7 @@ pub struct QueryPage {
 /// What a page took.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct QueryMetrics {
-    /// Items that were loaded and looked at, and their bytes.
+    /// Items that were loaded and looked into, and their bytes; a bare count looks into none.
     pub retrieved_items: u64,
     /// See `retrieved_items`.
     pub retrieved_bytes: u64,
@@ -77,6 +77,17 @@ pub struct QueryMetrics {
     pub compile_ms: f64,
     /// See `compile_ms`.
     pub run_ms: f64,
+}
+
+impl QueryMetrics {
+    /// The metrics of a query that did not look into the items it went through.
+    fn without_documents(self) -> QueryMetrics {
+        QueryMetrics {
+            retrieved_items: 0,
+            retrieved_bytes: 0,
+            ..self
+        }
+    }
 }
 
 impl Account {
@@ -144,6 +155,12 @@ impl Account {
             touched: done.touched,
         };
         self.charge_touched(ctx, &visit, &work);
+        // The charge is for going through them all the same.
+        let metrics = if compiled.reads_content() {
+            metrics
+        } else {
+            metrics.without_documents()
+        };
         let index_metrics = index_metrics(properties, query);
         let page = QueryPage {
             count: done.count,

@@ -61,6 +61,11 @@ fn indexing(policy: &IndexingPolicy) -> Indexing {
         included: paths(&policy.included_paths),
         excluded: paths(&policy.excluded_paths),
         composite: composite.collect(),
+        full_text: policy
+            .full_text_indexes
+            .iter()
+            .map(|index| steps(&index.path))
+            .collect(),
     }
 }
 

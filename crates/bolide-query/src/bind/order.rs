@@ -102,6 +102,12 @@ impl Binder<'_> {
             return Ok(None);
         };
         let value = self.expression(&item.value)?;
+        if let Scalar::Call(function, args) = &value
+            && function.name == "_FullTextScore"
+            && let Some(text) = args.first()
+        {
+            self.check_full_text_index(text)?;
+        }
         // An item without the vector is not in the vector index; every text has a score.
         let skip_undefined = call.name.eq_ignore_ascii_case("VectorDistance");
         Ok(Some(SortKey {

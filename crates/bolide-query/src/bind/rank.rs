@@ -2,7 +2,8 @@
 
 use super::Binder;
 use crate::error::{QueryError, Result, Span};
-use crate::program::{RankComponent, Ranking};
+use crate::path::PathStep;
+use crate::program::{RankComponent, Ranking, Scalar};
 use crate::text::ast::{Call, Expr, ExprKind, OrderItem};
 use crate::value::Value;
 
@@ -24,7 +25,27 @@ impl Binder<'_> {
         if weights.len() != components.len() {
             return Err(bad_weights(item.value.span));
         }
+        for component in &components {
+            if let RankComponent::FullText { text, .. } = component {
+                self.check_full_text_index(text)?;
+            }
+        }
         Ok(Ranking { components, weights })
+    }
+
+    /// A score needs a full-text index on its path (cosmos-sql §18.9); where no index rules are known, nothing is checked.
+    pub(super) fn check_full_text_index(&self, text: &Scalar) -> Result<()> {
+        let Some(indexing) = &self.schema.indexing else {
+            return Ok(());
+        };
+        let path = self.path_of(text).unwrap_or_default();
+        if indexing.full_text.contains(&path) {
+            return Ok(());
+        }
+        Err(QueryError::refused(format!(
+            "The FullTextScore function requires a full-text index on its path. path='/{}'",
+            path.iter().map(step_text).collect::<Vec<_>>().join("/")
+        )))
     }
 
     /// The score functions of an RRF and its weights, or the single score.
@@ -95,6 +116,13 @@ impl Binder<'_> {
         let language = self.language_of(&text);
         let terms = terms.iter().map(|term| self.expression(term)).collect::<Result<_>>()?;
         Ok(RankComponent::FullText { text, terms, language })
+    }
+}
+
+fn step_text(step: &PathStep) -> &str {
+    match step {
+        PathStep::Name(name) => name,
+        PathStep::Element(_) | PathStep::Each | PathStep::Nowhere => "[]",
     }
 }
 

@@ -169,6 +169,12 @@ fn schema(case: &Json) -> Schema {
             .composite
             .push(index.as_array().unwrap().iter().map(component).collect());
     }
+    if case["fullTextIndex"] == json!(true) {
+        let paths = list(&case["fullTextPolicy"], "fullTextPaths");
+        indexing.full_text = paths
+            .map(|entry| PathStep::parse_policy_path(entry["path"].as_str().unwrap()))
+            .collect();
+    }
     for property in list(case, "computedProperties") {
         let text = |name: &str| property[name].as_str().unwrap().to_owned();
         schema.computed.push(ComputedProperty {

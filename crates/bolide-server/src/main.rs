@@ -3,7 +3,7 @@
 //!   options ──▶ bind ──▶ serve (answers "starting") ──▶ open the store ──▶ ready file, banner ──▶ … ──signal──▶ stop
 //!
 //! Listening comes first, so that a taken port is told before a store is touched, and so that a health check has somebody to ask
-//! while a large store is recovered.
+//! while a large store is recovered. `bolide query` goes another way: see [`query`].
 
 mod banner;
 mod body;
@@ -11,6 +11,7 @@ mod connection;
 mod listeners;
 mod options;
 mod patience;
+mod query;
 mod ready_file;
 mod server;
 mod shutdown;
@@ -31,8 +32,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     // Without a command there are only the options of `serve`; clap prints help and usage errors itself.
-    let Command::Serve(options) = Cli::parse().into_command();
-    match options.validate().and_then(server::run) {
+    let outcome = match Cli::parse().into_command() {
+        Command::Serve(options) => options.validate().and_then(server::run),
+        Command::Query(options) => query::run(&options),
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // One line, so that whoever starts many servers can read why one did not.

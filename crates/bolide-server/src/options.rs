@@ -13,6 +13,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::connection::Limits;
+use crate::query::QueryOptions;
 use crate::server::Failure;
 
 /// A document database that speaks Azure Cosmos DB for NoSQL and expires data exactly.
@@ -30,6 +31,8 @@ pub struct Cli {
 pub enum Command {
     /// Serve a database (the default command).
     Serve(Box<ServeOptions>),
+    /// Run a query against a running server or a data directory, and print the results.
+    Query(Box<QueryOptions>),
 }
 
 impl Cli {
@@ -199,7 +202,11 @@ pub fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn parse_key(option: &str, text: &str) -> Result<AccountKey, Failure> {
+/// Reads a key.
+///
+/// # Errors
+/// If it is not base64, or too short.
+pub fn parse_key(option: &str, text: &str) -> Result<AccountKey, Failure> {
     AccountKey::parse(text).map_err(|error| Failure::new(format!("{option}: {error}")))
 }
 
@@ -222,7 +229,9 @@ mod tests {
 
     fn settings(arguments: &[&str]) -> Result<Settings, String> {
         let cli = Cli::try_parse_from([&["bolide"], arguments].concat()).map_err(|error| error.to_string())?;
-        let Command::Serve(options) = cli.into_command();
+        let Command::Serve(options) = cli.into_command() else {
+            return Err("another command".to_owned());
+        };
         options.validate().map_err(|failure| failure.to_string())
     }
 

@@ -45,6 +45,8 @@ pub struct QueryItems {
     pub continuation: Option<String>,
     /// Largest continuation the caller takes, in KB.
     pub continuation_limit_kb: Option<u32>,
+    /// Merge the results of several ranges here, which the wire leaves to its clients.
+    pub merges_ranges: bool,
 }
 
 /// A page of results.
@@ -112,7 +114,7 @@ impl Account {
         let compile_ms = milliseconds(started);
 
         let route = route::route(&compiled, query, &visit.state)?;
-        if route.needs_merge(&compiled) {
+        if route.needs_merge(&compiled) && !query.merges_ranges {
             return Err(self.needs_client_merge(&compiled, properties).into());
         }
         self.admit_all(ctx, &route.slices, &visit)?;
@@ -196,6 +198,16 @@ impl Account {
         let plan = query.plan(&SupportedFeatures::parse(features)).map_err(query_error)?;
         let ranges = route::plan_ranges(&plan.ranges, &properties.partition_key, partition_key)?;
         Ok(plan.to_json(&ranges).to_string())
+    }
+
+    /// What a query would do, in words: a step per line.
+    ///
+    /// # Errors
+    /// `QuerySyntax`: the text is no query.
+    pub fn explain_query(&self, container: &Container, text: &str, values: &[(String, Value)]) -> Result<String> {
+        let schema = schema::of(&container.properties());
+        let query = Query::compile(text, &parameters(values), &schema).map_err(query_error)?;
+        Ok(query.explain())
     }
 
     /// The refusal that lets a client plan and merge by itself. A query that no client could merge has no plan to give.

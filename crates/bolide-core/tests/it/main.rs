@@ -4,6 +4,7 @@
 
 mod concurrent;
 mod cost;
+mod ghost_queries;
 mod model;
 mod probe;
 mod random;

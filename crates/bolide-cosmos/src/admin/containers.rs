@@ -7,14 +7,14 @@ use bolide_model::{Error, RequestUnits, Result};
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use super::{Admin, container_of, count, export, no_such_route, number, ok, ttl};
+use super::{Admin, container_of, count, export, no_such_route, number, ok, query, ttl};
 use crate::status::Failure;
 use crate::wire::Reply;
 
 /// Answers a request for the container at `path`.
 pub(super) async fn answer(admin: &Admin<'_>, path: &str, action: &[&str]) -> Result<Reply, Failure> {
     let method = match action {
-        ["purge" | "verify" | "import" | "load" | "split"] => Method::POST,
+        ["purge" | "verify" | "import" | "load" | "split" | "query"] => Method::POST,
         ["throughput"] => Method::PUT,
         ["ttl"] | ["ttl", "preview" | "why"] | ["export"] => Method::GET,
         _ => return Err(no_such_route(admin.path)),
@@ -27,6 +27,7 @@ pub(super) async fn answer(admin: &Admin<'_>, path: &str, action: &[&str]) -> Re
         ["import"] => json!({"imported": admin.service.account.import(&container, admin.body).await?}),
         ["load"] => load(admin, &container)?,
         ["split"] => split(admin, &container).await?,
+        ["query"] => query::answer(admin, &container).await?,
         ["throughput"] => set_throughput(admin, &container).await?,
         ["export"] => return Ok(export::answer(admin.service.account.clone(), container)),
         ["ttl"] => ttl::report(admin, &container).await?,

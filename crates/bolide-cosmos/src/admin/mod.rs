@@ -7,6 +7,7 @@ mod clock;
 mod containers;
 mod export;
 mod faults;
+mod query;
 mod ttl;
 
 use bolide_model::{Error, ErrorKind, Result};
@@ -69,8 +70,12 @@ impl<'r> Admin<'r> {
 
     fn authenticate(&self) -> Result<(), Failure> {
         let access = auth::authenticate_admin(&self.service.keys, self.head)?;
-        if access == Access::ReadOnly && self.head.method != Method::GET {
-            return Err(Failure::new(FORBIDDEN, "a read-only key opens only GET here"));
+        let reads_only = self.head.method == Method::GET || self.path.ends_with("/query");
+        if access == Access::ReadOnly && !reads_only {
+            return Err(Failure::new(
+                FORBIDDEN,
+                "a read-only key opens only GET and queries here",
+            ));
         }
         if self.body.len() > self.service.body_limit(self.head) {
             return Err(crate::service::too_large(

@@ -23,6 +23,7 @@ pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered
         max_items: scope::max_items(call.headers())?,
         continuation: feeds::continuation(call.headers())?,
         continuation_limit_kb: continuation_limit(call.headers())?,
+        merges_ranges: false,
     };
     let answer = call.account().query(&call.ctx, container, &query).await?;
     Ok(map(answer, |page| reply(call.headers(), container, page)))

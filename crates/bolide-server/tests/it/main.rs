@@ -7,6 +7,8 @@ mod bad_input;
 mod client;
 mod listening;
 mod permissions;
+mod queries;
+mod querying;
 mod resources;
 mod server;
 mod starting;

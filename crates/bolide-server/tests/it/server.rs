@@ -143,7 +143,8 @@ pub fn run(arguments: &[&str]) -> Ended {
     Ended { status, stderr }
 }
 
-fn command() -> Command {
+/// The binary, without the options of whoever runs the tests.
+pub fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bolide"));
     // Options of whoever runs the tests must not reach the servers under test.
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("BOLIDE_")) {

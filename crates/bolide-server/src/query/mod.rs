@@ -1,0 +1,192 @@
+//! `bolide query`: runs a query and prints its results.
+//!
+//!   text, parameters ─▶ a running server, by its admin API ─┐
+//!                    └▶ a data directory, by the core ──────┴─ pages of rows ─▶ lines of JSON, or a table
+//!
+//! Results of several ranges are merged before they come here, whichever way is taken.
+
+mod local;
+mod remote;
+mod table;
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use bolide_cosmos::WELL_KNOWN_KEY;
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use crate::server::Failure;
+
+/// Everything `query` can be told.
+#[derive(Debug, Clone, Args)]
+pub struct QueryOptions {
+    /// The query, such as `SELECT * FROM c WHERE c.n > @least`.
+    #[arg(value_name = "SQL")]
+    pub text: String,
+    /// The database.
+    #[arg(long, value_name = "ID")]
+    pub database: String,
+    /// The container.
+    #[arg(long, value_name = "ID")]
+    pub container: String,
+    /// The server to ask.
+    #[arg(long, default_value = "http://127.0.0.1:8081", value_name = "URL")]
+    pub endpoint: String,
+    /// Account key of that server, base64; by default the emulator's well-known key.
+    #[arg(long, env = "BOLIDE_KEY", hide_env_values = true, value_name = "BASE64")]
+    pub key: Option<String>,
+    /// Read this data directory instead of asking a server. No server may be using it.
+    #[arg(long, value_name = "DIR", conflicts_with = "endpoint")]
+    pub data_dir: Option<PathBuf>,
+    /// A parameter of the query, such as `@least=5` or `@name="ada"`; may be given several times.
+    #[arg(long = "param", value_name = "@NAME=JSON", value_parser = parameter)]
+    pub parameters: Vec<(String, Value)>,
+    /// Only items of this partition key: a JSON array, such as `["ada"]`.
+    #[arg(long, value_name = "JSON", value_parser = partition_key)]
+    pub partition_key: Option<Value>,
+    /// How to print results.
+    #[arg(long, value_enum, default_value_t = Format::Lines)]
+    pub format: Format,
+    /// Print what the query would do instead of its results.
+    #[arg(long)]
+    pub explain: bool,
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A line of JSON for each.
+    Lines,
+    /// A table with a column for each member of the results.
+    Table,
+}
+
+/// A page of results.
+pub struct Page {
+    rows: Vec<Value>,
+    continuation: Option<String>,
+}
+
+/// Where the query runs.
+trait Source {
+    /// One page: the first, or what follows a continuation.
+    fn page(&mut self, options: &QueryOptions, continuation: Option<String>) -> Result<Page, Failure>;
+
+    /// What the query would do.
+    fn explain(&mut self, options: &QueryOptions) -> Result<String, Failure>;
+
+    /// Ends what has been opened.
+    fn close(&mut self) -> Result<(), Failure>;
+}
+
+/// Runs the query and prints what comes of it.
+///
+/// # Errors
+/// What keeps the query from running, in one line; rows of pages before it may have been printed.
+pub fn run(options: &QueryOptions) -> Result<(), Failure> {
+    let mut source: Box<dyn Source> = match &options.data_dir {
+        Some(directory) => Box::new(local::Local::open(directory)?),
+        None => Box::new(remote::Remote::new(
+            &options.endpoint,
+            options.key.as_deref().unwrap_or(WELL_KNOWN_KEY),
+        )?),
+    };
+    let outcome = print_all(source.as_mut(), options);
+    let closed = source.close();
+    outcome.and(closed)
+}
+
+fn print_all(source: &mut dyn Source, options: &QueryOptions) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    if options.explain {
+        return written(
+            out.write_all(source.explain(options)?.as_bytes())
+                .and_then(|()| out.flush()),
+        );
+    }
+    let mut all = Vec::new();
+    let mut continuation = None;
+    loop {
+        let page = source.page(options, continuation)?;
+        match options.format {
+            Format::Table => all.extend(page.rows),
+            Format::Lines => written(page.rows.iter().try_for_each(|row| writeln!(out, "{row}")))?,
+        }
+        continuation = page.continuation;
+        if continuation.is_none() {
+            break;
+        }
+    }
+    if options.format == Format::Table {
+        written(out.write_all(table::text(&all).as_bytes()))?;
+    }
+    written(out.flush())
+}
+
+/// A reader that has seen enough, as `head` does, is no failure.
+fn written(outcome: io::Result<()>) -> Result<(), Failure> {
+    match outcome {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(|error| Failure::new(format!("cannot write the results: {error}"))),
+    }
+}
+
+fn parameter(text: &str) -> Result<(String, Value), String> {
+    let (name, value) = text
+        .split_once('=')
+        .filter(|(name, _)| name.len() > 1 && name.starts_with('@'))
+        .ok_or("expected a name that begins with @, =, and a JSON value")?;
+    let value = serde_json::from_str(value).map_err(|error| format!("the value is not JSON: {error}"))?;
+    Ok((name.to_owned(), value))
+}
+
+fn partition_key(text: &str) -> Result<Value, String> {
+    match serde_json::from_str(text) {
+        Ok(value @ Value::Array(_)) => Ok(value),
+        Ok(_) => Err("expected a JSON array".to_owned()),
+        Err(error) => Err(format!("not JSON: {error}")),
+    }
+}
+
+/// What is wrong with a query, from the document that the service puts into its messages: code, sentence and place.
+fn sentence(document: &str) -> Option<String> {
+    let document: Value = serde_json::from_str(document).ok()?;
+    if let Some(text) = document["Errors"][0].as_str() {
+        return Some(text.to_owned());
+    }
+    let error = &document["errors"][0];
+    let code = match &error["code"] {
+        Value::String(code) => format!("{code}: "),
+        Value::Number(code) => format!("{code}: "),
+        _ => String::new(),
+    };
+    let place = match (&error["location"]["start"], &error["location"]["end"]) {
+        (Value::Number(start), Value::Number(end)) => format!(" (characters {start} to {end})"),
+        _ => String::new(),
+    };
+    Some(format!("{code}{}{place}", error["message"].as_str()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_have_a_name_with_an_at_sign_and_a_json_value() {
+        assert_eq!(parameter("@n=[1, 2]"), Ok(("@n".to_owned(), serde_json::json!([1, 2]))));
+        assert_eq!(parameter("@n=\"a=b\""), Ok(("@n".to_owned(), serde_json::json!("a=b"))));
+        for text in ["n=1", "@=1", "@n", "@n=ada"] {
+            assert!(parameter(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_of_queries_become_sentences() {
+        let document = r#"{"errors":[{"severity":"Error","location":{"start":7,"end":8},"code":"SC2001","message":"Identifier 'x' could not be resolved."}]}"#;
+        let expected = "SC2001: Identifier 'x' could not be resolved. (characters 7 to 8)";
+        assert_eq!(sentence(document).as_deref(), Some(expected));
+        assert_eq!(sentence(r#"{"Errors":["No."]}"#).as_deref(), Some("No."));
+        assert_eq!(sentence("no JSON"), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! A query against a running server, by its admin API.
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value, json};
+
+use super::{Page, QueryOptions, Source, sentence};
+use crate::server::Failure;
+
+pub struct Remote {
+    agent: ureq::Agent,
+    endpoint: String,
+    key: String,
+}
+
+impl Remote {
+    /// A server at `http://host:port`. Servers answer HTTP on the port of HTTPS, so nothing else is spoken here.
+    pub fn new(endpoint: &str, key: &str) -> Result<Remote, Failure> {
+        if !endpoint.starts_with("http://") {
+            return Err(Failure::new(format!(
+                "--endpoint: expected http://host:port (the server answers it on the port of HTTPS too). value=`{endpoint}`"
+            )));
+        }
+        let config = ureq::Agent::config_builder().http_status_as_error(false);
+        Ok(Remote {
+            agent: config.build().into(),
+            endpoint: endpoint.trim_end_matches('/').to_owned(),
+            key: key.to_owned(),
+        })
+    }
+
+    fn ask(&self, options: &QueryOptions, mut body: Value) -> Result<Value, Failure> {
+        let parameters = options.parameters.iter();
+        body["query"] = json!(options.text);
+        body["parameters"] = parameters
+            .map(|(name, value)| json!({"name": name, "value": value}))
+            .collect();
+        body["partitionKey"] = json!(options.partition_key);
+        let segment = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        let url = format!(
+            "{}/_bolide/dbs/{}/colls/{}/query",
+            self.endpoint,
+            segment(&options.database),
+            segment(&options.container)
+        );
+        let request = self
+            .agent
+            .post(&url)
+            .header("authorization", format!("Bearer {}", self.key))
+            .header("content-type", "application/json");
+        let unreachable = |error: ureq::Error| Failure::new(format!("--endpoint: {}: {error}", self.endpoint));
+        let mut response = request.send(body.to_string()).map_err(unreachable)?;
+        let text = response
+            .body_mut()
+            .with_config()
+            .limit(u64::MAX)
+            .read_to_string()
+            .map_err(unreachable)?;
+        let answer: Value = serde_json::from_str(&text)
+            .map_err(|_| Failure::new(format!("--endpoint: {}: no Bolide server answers there", self.endpoint)))?;
+        if response.status().is_success() {
+            return Ok(answer);
+        }
+        Err(Failure::new(refusal(answer["message"].as_str().unwrap_or_default())))
+    }
+}
+
+/// The words of an error body, without its activity.
+fn refusal(message: &str) -> String {
+    let words = message.split("\r\nActivityId").next().unwrap_or_default();
+    let document = words.strip_prefix("Message: ").unwrap_or(words);
+    sentence(document).unwrap_or_else(|| words.to_owned())
+}
+
+impl Source for Remote {
+    fn page(&mut self, options: &QueryOptions, continuation: Option<String>) -> Result<Page, Failure> {
+        let mut answer = self.ask(options, json!({ "continuation": continuation }))?;
+        match answer["rows"].take() {
+            Value::Array(rows) => Ok(Page {
+                rows,
+                continuation: answer["continuation"].as_str().map(str::to_owned),
+            }),
+            _ => Err(Failure::new(format!(
+                "--endpoint: {}: a page has no rows",
+                self.endpoint
+            ))),
+        }
+    }
+
+    fn explain(&mut self, options: &QueryOptions) -> Result<String, Failure> {
+        let answer = self.ask(options, json!({"explain": true}))?;
+        Ok(answer["plan"].as_str().unwrap_or_default().to_owned())
+    }
+
+    fn close(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+}

@@ -1,0 +1,163 @@
+//! Queries over the wire: what comes with the rows, and what is refused.
+
+use std::collections::HashMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Client, Request, create_container, create_item};
+use crate::server::Server;
+
+fn query(text: &str) -> Request {
+    Request::post("/dbs/d/colls/c/docs", json!({ "query": text }).to_string()).query()
+}
+
+fn with_items(server: &Server, count: usize) -> Client {
+    let mut client = server.client();
+    create_container(&mut client);
+    for n in 0..count {
+        create_item(&mut client, &format!("i{n}"));
+    }
+    client
+}
+
+/// The pairs of the metrics header.
+fn metrics(answer: &Answer) -> HashMap<String, f64> {
+    let header = answer
+        .header("x-ms-documentdb-query-metrics")
+        .expect("metrics were asked for");
+    let pairs = header
+        .split(';')
+        .map(|pair| pair.split_once('=').expect("each is a pair"));
+    pairs
+        .map(|(name, value)| (name.to_owned(), value.parse().expect("each value is a number")))
+        .collect()
+}
+
+#[test]
+fn metrics_come_when_they_are_asked_for_and_count_what_happened() {
+    let server = Server::in_memory(&[]);
+    let mut client = with_items(&server, 5);
+    let plain = client.send(&query("SELECT * FROM c")).expect(200);
+    assert_eq!(plain.header("x-ms-documentdb-query-metrics"), None);
+    assert_eq!(plain.header("x-ms-cosmos-index-utilization"), None);
+
+    let asked = |text: &str| query(text).header("x-ms-documentdb-populatequerymetrics", "True");
+    let answer = client
+        .send(&asked("SELECT VALUE c.id FROM c WHERE c.id > 'i2'"))
+        .expect(200);
+    let figures = metrics(&answer);
+    assert_eq!(
+        (figures["retrievedDocumentCount"], figures["outputDocumentCount"]),
+        (5.0, 2.0)
+    );
+    assert_eq!(figures["outputDocumentSize"], 8.0, "\"i3\" and \"i4\"");
+    assert!(figures["retrievedDocumentSize"] > 5.0 * 100.0);
+    assert!(figures["totalExecutionTimeInMs"] >= figures["queryCompileTimeInMs"]);
+
+    // A count looks into no document, as clients' tests expect.
+    let count = metrics(&client.send(&asked("SELECT VALUE COUNT(1) FROM c").pk()).expect(200));
+    assert_eq!(
+        (count["retrievedDocumentCount"], count["retrievedDocumentSize"]),
+        (0.0, 0.0)
+    );
+    assert_eq!(
+        (count["outputDocumentCount"], count["indexUtilizationRatio"]),
+        (1.0, 1.0)
+    );
+}
+
+#[test]
+fn the_index_that_served_is_told_in_base64() {
+    let server = Server::in_memory(&[]);
+    let mut client = with_items(&server, 1);
+    let asked = query("SELECT * FROM c")
+        .pk()
+        .header("x-ms-cosmos-populateindexmetrics", "True");
+    let answer = client.send(&asked).expect(200);
+    let header = answer
+        .header("x-ms-cosmos-index-utilization")
+        .expect("it was asked for");
+    let used: Value = serde_json::from_slice(&STANDARD.decode(header).expect("base64")).expect("JSON");
+    assert_eq!(used["UtilizedSingleIndexes"][0]["IndexSpec"], "/pk/?");
+}
+
+/// The document inside an error's message.
+fn document(answer: Answer) -> Value {
+    let body = answer.expect(400).json();
+    let message = body["message"].as_str().expect("a message");
+    let (document, _) = message
+        .strip_prefix("Message: ")
+        .and_then(|rest| rest.split_once("\r\nActivityId: "))
+        .expect("a document between `Message` and `ActivityId`");
+    serde_json::from_str(document).expect("the document is JSON")
+}
+
+#[test]
+fn what_a_query_needs_of_the_indexing_policy_is_asked_when_it_runs_and_not_when_it_is_planned() {
+    let server = Server::in_memory(&[]);
+    let mut client = with_items(&server, 1);
+    for text in [
+        "SELECT * FROM c ORDER BY c.a, c.b",
+        "SELECT TOP 3 * FROM c ORDER BY RANK FullTextScore(c.text, 'red')",
+    ] {
+        let refusal = document(client.send(&query(text)));
+        assert!(
+            refusal["Errors"][0].as_str().is_some_and(|why| why.contains("index")),
+            "{refusal}"
+        );
+        let plan = Request::post("/dbs/d/colls/c/docs", json!({ "query": text }).to_string())
+            .header("x-ms-cosmos-is-query-plan-request", "True")
+            .header(
+                "x-ms-cosmos-supported-query-features",
+                "OrderBy, MultipleOrderBy, Top, HybridSearch",
+            );
+        client.send(&plan).expect(200);
+    }
+}
+
+#[test]
+fn a_query_may_be_deep_or_long_and_is_answered_or_refused() {
+    let server = Server::in_memory(&[]);
+    let mut client = with_items(&server, 1);
+    let nested = |open: &str, close: &str| format!("SELECT VALUE {}1{}", open.repeat(100_000), close.repeat(100_000));
+    for text in [
+        nested("[", "]"),
+        nested("-  ", ""),
+        format!("SELECT VALUE c{} FROM c", ".a".repeat(200_000)),
+        format!("SELECT VALUE 1{}", " + 1".repeat(100_000)),
+        format!("SELECT VALUE {}1{}", "ABS(".repeat(80_000), ")".repeat(80_000)),
+    ] {
+        let refusal = document(client.send(&query(&text)));
+        let why = refusal["errors"][0]["message"].as_str().expect("a sentence").to_owned();
+        assert!(why.contains("maximum"), "{why}");
+    }
+    let longest = format!("SELECT VALUE '{}'", "a".repeat(512 * 1024 - 15));
+    client.send(&query(&longest)).expect(200);
+    let refusal = document(client.send(&query(&format!("{longest} "))));
+    assert_eq!(
+        refusal["errors"][0]["message"],
+        "The SQL query text exceeded the maximum limit of 524288 characters"
+    );
+    let wide: Vec<String> = (0..20_000).map(|n| format!("1 AS a{n}")).collect();
+    client.send(&query(&format!("SELECT {}", wide.join(",")))).expect(200);
+}
+
+#[test]
+fn continuations_have_a_limit_of_at_least_a_kilobyte() {
+    let server = Server::in_memory(&[]);
+    let mut client = with_items(&server, 2);
+    let limited = |limit: &str| {
+        query("SELECT * FROM c")
+            .header("x-ms-max-item-count", "1")
+            .header("x-ms-documentdb-responsecontinuationtokenlimitinkb", limit)
+    };
+    client.send(&limited("1")).expect(200);
+    let refusal = client.send(&limited("0")).expect(400).json();
+    let message = refusal["message"].as_str().expect("a message");
+    assert!(
+        message.contains("continuation token limit specified is not large enough"),
+        "{message}"
+    );
+}

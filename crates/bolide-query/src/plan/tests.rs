@@ -3,14 +3,19 @@ use serde_json::json;
 use super::{Feature, KeyRanges, KeyValue, SupportedFeatures};
 use crate::number::Number;
 use crate::schema::{PartitionKeyKind, Schema};
-use crate::{Parameters, Query};
+use crate::{Parameters, PathStep, Query};
 
 fn query(text: &str, paths: &[&str], kind: PartitionKeyKind) -> Query {
     let paths = paths
         .iter()
         .map(|path| path.split('/').map(str::to_owned).collect())
         .collect();
-    Query::compile(text, &Parameters::none(), &Schema::container(paths, kind)).unwrap()
+    // The planner knows no index rules.
+    let schema = Schema {
+        indexing: None,
+        ..Schema::container(paths, kind)
+    };
+    Query::compile(text, &Parameters::none(), &schema).unwrap()
 }
 
 fn points(text: &str, paths: &[&str], kind: PartitionKeyKind) -> Option<Vec<Vec<KeyValue>>> {
@@ -160,4 +165,22 @@ fn hybrid_plans_number_their_placeholders() {
         third.contains("totalwordcount-1") && third.contains("[\"y\", \"z\"]"),
         "{third}"
     );
+}
+
+#[test]
+fn a_score_needs_a_full_text_index_of_its_path() {
+    let compiled = |indexed: &[&str]| {
+        let mut schema = Schema::container(vec![vec!["id".to_owned()]], PartitionKeyKind::Hash);
+        let indexing = schema.indexing.as_mut().unwrap();
+        indexing.full_text = indexed.iter().map(|path| PathStep::parse_policy_path(path)).collect();
+        let text = "SELECT TOP 1 c.id FROM c ORDER BY RANK FullTextScore(c.a.b, 'x')";
+        Query::compile(text, &Parameters::none(), &schema).map(drop)
+    };
+    assert_eq!(compiled(&["/a/b"]), Ok(()));
+    for indexed in [&[][..], &["/a"], &["/b"]] {
+        assert!(
+            compiled(indexed).unwrap_err().message().contains("path='/a/b'"),
+            "{indexed:?}"
+        );
+    }
 }

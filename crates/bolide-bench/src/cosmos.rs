@@ -103,6 +103,18 @@ impl Requests {
         })
     }
 
+    /// Runs a query over the whole container.
+    pub fn query(&self, text: &str) -> Vec<u8> {
+        self.request(&Draft {
+            method: "POST",
+            path: &format!("{CONTAINER}/docs"),
+            resource_type: "docs",
+            link: CONTAINER,
+            headers: "x-ms-documentdb-isquery: true\r\nx-ms-documentdb-query-enablecrosspartition: true\r\n",
+            body: &serde_json::json!({ "query": text }).to_string(),
+        })
+    }
+
     /// Lists the databases: the cheapest answer that needs an open store.
     pub fn list_databases(&self) -> Vec<u8> {
         self.request(&Draft {
@@ -196,11 +208,16 @@ impl Requests {
         let request = format!(
             "{method} /{path} HTTP/1.1\r\nhost: {address}\r\nauthorization: {authorization}\r\nx-ms-date: {date}\r\n\
              x-ms-version: 2020-07-15\r\naccept: application/json\r\ncache-control: no-cache\r\nuser-agent: bolide-bench\r\n\
-             content-type: application/json\r\n{headers}content-length: {length}\r\n\r\n{body}",
+             content-type: {content_type}\r\n{headers}content-length: {length}\r\n\r\n{body}",
             address = self.address,
             authorization = self.authorization(draft),
             date = self.date,
             length = body.len(),
+            content_type = if headers.contains("isquery") {
+                "application/query+json"
+            } else {
+                "application/json"
+            },
         );
         request.into_bytes()
     }

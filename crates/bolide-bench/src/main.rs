@@ -10,6 +10,7 @@
 //!   creates   durable creates over HTTP   beside   the core without HTTP, the engine without the core
 //!   purge     latencies while 100,000 items are purged   beside   latencies before
 //!   expiry    from the second items end to their delete events, beside many that do not   beside   Redis
+//!   query     filters, aggregates, sorting, joins   beside   DuckDB and SQLite over the same JSON
 //!   start     time to the first answer, idle memory, size of the binary
 //! ```
 //!
@@ -27,6 +28,7 @@ mod load;
 mod machine;
 mod process;
 mod purge;
+mod query;
 mod reads;
 mod redis;
 mod server;
@@ -37,6 +39,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+// As the server has it: queries run in this process too.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What went wrong, in words for the person who ran the benchmark.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -65,6 +71,8 @@ enum Command {
     Purge(purge::Options),
     /// From the second items end to the arrival of their delete events, beside Redis.
     Expiry(expiry::Options),
+    /// Queries over 1 KB items, beside DuckDB and SQLite over the same JSON texts.
+    Query(query::Options),
     /// Time to the first answer, idle memory, size of the binary.
     Start(start::Options),
     /// Everything with default settings, with a description of the machine.
@@ -92,6 +100,10 @@ fn run(cli: Cli) -> Result<()> {
         Command::Purge(options) => print_section(&purge::run(&bolide()?, &options)?),
         Command::Expiry(options) => print_section(&expiry::run(&bolide()?, &options)?),
         Command::Start(options) => print_section(&start::run(&bolide()?, &options)?),
+        Command::Query(options) => {
+            print_section(&machine::describe()?);
+            print_section(&query::run(&bolide, &options)?);
+        }
         Command::All => {
             let bolide = bolide()?;
             print_section(&machine::describe()?);

@@ -36,8 +36,19 @@ impl Server {
     /// Starts a server on a free port and waits until it says it is ready.
     pub fn start(bolide: &Path, store: Store) -> Result<Server> {
         let home = tempfile::tempdir()?;
+        let command = command(bolide, store, home.path(), 0);
+        Server::started(command, home)
+    }
+
+    /// As [`Server::start`], over a directory that is there.
+    pub fn start_on(bolide: &Path, data_dir: &Path) -> Result<Server> {
+        let mut command = base_command(bolide, 0);
+        command.arg("--data-dir").arg(data_dir);
+        Server::started(command, tempfile::tempdir()?)
+    }
+
+    fn started(mut command: Command, home: TempDir) -> Result<Server> {
         let ready = home.path().join("ready.json");
-        let mut command = command(bolide, store, home.path(), 0);
         let child = OwnedChild(command.arg("--ready-file").arg(&ready).spawn()?);
         let deadline = Instant::now() + PATIENCE;
         while !ready.exists() {
@@ -61,6 +72,15 @@ impl Server {
 
 /// The command that starts a server with its data below `home`; nothing of this process's environment reaches it.
 pub fn command(bolide: &Path, store: Store, home: &Path, port: u16) -> Command {
+    let mut command = base_command(bolide, port);
+    match store {
+        Store::Memory => command.arg("--memory"),
+        Store::Embedded => command.arg("--data-dir").arg(home.join("data")),
+    };
+    command
+}
+
+fn base_command(bolide: &Path, port: u16) -> Command {
     let mut command = Command::new(bolide);
     command
         .env_clear()
@@ -68,10 +88,6 @@ pub fn command(bolide: &Path, store: Store, home: &Path, port: u16) -> Command {
         .stdout(Stdio::null())
         .stderr(Stdio::inherit());
     command.args(["--key", &account_key(), "--port", &port.to_string()]);
-    match store {
-        Store::Memory => command.arg("--memory"),
-        Store::Embedded => command.arg("--data-dir").arg(home.join("data")),
-    };
     command
 }
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::bind::{Bound, bind};
-use crate::error::{QueryError, Result};
+use crate::error::Result;
 use crate::eval::{Flow, Row, each_row};
 use crate::parameters::Parameters;
 use crate::schema::Schema;
 use crate::session::{Environment, Session};
 use crate::text;
-use crate::value::Value;
+use crate::value::Item;
 
 /// A compiled condition.
 #[derive(Debug, Clone)]
@@ -33,9 +33,9 @@ impl Condition {
     /// Whether an item, as JSON text, meets the condition.
     ///
     /// # Errors
-    /// [`QueryError::BadItem`] for what is not UTF-8; what scalar subqueries raise.
+    /// [`crate::QueryError::BadItem`] for what is not UTF-8; what scalar subqueries raise.
     pub fn holds(&self, item: &[u8], now_ms: i64) -> Result<bool> {
-        let text = std::str::from_utf8(item).map_err(|error| QueryError::BadItem(error.to_string()))?;
+        let item = Item::complete(item)?;
         let session = Session::new(
             Environment {
                 now_ms,
@@ -43,7 +43,7 @@ impl Condition {
             },
             false,
         );
-        let mut row = Row::new(self.bound.slots, &session, Value::from_item(text), 0);
+        let mut row = Row::over(self.bound.slots, &session, &item, 0);
         let flow = each_row(&self.bound.select, &mut row, &mut |_| Ok(Flow::Stop))?;
         Ok(flow == Flow::Stop)
     }

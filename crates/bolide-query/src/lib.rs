@@ -69,3 +69,4 @@ pub use plan::{Feature, Info, KeyEnd, KeyRange, KeyRanges, KeyValue, Plan, Suppo
 pub use query::Query;
 pub use schema::Schema;
 pub use session::{Environment, Udfs};
+pub use value::{Item, SystemProperties};

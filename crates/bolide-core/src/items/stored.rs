@@ -1,14 +1,18 @@
 //! An item as clients see it.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use bolide_model::document::Document;
 use bolide_model::rid::{ContainerRid, ItemRid};
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
+use bolide_query::SystemProperties;
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::etag::Etag;
 use crate::record::Record;
+
+/// About as many bytes as the system properties take.
+const SYSTEM_BYTES: usize = 256;
 
 /// A stored item. Its document stays as it was written; system properties are added when it is shown.
 #[derive(Debug, Clone)]
@@ -62,25 +66,32 @@ impl StoredItem {
     }
 
     fn to_json_with(&self, more: &str) -> Bytes {
-        const SYSTEM_PROPERTIES: usize = 256;
         let document = self.record.document();
         let members = document.strip_suffix(b"}").unwrap_or(&document);
-        let mut json = BytesMut::with_capacity(document.len() + SYSTEM_PROPERTIES);
+        let mut json = BytesMut::with_capacity(document.len() + SYSTEM_BYTES);
         json.put_slice(members);
-        let comma = if members.len() > 1 { "," } else { "" };
+        if members.len() > 1 {
+            json.put_u8(b',');
+        }
+        // Writing to a growing buffer cannot fail.
+        let _ = self.write_system_properties(&mut json);
+        let _ = write!(json, "{more}}}");
+        json.freeze()
+    }
+
+    /// Writes `_rid`, `_self`, `_etag`, `_attachments` and `_ts` as members of an object.
+    fn write_system_properties(&self, out: &mut dyn Write) -> fmt::Result {
         let rid = self.rid();
         let database = self.container.database();
         let container = self.container;
         let etag = self.etag().to_string();
         let etag = etag.trim_matches('"');
         let ts = self.last_modified().0;
-        // Writing to a growing buffer cannot fail.
-        let _ = write!(
-            json,
-            "{comma}\"_rid\":\"{rid}\",\"_self\":\"dbs/{database}/colls/{container}/docs/{rid}/\",\
-             \"_etag\":\"\\\"{etag}\\\"\",\"_attachments\":\"attachments/\",\"_ts\":{ts}{more}}}"
-        );
-        json.freeze()
+        write!(
+            out,
+            "\"_rid\":\"{rid}\",\"_self\":\"dbs/{database}/colls/{container}/docs/{rid}/\",\
+             \"_etag\":\"\\\"{etag}\\\"\",\"_attachments\":\"attachments/\",\"_ts\":{ts}"
+        )
     }
 
     /// The document as a tree, for changing it.
@@ -90,5 +101,72 @@ impl StoredItem {
     pub(crate) fn document(record: &Record) -> Result<Document> {
         Document::parse(&record.document())
             .map_err(|_| Error::new(ErrorKind::Corrupt, "a stored item is not a JSON object"))
+    }
+}
+
+impl SystemProperties for StoredItem {
+    fn last_modified(&self) -> i64 {
+        self.record.last_modified().0
+    }
+
+    /// Without writing them: a scan asks for it with every item. All but `_ts` are as long in every item.
+    fn members_bytes(&self) -> usize {
+        const ALL_BUT_DIGITS: usize = 194;
+        let ts = self.record.last_modified().0;
+        let digits = ts.unsigned_abs().checked_ilog10().unwrap_or_default() as usize + 1;
+        ALL_BUT_DIGITS + digits + usize::from(ts < 0)
+    }
+
+    fn write_members(&self, out: &mut String) {
+        // Writing to a growing buffer cannot fail.
+        let _ = self.write_system_properties(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bolide_model::rid::DatabaseRid;
+    use bolide_model::ttl::{Class, Stamp};
+
+    use super::*;
+    use crate::keys::LogPosition;
+    use crate::record::Parts;
+
+    fn item(number: u64, ts: i64, document: &str) -> StoredItem {
+        let ts = UnixSeconds(ts);
+        let record = Record::new(&Parts {
+            version: LogPosition { lsn: Lsn(7), seq: 0 },
+            last_modified: ts,
+            stamp: Stamp {
+                class: Class::Never,
+                base: ts,
+            },
+            etag: Etag(u128::from(number) << 60 | 5),
+            number,
+            id: "a",
+            unique: &[],
+            document: document.as_bytes(),
+        });
+        StoredItem::new(ContainerRid::new(DatabaseRid::new(9), 3), record)
+    }
+
+    #[test]
+    fn system_properties_are_as_long_as_they_say() {
+        for (number, ts) in [(1, 0), (70_000, 9), (1 << 55, 10), (2, 1_700_000_000), (3, -7), (4, i64::MIN)] {
+            let item = item(number, ts, "{}");
+            let mut members = String::new();
+            item.write_members(&mut members);
+            assert_eq!(item.members_bytes(), members.len(), "{members}");
+            assert_eq!(item.to_json(), format!("{{{members}}}"));
+        }
+    }
+
+    #[test]
+    fn what_a_query_sees_of_an_item_is_what_clients_see() {
+        for document in ["{}", r#"{"id":"a"}"#] {
+            let item = item(1, 1_700_000_000, document);
+            let pushed = bolide_query::Item::stored(document.as_bytes(), &item).expect("UTF-8");
+            assert_eq!(format!("{pushed:?}").as_bytes(), &item.to_json()[..]);
+        }
     }
 }

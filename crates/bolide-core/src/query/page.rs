@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use bolide_model::{Result, UnixMillis};
-use bolide_query::{Environment, Execution, PageLimit, Progress, Query};
+use bolide_query::{Environment, Execution, Item, PageLimit, Progress, Query};
 use bytes::{Buf, Bytes};
 
 use super::{QueryItems, QueryMetrics, query_error};
@@ -311,7 +311,10 @@ fn push_in_order_of_creation(
 }
 
 fn push(execution: &mut Execution, item: &StoredItem) -> Result<Progress> {
-    execution.push(&item.to_json(), item.rid().number).map_err(query_error)
+    let document = item.record().document();
+    Item::stored(&document, item)
+        .and_then(|pushed| execution.push_item(&pushed, item.record().number()))
+        .map_err(query_error)
 }
 
 /// Shows an item that earlier pages have dealt with.

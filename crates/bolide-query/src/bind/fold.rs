@@ -26,7 +26,7 @@ fn constant_value(scalar: &Scalar, session: &Session) -> Option<Value<'static>> 
     if !is_constant(scalar) {
         return None;
     }
-    let mut row = Row::new(1, session, Value::Undefined, 0);
+    let mut row = Row::new(1, session);
     scalar.eval(&mut row).ok().map(Value::into_owned)
 }
 

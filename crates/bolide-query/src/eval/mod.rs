@@ -15,7 +15,7 @@ use crate::functions::Call;
 use crate::path::PathStep;
 use crate::program::{ITEM_SLOT, InSet, LikePattern, Scalar, Select, SubqueryForm};
 use crate::session::Session;
-use crate::value::{Value, append_same_key, compare, equals, parse_json, same_key, truth, write_json};
+use crate::value::{Item, ItemScan, Value, append_same_key, compare, equals, parse_json, same_key, truth, write_json};
 
 /// The values in scope, by slot.
 #[derive(Debug)]
@@ -24,18 +24,43 @@ pub struct Row<'a> {
     pub session: &'a Session,
     /// The resource id of the item in slot 0.
     pub rid: u64,
+    /// The item in slot 0, which then is empty: see [`Row::over`].
+    scan: ItemScan<'a>,
 }
 
 impl<'a> Row<'a> {
-    /// A row over one item.
-    pub fn new(slots: usize, session: &'a Session, item: Value<'a>, rid: u64) -> Row<'a> {
+    /// A row over no item.
+    pub fn new(slots: usize, session: &'a Session) -> Row<'a> {
         let mut values = SmallVec::with_capacity(slots.max(1));
         values.resize(slots.max(1), Value::Undefined);
-        values[ITEM_SLOT] = item;
         Row {
             slots: values,
             session,
+            rid: 0,
+            scan: ItemScan::default(),
+        }
+    }
+
+    /// A row over one item, whose members are looked up as they are needed.
+    pub fn over(slots: usize, session: &'a Session, item: &'a Item<'a>, rid: u64) -> Row<'a> {
+        Row {
             rid,
+            scan: ItemScan::of(item),
+            ..Row::new(slots, session)
+        }
+    }
+
+    fn slot(&self, slot: usize) -> Value<'a> {
+        match self.scan.item() {
+            Some(item) if slot == ITEM_SLOT => item.value(),
+            _ => self.slots[slot].clone(),
+        }
+    }
+
+    fn path(&mut self, slot: usize, steps: &[PathStep]) -> Value<'a> {
+        match self.scan.item() {
+            Some(item) if slot == ITEM_SLOT => self.scan.walk(item, steps),
+            _ => walk(&self.slots[slot], steps),
         }
     }
 }
@@ -58,8 +83,8 @@ impl Scalar {
     pub fn eval<'a>(&'a self, row: &mut Row<'a>) -> Result<Value<'a>> {
         Ok(match self {
             Scalar::Const(value) => value.lend(),
-            Scalar::Slot(slot) => row.slots[*slot].clone(),
-            Scalar::Path { slot, steps } => walk(&row.slots[*slot], steps),
+            Scalar::Slot(slot) => row.slot(*slot),
+            Scalar::Path { slot, steps } => row.path(*slot, steps),
             Scalar::Step(base, step) => step.of(&base.eval(row)?),
             Scalar::Unary(op, operand) => unary(*op, &operand.eval(row)?),
             Scalar::Binary(op, sides) => {
@@ -110,6 +135,9 @@ fn eval_all<'a>(list: &'a [Scalar], row: &mut Row<'a>) -> Result<SmallVec<[Value
 }
 
 fn walk<'a>(base: &Value<'a>, steps: &[PathStep]) -> Value<'a> {
+    if let Value::Json(text) = base {
+        return crate::value::walk(text, 0, steps);
+    }
     let Some((first, rest)) = steps.split_first() else {
         return base.clone();
     };

@@ -1,6 +1,7 @@
 //! Rows: the nested loops of FROM, the pipeline of a subquery, projections (cosmos-sql §5, §10, §16).
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::Row;
@@ -65,13 +66,14 @@ pub fn each_source_row<'a>(inputs: &'a [Input], row: &mut Row<'a>, sink: RowSink
 }
 
 fn each_element<'a>(array: &Value<'a>, slot: usize, row: &mut Row<'a>, sink: RowSink<'_, 'a>) -> Result<Flow> {
-    for element in array.elements().unwrap_or_default().iter() {
-        row.slots[slot] = element.clone();
-        if sink(row)? == Flow::Stop {
-            return Ok(Flow::Stop);
+    let flow = array.each_element(|element| {
+        row.slots[slot] = element;
+        match sink(row) {
+            Ok(Flow::Continue) => ControlFlow::Continue(()),
+            other => ControlFlow::Break(other),
         }
-    }
-    Ok(Flow::Continue)
+    });
+    flow.break_value().unwrap_or(Ok(Flow::Continue))
 }
 
 /// Runs `sink` for every result of a subquery over the current row.

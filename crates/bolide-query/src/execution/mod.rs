@@ -25,7 +25,7 @@ use crate::group::Groups;
 use crate::limits::STATE_BYTES;
 use crate::program::{Ordering, Projection, Select};
 use crate::session::Session;
-use crate::value::{SameKey, Value, append_same_key, same_key, write_json, write_string};
+use crate::value::{Item, SameKey, Value, append_same_key, same_key, write_json, write_string};
 use nested::Nested;
 use output::{Offer, Output};
 use ranker::Ranker;
@@ -187,12 +187,19 @@ impl Execution {
     /// [`QueryError::BadItem`] for what is not UTF-8, [`QueryError::TooLarge`] when sorting, grouping or DISTINCT outgrow their
     /// memory, and what UDFs and scalar subqueries raise. The execution is useless afterwards.
     pub fn push(&mut self, item: &[u8], rid: u64) -> Result<Progress> {
+        self.push_item(&Item::complete(item)?, rid)
+    }
+
+    /// As [`Execution::push`], for an item in parts.
+    ///
+    /// # Errors
+    /// As [`Execution::push`].
+    pub fn push_item(&mut self, item: &Item<'_>, rid: u64) -> Result<Progress> {
         if self.output.is_done() || !self.bound.select.reads_items() {
             return Ok(Progress::Done);
         }
-        let text = std::str::from_utf8(item).map_err(|error| QueryError::BadItem(error.to_string()))?;
         self.metrics.items += 1;
-        self.metrics.item_bytes += item.len() as u64;
+        self.metrics.item_bytes += item.bytes() as u64;
         self.item_rows = 0;
         let select = Arc::clone(&self.bound.select);
         let Execution {
@@ -210,7 +217,7 @@ impl Execution {
             .take()
             .filter(|within| within.rid == rid)
             .map_or(0, |within| within.rows);
-        let mut row = Row::new(bound.slots, session, Value::from_item(text), rid);
+        let mut row = Row::over(bound.slots, session, item, rid);
         if let Stage::Rank(ranker) = stage {
             ranker.count(&mut row, ranking(&select))?;
         }
@@ -317,7 +324,7 @@ impl Execution {
             group,
             ..
         } = self;
-        let mut row = Row::new(bound.slots, session, Value::Undefined, 0);
+        let mut row = Row::new(bound.slots, session);
         if !select.reads_items() {
             each_row(select, &mut row, &mut |row| {
                 stage.accept(select, distinct.as_mut(), output, row, item_rows, 0)

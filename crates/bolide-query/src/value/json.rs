@@ -1,61 +1,44 @@
 //! Reading values out of JSON text and writing them back.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use sonic_rs::LazyValue;
-
+use super::scan::{self, Name};
 use super::{Text, Value};
-use crate::number::Number;
 
-/// The value whose JSON text this is, with nothing around it.
-fn from_raw(raw: &str) -> Value<'_> {
-    match raw.as_bytes().first() {
-        Some(b'{' | b'[') => Value::Json(raw),
-        Some(b'"') => Value::String(string(raw)),
-        Some(b't') => Value::Bool(true),
-        Some(b'f') => Value::Bool(false),
-        Some(b'n') => Value::Null,
-        _ => Number::from_json(raw).map_or(Value::Undefined, Value::Number),
-    }
+/// Decodes a quoted JSON string. `None` if it has escapes that stand for no character.
+pub(super) fn unescaped(quoted: &str) -> Option<String> {
+    sonic_rs::from_str(quoted).ok()
 }
 
-/// Decodes a quoted JSON string; without escapes it stays where it is.
-fn string(raw: &str) -> Text<'_> {
-    if memchr::memchr(b'\\', raw.as_bytes()).is_none() {
-        return Text::Borrowed(&raw[1..raw.len() - 1]);
-    }
-    Text::Shared(sonic_rs::from_str::<String>(raw).unwrap_or_default().into())
+/// A quoted JSON string with escapes, decoded.
+pub(super) fn escaped_string(quoted: &str) -> Text<'static> {
+    Text::Shared(unescaped(quoted).unwrap_or_default().into())
 }
 
-fn from_lazy(lazy: LazyValue<'_>) -> Value<'_> {
-    match lazy.as_raw_cow() {
-        Cow::Borrowed(raw) => from_raw(raw),
-        // Text behind a `&str` is always borrowed.
-        Cow::Owned(_) => Value::Undefined,
-    }
+/// The elements of an array's text, one after the other.
+pub(super) fn elements(text: &str) -> impl Iterator<Item = Value<'_>> {
+    let mut next = scan::first_inside(text.as_bytes(), 0, b'[');
+    std::iter::from_fn(move || {
+        let (value, end) = scan::value_and_end(text, next?)?;
+        next = scan::next_inside(text.as_bytes(), end);
+        Some(value)
+    })
 }
 
-pub(super) fn member<'a>(text: &'a str, name: &str) -> Value<'a> {
-    sonic_rs::get(text, [name]).map_or(Value::Undefined, from_lazy)
-}
-
-pub(super) fn element(text: &str, index: usize) -> Value<'_> {
-    sonic_rs::get(text, [index]).map_or(Value::Undefined, from_lazy)
-}
-
-pub(super) fn elements(text: &str) -> Vec<Value<'_>> {
-    sonic_rs::to_array_iter(text)
-        .map_while(Result::ok)
-        .map(from_lazy)
-        .collect()
-}
-
-pub(super) fn members(text: &str) -> Vec<(Text<'_>, Value<'_>)> {
-    let pairs = sonic_rs::to_object_iter(text).map_while(Result::ok);
-    pairs
-        .map(|(name, value)| (Text::Shared(Arc::from(&*name)), from_lazy(value)))
-        .collect()
+/// The members of an object's text, one after the other.
+pub(super) fn members(text: &str) -> impl Iterator<Item = (Text<'_>, Value<'_>)> {
+    let mut next = scan::first_inside(text.as_bytes(), 0, b'{');
+    std::iter::from_fn(move || {
+        let name = Name::at(text.as_bytes(), next?)?;
+        let (value, end) = scan::value_and_end(text, name.value)?;
+        next = scan::next_inside(text.as_bytes(), end);
+        let name = if name.is_escaped {
+            escaped_string(text.get(name.start..=name.end)?)
+        } else {
+            Text::Borrowed(text.get(name.start + 1..name.end)?)
+        };
+        Some((name, value))
+    })
 }
 
 /// Reads one complete JSON text.
@@ -93,7 +76,11 @@ impl From<&serde_json::Value> for Value<'static> {
 impl<'a> Value<'a> {
     /// The value of a whole item's text; containers stay text.
     pub fn from_item(text: &'a str) -> Value<'a> {
-        from_raw(text.trim_matches([' ', '\t', '\r', '\n']))
+        let text = text.trim_matches([' ', '\t', '\r', '\n']);
+        match text.as_bytes().first() {
+            Some(b'{' | b'[') => Value::Json(text),
+            _ => scan::value_at(text, 0),
+        }
     }
 }
 

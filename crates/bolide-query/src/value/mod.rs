@@ -3,16 +3,22 @@
 //! Arrays and objects of stored items stay JSON text until something looks inside, so a filter that touches one path of a large item
 //! parses only that path.
 
+mod block;
+mod item;
 mod json;
 mod order;
 mod same;
+mod scan;
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
+pub use item::{Item, ItemScan, SystemProperties};
 pub use json::{parse_json, write_json, write_string};
 pub use order::{compare, equals, total_order, truth};
 pub use same::{SameKey, append_same_key, same_key};
+pub use scan::walk;
 
 use crate::number::Number;
 
@@ -202,7 +208,7 @@ impl<'a> Value<'a> {
     /// The member `name` of an object; undefined for anything else.
     pub fn member(&self, name: &str) -> Value<'a> {
         match self {
-            Value::Json(text) => json::member(text, name),
+            Value::Json(text) => scan::member_of(text, name),
             Value::Object(members) => members
                 .iter()
                 .find(|(n, _)| n.as_str() == name)
@@ -214,7 +220,7 @@ impl<'a> Value<'a> {
     /// The zero-based element of an array; undefined for anything else.
     pub fn element(&self, index: usize) -> Value<'a> {
         match self {
-            Value::Json(text) => json::element(text, index),
+            Value::Json(text) => scan::element_of(text, index),
             Value::Array(items) => items.get(index).cloned().unwrap_or(Value::Undefined),
             _ => Value::Undefined,
         }
@@ -224,8 +230,17 @@ impl<'a> Value<'a> {
     pub fn elements(&self) -> Option<Cow<'_, [Value<'a>]>> {
         match self {
             Value::Array(items) => Some(Cow::Borrowed(items.as_slice())),
-            Value::Json(text) if text.starts_with('[') => Some(Cow::Owned(json::elements(text))),
+            Value::Json(text) if text.starts_with('[') => Some(Cow::Owned(json::elements(text).collect())),
             _ => None,
+        }
+    }
+
+    /// Calls `f` with each element, if this is an array, until it breaks.
+    pub fn each_element<B>(&self, mut f: impl FnMut(Value<'a>) -> ControlFlow<B>) -> ControlFlow<B> {
+        match self {
+            Value::Array(items) => items.iter().cloned().try_for_each(f),
+            Value::Json(text) => json::elements(text).try_for_each(&mut f),
+            _ => ControlFlow::Continue(()),
         }
     }
 
@@ -233,7 +248,7 @@ impl<'a> Value<'a> {
     pub fn members(&self) -> Option<Cow<'_, [(Text<'a>, Value<'a>)]>> {
         match self {
             Value::Object(members) => Some(Cow::Borrowed(members.as_slice())),
-            Value::Json(text) if text.starts_with('{') => Some(Cow::Owned(json::members(text))),
+            Value::Json(text) if text.starts_with('{') => Some(Cow::Owned(json::members(text).collect())),
             _ => None,
         }
     }

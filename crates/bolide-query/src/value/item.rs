@@ -1,0 +1,245 @@
+//! An item as it is pushed: its document, and the system properties that only few queries ask for.
+
+use std::cell::OnceCell;
+use std::fmt;
+
+use smallvec::SmallVec;
+
+use super::Value;
+use super::scan::{self, Name};
+use crate::error::{QueryError, Result};
+use crate::path::PathStep;
+
+/// What the server knows of an item beside its document: `_ts`, and properties that are made only when a query looks at them.
+pub trait SystemProperties {
+    /// The value of `_ts`, in seconds.
+    fn last_modified(&self) -> i64;
+
+    /// How many bytes [`SystemProperties::write_members`] appends.
+    fn members_bytes(&self) -> usize;
+
+    /// Appends the members as JSON text with commas between them, `"_rid":"…",…,"_ts":17`: each name begins with `_`, and the document has none of
+    /// them.
+    fn write_members(&self, out: &mut String);
+}
+
+/// One item of a scan.
+pub struct Item<'a> {
+    /// An object without what `system` has; any JSON text if there is no `system`.
+    document: &'a str,
+    system: Option<&'a dyn SystemProperties>,
+    /// The complete text, once something has asked for it.
+    whole: OnceCell<String>,
+}
+
+impl<'a> Item<'a> {
+    /// An item whose complete JSON text this is.
+    ///
+    /// # Errors
+    /// [`QueryError::BadItem`] for what is not UTF-8.
+    pub fn complete(text: &'a [u8]) -> Result<Item<'a>> {
+        Ok(Item {
+            document: utf8(text)?.trim_matches([' ', '\t', '\r', '\n']),
+            system: None,
+            whole: OnceCell::new(),
+        })
+    }
+
+    /// An item of a document, which is an object without blanks around it, and of system properties that follow its own members.
+    ///
+    /// # Errors
+    /// [`QueryError::BadItem`] for what is not UTF-8.
+    pub fn stored(document: &'a [u8], system: &'a dyn SystemProperties) -> Result<Item<'a>> {
+        Ok(Item {
+            document: utf8(document)?,
+            system: Some(system),
+            whole: OnceCell::new(),
+        })
+    }
+
+    /// Bytes of the complete text.
+    pub(crate) fn bytes(&self) -> usize {
+        self.system.map_or(self.document.len(), |system| {
+            self.document.len() + self.comma().len() + system.members_bytes()
+        })
+    }
+
+    /// The complete text as a value.
+    pub(crate) fn value(&self) -> Value<'_> {
+        Value::from_item(self.whole())
+    }
+
+    fn whole(&self) -> &str {
+        let Some(system) = self.system else {
+            return self.document;
+        };
+        self.whole.get_or_init(|| {
+            let members = self.document.strip_suffix('}').unwrap_or(self.document);
+            let mut whole = String::with_capacity(self.bytes());
+            whole.push_str(members);
+            whole.push_str(self.comma());
+            system.write_members(&mut whole);
+            whole.push('}');
+            whole
+        })
+    }
+
+    /// Between the document's members and the system's.
+    fn comma(&self) -> &'static str {
+        if self.document == "{}" { "" } else { "," }
+    }
+}
+
+impl fmt::Debug for Item<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.whole())
+    }
+}
+
+fn utf8(text: &[u8]) -> Result<&str> {
+    std::str::from_utf8(text).map_err(|error| QueryError::BadItem(error.to_string()))
+}
+
+/// The way through an item's members: each is looked at once, in their order, as far as the paths of a query make it necessary.
+#[derive(Debug, Default)]
+pub struct ItemScan<'a> {
+    item: Option<&'a Item<'a>>,
+    /// The members passed so far.
+    passed: SmallVec<[Name; 16]>,
+    /// They are all.
+    is_at_end: bool,
+}
+
+impl<'a> ItemScan<'a> {
+    /// At the beginning of an item.
+    pub fn of(item: &'a Item<'a>) -> ItemScan<'a> {
+        ItemScan {
+            item: Some(item),
+            passed: SmallVec::new(),
+            is_at_end: false,
+        }
+    }
+
+    /// The item, if there is one.
+    pub fn item(&self) -> Option<&'a Item<'a>> {
+        self.item
+    }
+
+    /// The value that `steps` lead to from the item's root.
+    pub fn walk(&mut self, item: &'a Item<'a>, steps: &[PathStep]) -> Value<'a> {
+        let (Some(PathStep::Name(name)), rest) = (steps.first(), steps.get(1..).unwrap_or_default()) else {
+            return scan::walk(item.whole(), 0, steps);
+        };
+        if let Some(member) = self.member(item.document.as_bytes(), name) {
+            return scan::walk(item.document, member, rest);
+        }
+        match item.system {
+            Some(system) if name == "_ts" && rest.is_empty() => Value::int(system.last_modified()),
+            Some(_) if name.starts_with('_') => scan::walk(item.whole(), 0, steps),
+            _ => Value::Undefined,
+        }
+    }
+
+    /// Where the value of a member begins.
+    #[inline]
+    fn member(&mut self, text: &[u8], name: &str) -> Option<usize> {
+        if let Some(known) = self.passed.iter().find(|member| member.is(text, name)) {
+            return Some(known.value);
+        }
+        while !self.is_at_end {
+            let Some(member) = self.next_member(text) else {
+                self.is_at_end = true;
+                break;
+            };
+            self.passed.push(member);
+            if member.is(text, name) {
+                return Some(member.value);
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn next_member(&self, text: &[u8]) -> Option<Name> {
+        let at = match self.passed.last() {
+            None => scan::first_inside(text, 0, b'{')?,
+            Some(last) => scan::next_inside(text, scan::value_end(text, last.value)?)?,
+        };
+        Name::at(text, at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::write_json;
+
+    struct System;
+
+    const MEMBERS: &str = r#""_rid":"r==","_self":"dbs/x/","_ts":17"#;
+
+    impl SystemProperties for System {
+        fn last_modified(&self) -> i64 {
+            17
+        }
+
+        fn members_bytes(&self) -> usize {
+            MEMBERS.len()
+        }
+
+        fn write_members(&self, out: &mut String) {
+            out.push_str(MEMBERS);
+        }
+    }
+
+    fn found(item: &Item<'_>, paths: &[&[&str]]) -> Vec<String> {
+        let mut scan = ItemScan::of(item);
+        let text = |path: &&[&str]| {
+            let steps: Vec<PathStep> = path.iter().map(|name| PathStep::name(name)).collect();
+            let mut out = Vec::new();
+            write_json(&scan.walk(item, &steps), &mut out);
+            String::from_utf8(out).expect("JSON is UTF-8")
+        };
+        paths.iter().map(text).collect()
+    }
+
+    #[test]
+    fn paths_are_found_in_any_order() {
+        let item = Item::stored(br#"{"a":1,"b":{"c":2},"d":[3],"e":4}"#, &System).expect("UTF-8");
+        let paths: [&[&str]; 8] = [
+            &["e"],
+            &["a"],
+            &["x"],
+            &["b", "c"],
+            &["b"],
+            &["d"],
+            &["b", "x"],
+            &["a", "c"],
+        ];
+        assert_eq!(found(&item, &paths), ["4", "1", "", "2", r#"{"c":2}"#, "[3]", "", ""]);
+    }
+
+    #[test]
+    fn system_properties_follow_the_document() {
+        let item = Item::stored(br#"{"a":1,"_b":2}"#, &System).expect("UTF-8");
+        let paths: [&[&str]; 6] = [&["_ts"], &["_rid"], &["_b"], &["_x"], &["_ts", "x"], &["ts"]];
+        assert_eq!(found(&item, &paths), ["17", "\"r==\"", "2", "", "", ""]);
+        assert_eq!(found(&item, &[&[]]), [format!(r#"{{"a":1,"_b":2,{MEMBERS}}}"#)]);
+        assert_eq!(item.bytes(), item.whole().len());
+    }
+
+    #[test]
+    fn an_empty_document_has_system_properties_and_no_comma_before_them() {
+        let item = Item::stored(b"{}", &System).expect("UTF-8");
+        assert_eq!(item.whole(), format!("{{{MEMBERS}}}"));
+        assert_eq!(item.bytes(), item.whole().len());
+        assert_eq!(found(&item, &[&["_ts"], &["a"]]), ["17", ""]);
+    }
+
+    #[test]
+    fn a_complete_text_is_an_item_without_further_properties() {
+        let item = Item::complete(b" {\"a\" : 1, \"_ts\" : 5}\n").expect("UTF-8");
+        assert_eq!(found(&item, &[&["_ts"], &["a"], &["_rid"]]), ["5", "1", ""]);
+        assert!(Item::complete(b"\xff").is_err());
+    }
+}

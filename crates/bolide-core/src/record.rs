@@ -146,6 +146,11 @@ impl Record {
         self.bytes.slice(self.document_at()..)
     }
 
+    /// As [`Record::document`], without a share in the stored bytes.
+    pub fn document_text(&self) -> &[u8] {
+        &self.bytes[self.document_at()..]
+    }
+
     /// Bytes of the document: what counts for charges and quotas.
     pub fn size(&self) -> usize {
         self.bytes.len() - self.document_at()

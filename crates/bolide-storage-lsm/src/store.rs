@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bolide_storage::{PartitionId, Space};
+use fjall::config::BlockSizePolicy;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, Readable, Snapshot};
 
 use crate::error::open_error;
@@ -16,6 +17,9 @@ use crate::{Durability, LsmOptions, OpenError, journal};
 
 /// Memtables by space. Small where rows are small: a space that is written out rarely keeps old journals alive.
 const MEMTABLE_BYTES: [u64; Space::ALL.len()] = [64 << 20, 16 << 20, 8 << 20, 32 << 20, 4 << 20];
+/// Bytes of a block of items. Scans of a large store pay for each block (a read, a checksum, a place in the cache): with four times the
+/// store's own 4 KiB they take a third less time, and a read of one item that is not cached a few microseconds more.
+const ITEM_BLOCK_BYTES: u32 = 16 << 10;
 /// The store takes no smaller journals.
 const LEAST_JOURNAL_BYTES: u64 = 64 << 20;
 /// One flushes while another compacts.
@@ -140,7 +144,13 @@ fn open_database(path: &Path, options: &LsmOptions) -> fjall::Result<Store> {
         .worker_threads(WORKERS)
         .open()?;
     let open = |space: Space| {
-        let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES[space as usize]);
+        let options = || {
+            let options = KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES[space as usize]);
+            match space {
+                Space::Item => options.data_block_size_policy(BlockSizePolicy::all(ITEM_BLOCK_BYTES)),
+                _ => options,
+            }
+        };
         db.keyspace(SPACE_NAMES[space as usize], options)
     };
     let [item, log, expiry, index, meta] = Space::ALL;

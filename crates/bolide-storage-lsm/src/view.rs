@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bolide_storage::{Ask, Down, Head, Key, Page, PartitionId, Reply, Scan};
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use fjall::{Guard, Readable, Snapshot};
 use parking_lot::RwLock;
 
@@ -134,5 +134,7 @@ fn row(guard: Guard, keys_only: bool) -> fjall::Result<(Bytes, Bytes)> {
         let (key, value) = guard.into_inner()?;
         (key, Bytes::from(value))
     };
-    Ok((Bytes::from(key).slice(PREFIX_BYTES..), value))
+    let mut key = Bytes::from(key);
+    key.advance(PREFIX_BYTES);
+    Ok((key, value))
 }

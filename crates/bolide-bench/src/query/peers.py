@@ -39,6 +39,8 @@ def make_sqlite(path):
 
 def make_duckdb(path):
     connection = duckdb.connect(path)
+    # It would go to the answers.
+    connection.execute("SET enable_progress_bar = false")
     connection.execute("CREATE TABLE items (doc JSON NOT NULL)")
     connection.execute("INSERT INTO items SELECT json FROM read_ndjson_objects(?)", [texts])
     connection.close()
@@ -49,6 +51,7 @@ peers = {
     "duckdb": duckdb.connect(made("peer.duckdb", make_duckdb), read_only=True),
 }
 peers["duckdb"].execute("SET threads = 1")
+peers["duckdb"].execute("SET enable_progress_bar = false")
 # As much as a reader of the whole table could wish for.
 peers["sqlite"].execute("PRAGMA mmap_size = 4294967296")
 peers["sqlite"].execute("PRAGMA cache_size = -65536")

@@ -66,8 +66,8 @@ impl StoredItem {
     }
 
     fn to_json_with(&self, more: &str) -> Bytes {
-        let document = self.record.document();
-        let members = document.strip_suffix(b"}").unwrap_or(&document);
+        let document = self.record.document_text();
+        let members = document.strip_suffix(b"}").unwrap_or(document);
         let mut json = BytesMut::with_capacity(document.len() + SYSTEM_BYTES);
         json.put_slice(members);
         if members.len() > 1 {
@@ -152,7 +152,14 @@ mod tests {
 
     #[test]
     fn system_properties_are_as_long_as_they_say() {
-        for (number, ts) in [(1, 0), (70_000, 9), (1 << 55, 10), (2, 1_700_000_000), (3, -7), (4, i64::MIN)] {
+        for (number, ts) in [
+            (1, 0),
+            (70_000, 9),
+            (1 << 55, 10),
+            (2, 1_700_000_000),
+            (3, -7),
+            (4, i64::MIN),
+        ] {
             let item = item(number, ts, "{}");
             let mut members = String::new();
             item.write_members(&mut members);

@@ -311,8 +311,7 @@ fn push_in_order_of_creation(
 }
 
 fn push(execution: &mut Execution, item: &StoredItem) -> Result<Progress> {
-    let document = item.record().document();
-    Item::stored(&document, item)
+    Item::stored(item.record().document_text(), item)
         .and_then(|pushed| execution.push_item(&pushed, item.record().number()))
         .map_err(query_error)
 }

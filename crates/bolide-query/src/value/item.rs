@@ -144,7 +144,7 @@ impl<'a> ItemScan<'a> {
     #[inline]
     fn member(&mut self, text: &[u8], name: &str) -> Option<usize> {
         if let Some(known) = self.passed.iter().find(|member| member.is(text, name)) {
-            return Some(known.value);
+            return Some(known.value());
         }
         while !self.is_at_end {
             let Some(member) = self.next_member(text) else {
@@ -153,7 +153,7 @@ impl<'a> ItemScan<'a> {
             };
             self.passed.push(member);
             if member.is(text, name) {
-                return Some(member.value);
+                return Some(member.value());
             }
         }
         None
@@ -163,7 +163,7 @@ impl<'a> ItemScan<'a> {
     fn next_member(&self, text: &[u8]) -> Option<Name> {
         let at = match self.passed.last() {
             None => scan::first_inside(text, 0, b'{')?,
-            Some(last) => scan::next_inside(text, scan::value_end(text, last.value)?)?,
+            Some(last) => scan::next_inside(text, scan::value_end(text, last.value())?)?,
         };
         Name::at(text, at)
     }

@@ -30,14 +30,9 @@ pub(super) fn members(text: &str) -> impl Iterator<Item = (Text<'_>, Value<'_>)>
     let mut next = scan::first_inside(text.as_bytes(), 0, b'{');
     std::iter::from_fn(move || {
         let name = Name::at(text.as_bytes(), next?)?;
-        let (value, end) = scan::value_and_end(text, name.value)?;
+        let (value, end) = scan::value_and_end(text, name.value())?;
         next = scan::next_inside(text.as_bytes(), end);
-        let name = if name.is_escaped {
-            escaped_string(text.get(name.start..=name.end)?)
-        } else {
-            Text::Borrowed(text.get(name.start + 1..name.end)?)
-        };
-        Some((name, value))
+        Some((name.text(text)?, value))
     })
 }
 

@@ -37,9 +37,9 @@ fn member(text: &[u8], at: usize, name: &str) -> Option<usize> {
     loop {
         let found = Name::at(text, at)?;
         if found.is(text, name) {
-            return Some(found.value);
+            return Some(found.value());
         }
-        at = next_inside(text, value_end(text, found.value)?)?;
+        at = next_inside(text, value_end(text, found.value())?)?;
     }
 }
 
@@ -71,12 +71,12 @@ pub(super) fn next_inside(text: &[u8], at: usize) -> Option<usize> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Name {
     /// Where the name's opening quote is.
-    pub start: usize,
+    start: u32,
     /// Where its closing quote is.
-    pub end: usize,
+    end: u32,
     /// It has escapes.
-    pub is_escaped: bool,
-    pub value: usize,
+    is_escaped: bool,
+    value: u32,
 }
 
 impl Name {
@@ -91,22 +91,40 @@ impl Name {
         if *text.get(colon)? != b':' {
             return None;
         }
+        // No text is longer than 4 GB.
         Some(Name {
-            start: at,
-            end,
+            start: u32::try_from(at).ok()?,
+            end: u32::try_from(end).ok()?,
             is_escaped,
-            value: blanks_end(text, colon + 1),
+            value: u32::try_from(blanks_end(text, colon + 1)).ok()?,
+        })
+    }
+
+    /// Where the member's value begins.
+    #[inline]
+    pub fn value(self) -> usize {
+        self.value as usize
+    }
+
+    /// The name itself.
+    pub fn text(self, text: &str) -> Option<Text<'_>> {
+        let (start, end) = (self.start as usize, self.end as usize);
+        Some(if self.is_escaped {
+            json::escaped_string(text.get(start..=end)?)
+        } else {
+            Text::Borrowed(text.get(start + 1..end)?)
         })
     }
 
     /// Whether the member is called so.
     #[inline]
     pub fn is(self, text: &[u8], name: &str) -> bool {
+        let (start, end) = (self.start as usize, self.end as usize);
         if self.is_escaped {
-            let quoted = std::str::from_utf8(&text[self.start..=self.end]);
+            let quoted = std::str::from_utf8(&text[start..=end]);
             return quoted.is_ok_and(|quoted| json::unescaped(quoted).is_some_and(|own| own == name));
         }
-        &text[self.start + 1..self.end] == name.as_bytes()
+        &text[start + 1..end] == name.as_bytes()
     }
 }
 

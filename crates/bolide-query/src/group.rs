@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
+use smallvec::SmallVec;
+
 use crate::aggregate::State;
 use crate::error::{QueryError, Result};
 use crate::eval::Row;
 use crate::limits::STATE_BYTES;
 use crate::program::Grouping;
-use crate::value::{SameKey, Value, append_same_key, same_key};
+use crate::value::{SameKey, Value, append_same_key, is_inline, same_key};
 
 /// The groups seen so far, in the order of their first rows.
 #[derive(Debug)]
@@ -72,11 +74,17 @@ impl Groups {
 
     fn group_of<'a>(&mut self, grouping: &'a Grouping, row: &mut Row<'a>) -> Result<usize> {
         self.scratch.clear();
-        let mut values = Vec::with_capacity(grouping.keys.len());
+        let mut values: SmallVec<[Value<'a>; 4]> = SmallVec::new();
         for (key, _) in &grouping.keys {
             let value = key.eval(row)?;
             append_same_key(&value, &mut self.scratch);
             values.push(value);
+        }
+        // Most rows belong to a group that is there: they need no key of their own.
+        if is_inline(&self.scratch)
+            && let Some(at) = self.by_key.get(&self.scratch[..])
+        {
+            return Ok(*at);
         }
         let key = same_key(&self.scratch);
         if let Some(at) = self.by_key.get(&key) {

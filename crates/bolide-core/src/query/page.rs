@@ -318,8 +318,8 @@ fn push(execution: &mut Execution, item: &StoredItem) -> Result<Progress> {
 
 /// Shows an item that earlier pages have dealt with.
 fn replay(execution: &mut Execution, item: &StoredItem) -> Result<()> {
-    execution
-        .replay(&item.to_json(), item.rid().number)
+    Item::stored(item.record().document_text(), item)
+        .and_then(|again| execution.replay(&again, item.record().number()))
         .map_err(query_error)
 }
 

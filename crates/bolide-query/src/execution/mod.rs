@@ -4,6 +4,7 @@
 //!
 //! Streams give rows while items come in; the other stages hold theirs until [`Execution::finish`].
 
+mod needles;
 mod nested;
 mod output;
 mod ranker;
@@ -26,6 +27,7 @@ use crate::limits::STATE_BYTES;
 use crate::program::{Ordering, Projection, Select};
 use crate::session::Session;
 use crate::value::{Item, SameKey, Value, append_same_key, same_key, write_json, write_string};
+use needles::Needles;
 use nested::Nested;
 use output::{Offer, Output};
 use ranker::Ranker;
@@ -73,6 +75,7 @@ pub struct Execution {
     session: Session,
     fingerprint: u32,
     stage: Stage,
+    needles: Needles,
     nested: Option<Nested>,
     distinct: Option<Distinct>,
     output: Output,
@@ -169,6 +172,7 @@ impl Execution {
             session,
             fingerprint,
             stage,
+            needles: Needles::of(&select),
             nested: Nested::of(&select),
             distinct: select.distinct.then(Distinct::default),
             output,
@@ -206,6 +210,7 @@ impl Execution {
             bound,
             session,
             stage,
+            needles,
             nested,
             distinct,
             output,
@@ -217,6 +222,9 @@ impl Execution {
             .take()
             .filter(|within| within.rid == rid)
             .map_or(0, |within| within.rows);
+        if !needles.may_match(item.document()) {
+            return Ok(Progress::Continue);
+        }
         let mut row = Row::over(bound.slots, session, item, rid);
         if let Stage::Rank(ranker) = stage {
             ranker.count(&mut row, ranking(&select))?;
@@ -244,12 +252,11 @@ impl Execution {
     ///
     /// # Errors
     /// As [`Execution::push`].
-    pub fn replay(&mut self, item: &[u8], rid: u64) -> Result<()> {
-        let text = std::str::from_utf8(item).map_err(|error| QueryError::BadItem(error.to_string()))?;
+    pub fn replay(&mut self, item: &Item<'_>, rid: u64) -> Result<()> {
         self.metrics.items += 1;
-        self.metrics.item_bytes += item.len() as u64;
+        self.metrics.item_bytes += item.bytes() as u64;
         let select = Arc::clone(&self.bound.select);
-        let mut row = Row::new(self.bound.slots, &self.session, Value::from_item(text), rid);
+        let mut row = Row::over(self.bound.slots, &self.session, item, rid);
         let Some(distinct) = &mut self.distinct else {
             return Ok(());
         };

@@ -23,7 +23,9 @@ fn pages(query: &Query, items: &[Json], limit: PageLimit) -> Vec<Vec<Json>> {
         let start = match query.rescans() {
             true if query.replays() => {
                 for (at, item) in items.iter().enumerate().take(position) {
-                    page.replay(item.to_string().as_bytes(), at as u64).unwrap();
+                    let text = item.to_string();
+                    page.replay(&crate::Item::complete(text.as_bytes()).unwrap(), at as u64)
+                        .unwrap();
                 }
                 position
             }

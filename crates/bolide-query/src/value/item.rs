@@ -57,6 +57,11 @@ impl<'a> Item<'a> {
         })
     }
 
+    /// The text without system properties.
+    pub(crate) fn document(&self) -> &[u8] {
+        self.document.as_bytes()
+    }
+
     /// Bytes of the complete text.
     pub(crate) fn bytes(&self) -> usize {
         self.system.map_or(self.document.len(), |system| {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub use item::{Item, ItemScan, SystemProperties};
 pub use json::{parse_json, write_json, write_string};
 pub use order::{compare, equals, total_order, truth};
-pub use same::{SameKey, append_same_key, same_key};
+pub use same::{SameKey, append_same_key, is_inline, same_key};
 pub use scan::walk;
 
 use crate::number::Number;

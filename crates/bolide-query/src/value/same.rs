@@ -16,9 +16,14 @@ const INLINE_KEY_BYTES: usize = 64;
 /// A value's identity, small enough to keep by the million.
 pub type SameKey = Box<[u8]>;
 
+/// Whether canonical bytes are their own key.
+pub fn is_inline(canonical: &[u8]) -> bool {
+    canonical.len() <= INLINE_KEY_BYTES
+}
+
 /// Makes a key from canonical bytes.
 pub fn same_key(canonical: &[u8]) -> SameKey {
-    if canonical.len() <= INLINE_KEY_BYTES {
+    if is_inline(canonical) {
         return canonical.into();
     }
     let mut key = vec![b'#'];

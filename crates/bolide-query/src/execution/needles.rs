@@ -1,0 +1,103 @@
+//! Texts without which an item has no rows: most items of a selective query are passed over without looking at their structure.
+//!
+//! A condition `path = 'text'` that every row must meet holds only where the item's JSON has `"text"`, unless it writes characters as
+//! escapes. So an item without escapes and without `"text"` has no row. What could fail or depend on being evaluated is left to evaluation:
+//! queries with UDFs, subqueries or volatile functions have no such texts.
+
+use memchr::memmem::Finder;
+
+use crate::path::PathStep;
+use crate::program::{ITEM_SLOT, Ordering, Scalar, Select, Source};
+use crate::text::ast::BinaryOp;
+
+/// The texts a query's filter needs.
+#[derive(Debug, Default)]
+pub(super) struct Needles {
+    finders: Vec<Finder<'static>>,
+}
+
+impl Needles {
+    /// What `select` needs of every item.
+    pub fn of(select: &Select) -> Needles {
+        let mut needles = Needles::default();
+        // Ranking counts items that do not pass the filter, too.
+        let is_plain = !matches!(select.ordering, Ordering::Rank(_))
+            && select.inputs.iter().all(|input| is_inside_item(select, &input.source));
+        if let Some(filter) = select
+            .filter
+            .as_ref()
+            .filter(|filter| is_plain && always_succeeds(filter))
+        {
+            needles.add(select, filter);
+        }
+        needles
+    }
+
+    /// Whether an item's document may have a row.
+    #[inline]
+    pub fn may_match(&self, document: &[u8]) -> bool {
+        self.finders
+            .iter()
+            .all(|finder| finder.find(document).is_some() || memchr::memchr(b'\\', document).is_some())
+    }
+
+    fn add(&mut self, select: &Select, condition: &Scalar) {
+        match condition {
+            Scalar::And(list) => list.iter().for_each(|condition| self.add(select, condition)),
+            Scalar::Binary(BinaryOp::Equal, sides) => {
+                let needle = needle(select, &sides.0, &sides.1).or_else(|| needle(select, &sides.1, &sides.0));
+                self.finders
+                    .extend(needle.map(|needle| Finder::new(&needle).into_owned()));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The JSON of a constant that a path of the item's document is compared with.
+fn needle(select: &Select, path: &Scalar, constant: &Scalar) -> Option<Vec<u8>> {
+    let text = constant.as_const()?.as_str()?;
+    let is_written_as_is = !text.bytes().any(|byte| byte < b' ' || matches!(byte, b'"' | b'\\'));
+    (is_written_as_is && is_in_document(select, path)).then(|| format!("\"{text}\"").into_bytes())
+}
+
+/// Whether the value of a path stands in the item's document.
+fn is_in_document(select: &Select, path: &Scalar) -> bool {
+    match path {
+        Scalar::Path { slot: ITEM_SLOT, steps } => {
+            // System properties are not in the document.
+            matches!(steps.first(), Some(PathStep::Name(name)) if !name.starts_with('_'))
+        }
+        Scalar::Slot(slot) | Scalar::Path { slot, .. } => {
+            let input = select.inputs.iter().find(|input| input.slot == *slot);
+            input.is_some_and(|input| match &input.source {
+                Source::Value(source) | Source::Each(source) => is_in_document(select, source),
+                Source::Item | Source::Subquery(_) | Source::EachOfSubquery(_) => false,
+            })
+        }
+        _ => false,
+    }
+}
+
+fn is_inside_item(select: &Select, source: &Source) -> bool {
+    match source {
+        Source::Item => true,
+        Source::Value(path) | Source::Each(path) => is_in_document(select, path),
+        Source::Subquery(_) | Source::EachOfSubquery(_) => false,
+    }
+}
+
+/// Whether evaluating leaves no trace but its value.
+fn always_succeeds(scalar: &Scalar) -> bool {
+    let is_harmless = match scalar {
+        Scalar::Udf(..) | Scalar::Subquery(..) | Scalar::Computed(_) => false,
+        Scalar::Call(function, _) => function.is_pure(),
+        _ => true,
+    };
+    let mut all = is_harmless;
+    scalar.for_each_operand(&mut |operand| all &= always_succeeds(operand));
+    all
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+use crate::{Environment, PageLimit, Parameters, Progress, Query, Schema};
+
+/// The rows of a query over items, joined.
+fn rows(query: &str, items: &[&str]) -> String {
+    let query = Query::compile(query, &Parameters::none(), &Schema::metadata()).expect("a query");
+    let mut page = query
+        .execution(Environment::default(), PageLimit::NONE, None)
+        .expect("a page");
+    for (rid, item) in (1..).zip(items) {
+        assert_eq!(
+            page.push(item.as_bytes(), rid).expect("it has no errors"),
+            Progress::Continue
+        );
+    }
+    let rows = page.finish(true).expect("it ends").rows.into_joined();
+    String::from_utf8(rows).expect("JSON is UTF-8")
+}
+
+#[test]
+fn a_text_is_found_however_it_is_written() {
+    let items = [
+        r#"{"n":1,"a":"Oslo"}"#,
+        r#"{"n":2,"a":"\u004fslo"}"#,
+        r#"{"n":3,"\u0061":"Oslo"}"#,
+        r#"{"n":4,"a":"Bergen"}"#,
+        r#"{"n":5,"b":"Oslo","a":"Turku"}"#,
+        r#"{"n":6,"a":"Bergen \"Oslo\""}"#,
+    ];
+    assert_eq!(rows("SELECT VALUE c.n FROM c WHERE c.a = 'Oslo'", &items), "1,2,3");
+    assert_eq!(
+        rows("SELECT VALUE c.n FROM c WHERE 'Oslo' = c.a AND c.n > 1", &items),
+        "2,3"
+    );
+    assert_eq!(
+        rows("SELECT VALUE c.n FROM c WHERE c.a = 'Oslo' OR c.n = 4", &items),
+        "1,2,3,4"
+    );
+    assert_eq!(
+        rows("SELECT VALUE c.n FROM c WHERE NOT (c.a = 'Oslo')", &items),
+        "4,5,6"
+    );
+    assert_eq!(rows("SELECT VALUE c.n FROM c WHERE c.a != 'Oslo'", &items), "4,5,6");
+    assert_eq!(
+        rows("SELECT VALUE c.n FROM c WHERE c.a = 'Bergen \"Oslo\"'", &items),
+        "6"
+    );
+}
+
+#[test]
+fn an_element_that_is_joined_is_part_of_its_item() {
+    let items = [
+        r#"{"n":1,"l":[{"s":"x"},{"s":"y"},{"s":"x"}]}"#,
+        r#"{"n":2,"l":[{"s":"\u0078"}]}"#,
+        r#"{"n":3,"l":["x"]}"#,
+        r#"{"n":4,"l":[]}"#,
+    ];
+    assert_eq!(
+        rows("SELECT VALUE c.n FROM c JOIN e IN c.l WHERE e.s = 'x'", &items),
+        "1,1,2"
+    );
+    assert_eq!(rows("SELECT VALUE c.n FROM c JOIN e IN c.l WHERE e = 'x'", &items), "3");
+}
+
+#[test]
+fn a_text_that_is_computed_need_not_stand_in_the_item() {
+    let items = [r#"{"a":"x","b":"y","l":["x"]}"#];
+    assert_eq!(rows("SELECT VALUE 1 FROM c WHERE CONCAT(c.a, c.b) = 'xy'", &items), "1");
+    assert_eq!(rows("SELECT VALUE 1 FROM c WHERE (c.a || c.b) = 'xy'", &items), "1");
+    let joined = "SELECT VALUE 1 FROM c JOIN (SELECT VALUE CONCAT(e, 'y') FROM e IN c.l) AS f WHERE f = 'xy'";
+    assert_eq!(rows(joined, &items), "1");
+    let of_subquery = "SELECT VALUE 1 FROM (SELECT VALUE {\"s\": CONCAT(c.a, c.b)} FROM c) AS d WHERE d.s = 'xy'";
+    assert_eq!(rows(of_subquery, &items), "1");
+}
+
+#[test]
+fn what_fails_still_fails_when_the_text_is_not_there() {
+    let query = "SELECT VALUE 1 FROM c WHERE (SELECT VALUE e FROM e IN c.l) = 1 AND c.a = 'x'";
+    let query = Query::compile(query, &Parameters::none(), &Schema::metadata()).expect("a query");
+    let mut page = query
+        .execution(Environment::default(), PageLimit::NONE, None)
+        .expect("a page");
+    assert!(page.push(br#"{"a":"y","l":[1,2]}"#, 1).is_err());
+}

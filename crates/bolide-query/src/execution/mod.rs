@@ -349,7 +349,10 @@ impl Execution {
                 let mut groups = std::mem::replace(groups, Groups::new(grouping));
                 // What fits one page comes as it was found. Over pages each group needs a place that does not depend on the others:
                 // they may expire meanwhile (TTL-247).
-                let is_over_pages = group.is_some() || (output.is_fresh() && groups.len() > output.page_rows());
+                // Where TOP or LIMIT choose among them, the choice is the same for all sizes of pages.
+                let is_cut = select.take.is_some() || select.skip > 0;
+                let is_first_of_several = output.is_fresh() && groups.len() > output.page_rows();
+                let is_over_pages = group.is_some() || (is_first_of_several && !is_cut);
                 if is_over_pages {
                     groups.sort();
                 }

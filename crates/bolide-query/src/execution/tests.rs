@@ -134,6 +134,15 @@ fn groups_come_once_each_over_pages_whatever_their_number() {
 }
 
 #[test]
+fn the_groups_that_top_takes_are_the_same_for_all_sizes_of_pages() {
+    let query = compile("SELECT TOP 2 VALUE c.g FROM c GROUP BY c.g", &Schema::metadata());
+    for rows in 1..4 {
+        let given: Vec<Json> = pages(&query, &numbered(10), by_rows(rows)).concat();
+        assert_eq!(given, [0, 1].map(Json::from), "pages of {rows}");
+    }
+}
+
+#[test]
 fn distinct_and_offset_over_groups_count_over_all_pages() {
     let query = compile(
         "SELECT DISTINCT VALUE COUNT(1) FROM c GROUP BY c.g OFFSET 1 LIMIT 5",

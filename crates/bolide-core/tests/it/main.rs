@@ -5,6 +5,7 @@
 mod concurrent;
 mod cost;
 mod ghost_queries;
+mod linear;
 mod model;
 mod probe;
 mod random;

@@ -21,7 +21,7 @@ mod versions;
 pub use program::Dice;
 use program::{Program, Theme};
 use runner::{Options, Purging};
-use store::Kind;
+pub use store::{Kind, Store};
 
 /// Steps of a program.
 const LENGTH: usize = 60;

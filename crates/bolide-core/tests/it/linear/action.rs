@@ -1,0 +1,245 @@
+//! What clients do, what they may see, and the model that says when.
+
+use std::collections::BTreeMap;
+
+use bolide_model::ErrorKind;
+
+/// The items of the partition.
+pub const IDS: [&str; 3] = ["a", "b", "c"];
+
+/// One operation on one item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    Create(Body),
+    Upsert(Body),
+    Replace(Body, Option<String>),
+    /// Adds one to `n`.
+    Increment(&'static str, Option<String>),
+    Delete(&'static str, Option<String>),
+    Read(&'static str),
+}
+
+/// An item as it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Body {
+    pub id: &'static str,
+    pub n: i64,
+    /// The value of the unique key.
+    pub u: i64,
+    pub ttl: Option<i64>,
+}
+
+/// What a client asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Call {
+    One(Action),
+    Batch(Vec<Action>),
+    List,
+}
+
+/// What an operation showed when it succeeded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    Written { created: bool, n: i64, etag: String },
+    Found { n: i64, u: i64, etag: String },
+    Deleted,
+}
+
+/// Why an operation was refused, as far as the model tells reasons apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    NotFound,
+    Conflict,
+    Precondition,
+}
+
+/// What a call came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    Seen(Seen),
+    Refused(Refused),
+    Committed(Vec<Seen>),
+    RolledBack(usize, Refused),
+    /// Ids and etags.
+    Listed(Vec<(String, String)>),
+}
+
+impl Outcome {
+    /// For counting.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Outcome::Seen(Seen::Written { .. }) => "written",
+            Outcome::Seen(Seen::Found { .. }) => "found",
+            Outcome::Seen(Seen::Deleted) => "deleted",
+            Outcome::Refused(Refused::NotFound) => "NotFound",
+            Outcome::Refused(Refused::Conflict) => "Conflict",
+            Outcome::Refused(Refused::Precondition) => "Precondition",
+            Outcome::Committed(_) => "committed",
+            Outcome::RolledBack(..) => "rolled back",
+            Outcome::Listed(_) => "listed",
+        }
+    }
+}
+
+impl Refused {
+    pub fn of(kind: &ErrorKind) -> Refused {
+        match kind {
+            ErrorKind::NotFound => Refused::NotFound,
+            ErrorKind::Conflict | ErrorKind::UniqueKeyConflict => Refused::Conflict,
+            ErrorKind::PreconditionFailed => Refused::Precondition,
+            other => panic!("no call is refused so: {other:?}"),
+        }
+    }
+}
+
+/// An item as the model has it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Item {
+    n: i64,
+    u: i64,
+    ttl: Option<i64>,
+    etag: String,
+    written: i64,
+}
+
+impl Item {
+    /// TTL-045, with a default of -1.
+    fn is_live(&self, now: i64) -> bool {
+        self.ttl.is_none_or(|ttl| now < self.written + ttl)
+    }
+}
+
+/// The partition as the model has it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct State(BTreeMap<&'static str, Item>);
+
+/// The etag of a write whose answer is not known, because its batch was rolled back. Nobody can name it.
+const UNKNOWN: &str = "?";
+
+impl State {
+    /// The state after a call, if the call may come to this outcome in this state.
+    pub fn after(&self, now: i64, call: &Call, outcome: &Outcome) -> Option<State> {
+        let mut state = self.clone();
+        state.0.retain(|_, item| item.is_live(now));
+        match (call, outcome) {
+            (Call::One(action), Outcome::Seen(seen)) => state.succeeds(now, action, seen).then_some(state),
+            (Call::One(action), Outcome::Refused(why)) => state.refuses(now, action, *why).then_some(state),
+            (Call::Batch(actions), Outcome::Committed(all)) => {
+                let mut both = actions.iter().zip(all);
+                let fits = actions.len() == all.len() && both.all(|(action, seen)| state.succeeds(now, action, seen));
+                fits.then_some(state)
+            }
+            (Call::Batch(actions), Outcome::RolledBack(at, why)) => {
+                let before = state.clone();
+                let carried_out = actions[..*at]
+                    .iter()
+                    .all(|action| state.carry_out(now, action, UNKNOWN).is_ok());
+                (carried_out && state.refuses(now, &actions[*at], *why)).then_some(before)
+            }
+            (Call::List, Outcome::Listed(listed)) => {
+                let items = state.0.iter().map(|(id, item)| ((*id).to_owned(), item.etag.clone()));
+                items.eq(listed.iter().cloned()).then_some(state)
+            }
+            _ => None,
+        }
+    }
+
+    fn succeeds(&mut self, now: i64, action: &Action, seen: &Seen) -> bool {
+        let etag = match seen {
+            Seen::Written { etag, .. } => etag,
+            _ => UNKNOWN,
+        };
+        self.carry_out(now, action, etag).as_ref() == Ok(seen)
+    }
+
+    fn refuses(&self, now: i64, action: &Action, why: Refused) -> bool {
+        let refused = self.clone().carry_out(now, action, UNKNOWN);
+        refused.is_err_and(|reasons| reasons.contains(&why))
+    }
+
+    /// Carries out an operation. Where there are several reasons against it, any of them may be given.
+    fn carry_out(&mut self, now: i64, action: &Action, etag: &str) -> Result<Seen, Vec<Refused>> {
+        match action {
+            Action::Create(body) => {
+                if self.0.contains_key(body.id) || self.is_taken(body) {
+                    return Err(vec![Refused::Conflict]);
+                }
+                Ok(self.write(now, body, etag))
+            }
+            Action::Upsert(body) => {
+                if self.is_taken(body) {
+                    return Err(vec![Refused::Conflict]);
+                }
+                Ok(self.write(now, body, etag))
+            }
+            Action::Replace(body, if_match) => {
+                let mut reasons = self.check(body.id, if_match.as_deref())?;
+                if self.is_taken(body) {
+                    reasons.push(Refused::Conflict);
+                }
+                if reasons.is_empty() {
+                    Ok(self.write(now, body, etag))
+                } else {
+                    Err(reasons)
+                }
+            }
+            Action::Increment(id, if_match) => {
+                self.check_only(id, if_match.as_deref())?;
+                let item = &self.0[id];
+                let body = Body {
+                    id,
+                    n: item.n + 1,
+                    u: item.u,
+                    ttl: item.ttl,
+                };
+                Ok(self.write(now, &body, etag))
+            }
+            Action::Delete(id, if_match) => {
+                self.check_only(id, if_match.as_deref())?;
+                self.0.remove(id);
+                Ok(Seen::Deleted)
+            }
+            Action::Read(id) => {
+                let item = self.0.get(id).ok_or_else(|| vec![Refused::NotFound])?;
+                Ok(Seen::Found {
+                    n: item.n,
+                    u: item.u,
+                    etag: item.etag.clone(),
+                })
+            }
+        }
+    }
+
+    /// Reasons against changing what is there; fails at once where nothing is.
+    fn check(&self, id: &str, if_match: Option<&str>) -> Result<Vec<Refused>, Vec<Refused>> {
+        let item = self.0.get(id).ok_or_else(|| vec![Refused::NotFound])?;
+        let is_other = if_match.is_some_and(|etag| etag != item.etag);
+        Ok(if is_other { vec![Refused::Precondition] } else { vec![] })
+    }
+
+    fn check_only(&self, id: &str, if_match: Option<&str>) -> Result<(), Vec<Refused>> {
+        let reasons = self.check(id, if_match)?;
+        if reasons.is_empty() { Ok(()) } else { Err(reasons) }
+    }
+
+    /// Whether another live item holds the value of the unique key.
+    fn is_taken(&self, body: &Body) -> bool {
+        self.0.iter().any(|(id, item)| *id != body.id && item.u == body.u)
+    }
+
+    fn write(&mut self, now: i64, body: &Body, etag: &str) -> Seen {
+        let item = Item {
+            n: body.n,
+            u: body.u,
+            ttl: body.ttl,
+            etag: etag.to_owned(),
+            written: now,
+        };
+        let created = self.0.insert(body.id, item).is_none();
+        Seen::Written {
+            created,
+            n: body.n,
+            etag: etag.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Looks for an order of the calls, after Wing and Gong: of the calls not placed yet, one that began before any other of them ended may
+//! come next. Placed sets and states that were tried before are not tried again.
+
+use std::collections::HashSet;
+
+use super::action::{Call, Outcome, State};
+
+/// A call that has ended.
+#[derive(Debug, Clone)]
+pub struct Made {
+    pub client: usize,
+    /// Moments on a line that all clients share.
+    pub began: u64,
+    pub ended: u64,
+    /// Server time throughout.
+    pub second: i64,
+    /// The log position that the answer showed, which clients keep their sessions by.
+    pub lsn: u64,
+    pub call: Call,
+    pub outcome: Outcome,
+}
+
+/// Takes in a history round by round. No call of one round overlaps one of another.
+pub struct Checker {
+    /// The states that the partition can be in after all rounds so far.
+    states: HashSet<State>,
+    etags: HashSet<String>,
+    tried: u64,
+}
+
+impl Default for Checker {
+    fn default() -> Checker {
+        Checker {
+            states: HashSet::from([State::default()]),
+            etags: HashSet::new(),
+            tried: 0,
+        }
+    }
+}
+
+impl Checker {
+    /// How many steps of the model were tried.
+    pub fn tried(&self) -> u64 {
+        self.tried
+    }
+
+    /// Takes in a round.
+    ///
+    /// # Errors
+    /// If no order of its calls gives what was seen, or two writes have the same etag.
+    pub fn take(&mut self, calls: &[Made]) -> Result<(), String> {
+        self.check_etags(calls)?;
+        check_positions(calls)?;
+        assert!(calls.len() <= 64, "placed calls are bits of a word");
+        let mut waiting: Vec<(u64, State)> = self.states.drain().map(|state| (0, state)).collect();
+        let mut tried: HashSet<(u64, State)> = waiting.iter().cloned().collect();
+        let started = waiting.clone();
+        let all = calls.iter().enumerate().fold(0, |all, (at, _)| all | 1 << at);
+        while let Some((placed, state)) = waiting.pop() {
+            if placed == all {
+                self.states.insert(state);
+                continue;
+            }
+            for (at, next) in calls.iter().enumerate() {
+                if placed & 1 << at != 0 || !may_come_next(calls, placed, next) {
+                    continue;
+                }
+                self.tried += 1;
+                if let Some(after) = state.after(next.second, &next.call, &next.outcome) {
+                    let step = (placed | 1 << at, after);
+                    if tried.insert(step.clone()) {
+                        waiting.push(step);
+                    }
+                }
+            }
+        }
+        if self.states.is_empty() {
+            let calls = calls.iter().map(|made| {
+                let Made {
+                    client,
+                    began,
+                    ended,
+                    second,
+                    call,
+                    outcome,
+                    ..
+                } = made;
+                format!("  client {client} from {began} to {ended} in second {second}: {call:?} → {outcome:?}")
+            });
+            let calls: Vec<String> = calls.collect();
+            return Err(format!(
+                "no order of these calls\n{}\nfits any of {started:?}",
+                calls.join("\n")
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_etags(&mut self, calls: &[Made]) -> Result<(), String> {
+        use super::action::Seen;
+        for call in calls {
+            let seen = match &call.outcome {
+                Outcome::Seen(seen) => std::slice::from_ref(seen),
+                Outcome::Committed(seen) => seen,
+                _ => &[],
+            };
+            for seen in seen {
+                if let Seen::Written { etag, .. } = seen
+                    && !self.etags.insert(etag.clone())
+                {
+                    return Err(format!("two writes have the etag {etag}"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whoever calls after an answer came is shown no earlier position than that answer was.
+fn check_positions(calls: &[Made]) -> Result<(), String> {
+    for later in calls {
+        let mut before = calls.iter().filter(|call| call.ended < later.began);
+        if let Some(earlier) = before.find(|earlier| earlier.lsn > later.lsn) {
+            return Err(format!("a session goes back, from {earlier:?} to {later:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether no call that is not placed yet ended before this one began.
+fn may_come_next(calls: &[Made], placed: u64, next: &Made) -> bool {
+    let mut others = calls.iter().enumerate().filter(|(at, _)| placed & 1 << at == 0);
+    others.all(|(_, other)| other.ended > next.began)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::action::{Action, Body, Refused, Seen};
+    use super::*;
+
+    const A: Body = Body {
+        id: "a",
+        n: 1,
+        u: 1,
+        ttl: None,
+    };
+
+    fn made(began: u64, ended: u64, call: Call, outcome: Outcome) -> Made {
+        Made {
+            client: 0,
+            began,
+            ended,
+            second: 100,
+            lsn: 0,
+            call,
+            outcome,
+        }
+    }
+
+    fn written(etag: &str, n: i64, created: bool) -> Outcome {
+        Outcome::Seen(Seen::Written {
+            created,
+            n,
+            etag: etag.to_owned(),
+        })
+    }
+
+    fn found(etag: &str, n: i64) -> Outcome {
+        Outcome::Seen(Seen::Found {
+            n,
+            u: 1,
+            etag: etag.to_owned(),
+        })
+    }
+
+    fn create() -> Call {
+        Call::One(Action::Create(A))
+    }
+
+    fn read() -> Call {
+        Call::One(Action::Read("a"))
+    }
+
+    fn increment() -> Call {
+        Call::One(Action::Increment("a", None))
+    }
+
+    fn fits(calls: &[Made]) -> bool {
+        Checker::default().take(calls).is_ok()
+    }
+
+    #[test]
+    fn overlapping_calls_may_come_in_any_order() {
+        let missing = Outcome::Refused(Refused::NotFound);
+        for seen in [found("1", 1), missing] {
+            assert!(fits(&[
+                made(0, 9, create(), written("1", 1, true)),
+                made(1, 8, read(), seen),
+            ]));
+        }
+    }
+
+    #[test]
+    fn a_stale_read_fits_no_order() {
+        assert!(!fits(&[
+            made(0, 1, create(), written("1", 1, true)),
+            made(2, 3, read(), Outcome::Refused(Refused::NotFound)),
+        ]));
+        assert!(!fits(&[
+            made(0, 1, create(), written("1", 1, true)),
+            made(2, 3, increment(), written("2", 2, false)),
+            made(4, 5, read(), found("1", 1)),
+        ]));
+    }
+
+    #[test]
+    fn a_lost_update_fits_no_order() {
+        assert!(!fits(&[
+            made(0, 1, create(), written("1", 1, true)),
+            made(2, 9, increment(), written("2", 2, false)),
+            made(3, 8, increment(), written("3", 2, false)),
+        ]));
+    }
+
+    #[test]
+    fn two_creates_and_two_holders_of_a_unique_value_fit_no_order() {
+        let other = Call::One(Action::Create(Body { id: "b", ..A }));
+        for second in [create(), other] {
+            assert!(!fits(&[
+                made(0, 9, create(), written("1", 1, true)),
+                made(1, 8, second, written("2", 1, true)),
+            ]));
+        }
+    }
+
+    #[test]
+    fn a_torn_batch_fits_no_order() {
+        let batch = Call::Batch(vec![Action::Create(A), Action::Create(Body { id: "b", u: 2, ..A })]);
+        let both = |etag: &str| match written(etag, 1, true) {
+            Outcome::Seen(seen) => seen,
+            other => panic!("{other:?}"),
+        };
+        let committed = Outcome::Committed(vec![both("1"), both("2")]);
+        let listed = |ids: &[(&str, &str)]| {
+            let pairs = ids.iter().map(|(id, etag)| ((*id).to_owned(), (*etag).to_owned()));
+            Outcome::Listed(pairs.collect())
+        };
+        let beside = |seen| {
+            fits(&[
+                made(0, 9, batch.clone(), committed.clone()),
+                made(1, 8, Call::List, seen),
+            ])
+        };
+        assert!(beside(listed(&[])));
+        assert!(beside(listed(&[("a", "1"), ("b", "2")])));
+        assert!(!beside(listed(&[("a", "1")])));
+    }
+
+    #[test]
+    fn an_item_of_the_second_before_is_gone_at_its_second() {
+        let brief = Call::One(Action::Create(Body { ttl: Some(1), ..A }));
+        let at = |second, seen| {
+            let mut checker = Checker::default();
+            checker
+                .take(&[made(0, 1, brief.clone(), written("1", 1, true))])
+                .expect("a create");
+            let later = Made {
+                second,
+                ..made(2, 3, read(), seen)
+            };
+            checker.take(&[later]).is_ok()
+        };
+        assert!(at(100, found("1", 1)) && !at(101, found("1", 1)));
+        assert!(at(101, Outcome::Refused(Refused::NotFound)) && !at(100, Outcome::Refused(Refused::NotFound)));
+    }
+}

@@ -1,0 +1,93 @@
+//! Linearizability: clients race on a few items of one logical partition, and every answer must fit one order of all calls.
+//!
+//! The clients share ids, etags, one unique key and TTL, in single operations, batches and lists. A round of calls happens within one
+//! second of the virtual clock, which steps between rounds; sometimes a purge runs beside it. After each round [`checker`] looks for an
+//! order of its calls that agrees with who answered before whom called, and in which the literal model of [`action`]
+//! gives every answer that was seen. All of the partition is one object to it, so a torn batch or a unique key held twice has no
+//! such order either.
+//!
+//! `BOLIDE_SECONDS` gives each engine so much time, and `BOLIDE_SEED` begins with another seed.
+
+mod action;
+mod checker;
+mod racers;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::random::Kind;
+use checker::Checker;
+use racers::Race;
+
+/// Time for each engine, unless told otherwise.
+const SECONDS: u64 = 2;
+/// Rounds of one container; then another one begins.
+const ROUNDS: u64 = 200;
+/// Even on a machine that is too busy for them, so that everything happens.
+const LEAST_ROUNDS: u64 = 200;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn every_answer_fits_one_order_of_all_calls() {
+    race("memory", Kind::Memory).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn every_answer_fits_one_order_of_all_calls_on_the_embedded_engine() {
+    race("embedded", Kind::Embedded).await;
+}
+
+#[expect(clippy::print_stdout, reason = "figures, for those who ask for them")]
+async fn race(name: &str, kind: Kind) {
+    let end = Instant::now() + Duration::from_secs(setting("BOLIDE_SECONDS").unwrap_or(SECONDS));
+    let mut seed = setting("BOLIDE_SEED").unwrap_or(1);
+    let (mut rounds, mut calls, mut tried) = (0, 0, 0);
+    let mut outcomes: BTreeMap<&'static str, u64> = BTreeMap::new();
+    let is_over = |rounds: u64| rounds >= LEAST_ROUNDS && Instant::now() >= end;
+    while !is_over(rounds) {
+        let mut race = Race::begin(kind, seed).await;
+        let mut checker = Checker::default();
+        for round in 0..ROUNDS {
+            let made = race.round().await;
+            calls += made.len();
+            for call in &made {
+                *outcomes.entry(call.outcome.name()).or_default() += 1;
+            }
+            if let Err(why) = checker.take(&made) {
+                panic!("seed {seed}, round {round}: {why}");
+            }
+            rounds += 1;
+            if is_over(rounds) {
+                break;
+            }
+        }
+        tried += checker.tried();
+        race.assert_sound().await;
+        seed += 1;
+    }
+    println!("{name}: {rounds} rounds, {calls} calls, {tried} steps tried; {outcomes:?}");
+    for expected in [
+        "written",
+        "found",
+        "deleted",
+        "listed",
+        "committed",
+        "rolled back",
+        "NotFound",
+        "Conflict",
+        "Precondition",
+    ] {
+        assert!(
+            outcomes.contains_key(expected),
+            "{expected} never happened: {outcomes:?}"
+        );
+    }
+}
+
+fn setting(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} must be a number: {value}")),
+    )
+}

@@ -22,6 +22,7 @@ from pathlib import Path
 from runner import parts
 from runner.places import Places
 from runner.report import Report
+from runner.results import Results
 
 CHOICES = {
     "python": parts.run_python_tours,
@@ -40,6 +41,8 @@ def main():
     for name in options.only:
         CHOICES[name](places, report)
     report.print_summary()
+    if options.results:
+        Results(options.results).take(report)
     if not options.keep:
         places.remove_scratch()
     return 1 if report.failed else 0
@@ -50,6 +53,9 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", type=Path, required=True, help="the `bolide` executable")
     parser.add_argument("--only", type=part_names, default=list(CHOICES), help="comma-separated parts; default: all")
+    parser.add_argument(
+        "--results", type=Path, metavar="FILE", help="also write what ran to FILE, for `cargo xtask compatibility`"
+    )
     parser.add_argument("--keep", action="store_true", help="keep the data directories and result files of this run")
     options = parser.parse_args()
     if not options.binary.is_file():

@@ -101,6 +101,11 @@ def run_tour(places, report, name, command, endpoint):
     lines = log.read_text(errors="replace").splitlines()
     failures = [line for line in lines if line.startswith("FAIL ")]
     passed = sum(line.startswith("ok ") for line in lines)
+    sdk = name.split(",")[0].split()[0]
+    for line in lines:
+        word, _, check = line.partition(" ")
+        if word in ("ok", "FAIL"):
+            report.add_check(sdk, check.partition(":")[0], word == "ok")
     for line in failures:
         print(f"   {line}")
     broke_off = status not in (0, 1) or not passed

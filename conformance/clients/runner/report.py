@@ -19,6 +19,15 @@ class Report:
 
     def __init__(self):
         self.lines = []
+        # Of tours: SDK → name of a check → whether it passed in every tour that has it.
+        self.checks = {}
+        # Of azure-cosmos' own tests: file → how many passed and how many failed as listed.
+        self.files = {}
+
+    def add_check(self, sdk, name, passed):
+        """Notes how a check of a tour ended."""
+        checks = self.checks.setdefault(sdk, {})
+        checks[name] = checks.get(name, True) and passed
 
     def add(self, name, passed=0, failed=0, skipped=0, note=""):
         """Adds a line and prints it at once, so that a long run shows where it is."""

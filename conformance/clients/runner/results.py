@@ -1,0 +1,20 @@
+"""What ran, in a file that is committed: `cargo xtask compatibility` makes a page of it."""
+
+import json
+
+
+class Results:
+    """The results file. What did not run this time stays as it was."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def take(self, report):
+        """Writes what ran."""
+        known = json.loads(self._path.read_text()) if self._path.exists() else {"checks": {}, "files": {}}
+        for sdk, checks in report.checks.items():
+            known["checks"][sdk] = sorted(name for name, passed in checks.items() if passed)
+        if report.files:
+            known["files"] = report.files
+        known["checks"] = dict(sorted(known["checks"].items()))
+        self._path.write_text(json.dumps(known, indent=2, ensure_ascii=False) + "\n")

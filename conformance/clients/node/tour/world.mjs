@@ -9,6 +9,9 @@ import { Clock } from "../clock.mjs";
 /** What the tours of all languages store and expect. */
 export const DATA = JSON.parse(readFileSync(new URL("../../tour_data.json", import.meta.url), "utf8"));
 
+/** Queries of every kind, which the tours of several languages share. */
+export const KINDS = JSON.parse(readFileSync(new URL("../../tour_queries.json", import.meta.url), "utf8"));
+
 /** Enough for five partition key ranges; the standard 400 give one. */
 export const FIVE_RANGES = 30000;
 

@@ -6,6 +6,7 @@ Parts, each of which can be named with `--only`:
     python        tour with azure-cosmos, synchronous and asynchronous
     node          tour with @azure/cosmos
     rust          tour with azure_data_cosmos
+    go            tour with azcosmos
     dotnet        tour in the shape of the .NET SDK: its binary batches and its bulk mode; needs no .NET
     python-suite  the test files that azure-cosmos ships in its source archive
 
@@ -28,6 +29,7 @@ CHOICES = {
     "python": parts.run_python_tours,
     "node": parts.run_node_tour,
     "rust": parts.run_rust_tour,
+    "go": parts.run_go_tour,
     "dotnet": parts.run_dotnet_tour,
     "python-suite": parts.run_python_suite,
 }

@@ -42,6 +42,15 @@ def run_rust_tour(places, report):
     run_tours(places, report, "rust", commands)
 
 
+def run_go_tour(places, report):
+    """Tour with azcosmos."""
+
+    def commands():
+        yield "go", [tools.build_go_tour(places), "--kinds", CLIENTS / "tour_queries.json"]
+
+    run_tours(places, report, "go", commands)
+
+
 def run_dotnet_tour(places, report):
     """Tour with requests in the shape of the .NET SDK's, from the interpreter that runs this."""
 
@@ -118,7 +127,7 @@ def run_tour(places, report, name, command, endpoint):
 def trust(places, endpoint):
     """Returns the environment in which each SDK accepts the server's own certificate.
 
-    Python's SDK never verifies loopback hosts. Node trusts the certificate itself, so its names are checked as well.
+    Python's SDK never verifies loopback hosts. Node and Go trust the certificate itself, so its names are checked as well.
     """
     address = urlsplit(endpoint)
     if address.scheme != "https":
@@ -127,6 +136,7 @@ def trust(places, endpoint):
     certificate.write_text(ssl.get_server_certificate((address.hostname, address.port)))
     return {
         "NODE_EXTRA_CA_CERTS": str(certificate),
+        "SSL_CERT_FILE": str(certificate),
         "AZURE_COSMOS_EMULATOR_SERVER_CERT_VALIDATION_DISABLED": "true",
     }
 

@@ -73,6 +73,16 @@ def build_rust_tour(places):
     return target / "debug" / "bolide-rust-tour"
 
 
+def build_go_tour(places):
+    """Builds the Go tour; returns its executable."""
+    go = shutil.which("go")
+    if go is None:
+        raise Missing("`go` is not on the path; install Go 1.25 or newer")
+    tour = places.work / "go" / "bolide-go-tour"
+    run([go, "build", "-mod=readonly", "-buildvcs=false", "-o", tour, "."], "go build", cwd=CLIENTS / "go")
+    return tour
+
+
 def pip(places, *arguments):
     """Runs pip of the virtual environment with the user's own configuration."""
     run([places.python, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments], f"pip {arguments[0]}")

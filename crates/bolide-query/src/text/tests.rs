@@ -158,14 +158,71 @@ fn expression() -> impl Strategy<Value = String> {
     })
 }
 
+/// One of some texts.
+fn one_of(texts: &'static [&'static str]) -> impl Strategy<Value = String> {
+    prop::sample::select(texts).prop_map(str::to_owned)
+}
+
+/// A text or nothing, behind its keyword.
+fn optional(keyword: &'static str, text: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
+    prop::option::of(text).prop_map(move |text| text.map_or_else(String::new, |text| format!(" {keyword} {text}")))
+}
+
+/// A grammar of whole queries: every clause in every form.
+fn query() -> impl Strategy<Value = String> {
+    let head = (one_of(&["", "DISTINCT "]), one_of(&["", "TOP 5 ", "TOP @n "]));
+    let selection = prop_oneof![
+        Just("*".to_owned()),
+        expression().prop_map(|value| format!("VALUE {value}")),
+        (expression(), expression()).prop_map(|(a, b)| format!("{a} AS v, {b}, 2 w, c.a")),
+    ];
+    let source = one_of(&[
+        "c",
+        "Families.children AS c",
+        "c.a[0][\"odd name\"] c",
+        "c IN root.list",
+        "(SELECT * FROM c WHERE c.a) AS c",
+        "c IN (SELECT VALUE c.l FROM c)",
+    ]);
+    let joins = one_of(&[
+        "",
+        " JOIN t IN c.tags",
+        " JOIN t IN c.tags JOIN (SELECT VALUE u FROM u IN t.us) AS v",
+        " JOIN c.path p",
+        " JOIN (SELECT 1)",
+    ]);
+    let group = optional("GROUP BY", one_of(&["c.a", "c.a, UPPER(c.b)", "{\"k\": c.a}"]));
+    let order = optional(
+        "ORDER BY",
+        one_of(&[
+            "c.a",
+            "c.a DESC, c[\"b c\"] ASC",
+            "RANK FullTextScore(c.t, \"x\")",
+            "RANK RRF(FullTextScore(c.t, \"x\"), VectorDistance(c.v, [1, 2]), [1, -0.5])",
+        ]),
+    );
+    let window = optional("OFFSET", one_of(&["0 LIMIT 1", "@o LIMIT @l"]));
+    let filter = optional("WHERE", expression());
+    (head, selection, (source, joins), filter, group, order, window).prop_map(
+        |((distinct, top), selection, (source, joins), filter, group, order, window)| {
+            format!("SELECT {distinct}{top}{selection} FROM {source}{joins}{filter}{group}{order}{window}")
+        },
+    )
+}
+
 proptest! {
     #[test]
-    fn what_is_printed_parses_to_the_same(value in expression(), filter in expression(), distinct in any::<bool>()) {
-        let distinct = if distinct { "DISTINCT " } else { "" };
-        let text = format!("SELECT {distinct}TOP 5 {value} AS v, 2 FROM c JOIN t IN c.tags WHERE {filter} ORDER BY c.a DESC, c.b");
+    fn what_is_printed_parses_to_the_same(text in query()) {
         let once = query_text(&parse(&text).unwrap());
         let again = query_text(&parse(&once).unwrap());
         prop_assert_eq!(once, again);
+    }
+
+    /// Keywords in other cases, other white space and comments make no difference.
+    #[test]
+    fn the_look_of_a_text_does_not_matter(text in query()) {
+        let spaced = text.replace(" FROM ", "\n-- a comment\r\n\tfrom ").replace(" WHERE ", " where\t");
+        prop_assert_eq!(query_text(&parse(&text).unwrap()), query_text(&parse(&spaced).unwrap()));
     }
 
     #[test]

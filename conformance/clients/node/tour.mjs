@@ -14,6 +14,7 @@ import { declareItems } from "./tour/items.mjs";
 import { declareKinds } from "./tour/kinds.mjs";
 import { declareQueries } from "./tour/queries.mjs";
 import { declareResources } from "./tour/resources.mjs";
+import { declareScripts } from "./tour/scripts.mjs";
 import { declareTtl } from "./tour/ttl.mjs";
 import { World } from "./tour/world.mjs";
 
@@ -21,7 +22,7 @@ const { values } = parseArgs({ options: { endpoint: { type: "string" }, key: { t
 if (!values.endpoint || !values.key) throw new Error("both --endpoint and --key are needed");
 
 const tour = new Tour();
-for (const declare of [declareResources, declareItems, declareQueries, declareKinds, declareTtl]) declare(tour);
+for (const declare of [declareResources, declareItems, declareQueries, declareKinds, declareScripts, declareTtl]) declare(tour);
 
 const world = await World.open(values.endpoint, values.key);
 try {

@@ -14,6 +14,7 @@ use crate::catalog::{Catalog, DatabaseInfo, Offer};
 use crate::clock;
 use crate::container::{Container, ContainerInfo};
 use crate::purge::{Keeper, Pace};
+use crate::scripts::Slots;
 use crate::throughput::{PacingSettings, Throughput};
 
 /// How an account behaves.
@@ -63,6 +64,7 @@ pub struct Account {
     requests: AtomicU64,
     purge_held: AtomicBool,
     purge_fault: PurgeFault,
+    script_slots: Slots,
 }
 
 impl Account {
@@ -90,6 +92,7 @@ impl Account {
             answered_time: AtomicI64::new(i64::MIN),
             requests: AtomicU64::new(0),
             purge_held: AtomicBool::new(false),
+            script_slots: Slots::default(),
         });
         if !is_virtual {
             let keeper = Keeper::start(Arc::downgrade(&account), account.catalog.alarm().clone(), pace);
@@ -160,6 +163,14 @@ impl Account {
 
     pub(crate) fn enforces_throughput(&self) -> bool {
         self.options.enforce_throughput
+    }
+
+    pub(crate) fn has_virtual_clock(&self) -> bool {
+        self.options.virtual_clock
+    }
+
+    pub(crate) fn script_slots(&self) -> &Slots {
+        &self.script_slots
     }
 
     pub(crate) fn set_purge_held(&self, is_held: bool) {

@@ -11,6 +11,7 @@ use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::RwLockReadGuard;
 
+use crate::catalog::Scripts;
 use crate::catalog::records::OfferRow;
 use crate::etag::Etag;
 use crate::partition::Partition;
@@ -26,6 +27,7 @@ pub struct Container {
     gate: tokio::sync::RwLock<()>,
     state: RwLock<Arc<ContainerState>>,
     readers: Mutex<BTreeMap<UnixSeconds, usize>>,
+    scripts: RwLock<Arc<Scripts>>,
 }
 
 /// What changes of a container replace as a whole.
@@ -137,6 +139,7 @@ impl Container {
             gate: tokio::sync::RwLock::new(()),
             state: RwLock::new(Arc::new(state)),
             readers: Mutex::new(BTreeMap::new()),
+            scripts: RwLock::default(),
         })
     }
 
@@ -176,6 +179,16 @@ impl Container {
             version: layout.version,
             ranges: ranges.collect(),
         }
+    }
+
+    /// The stored procedures, triggers and user-defined functions.
+    pub(crate) fn scripts(&self) -> Arc<Scripts> {
+        self.scripts.read().clone()
+    }
+
+    /// Changes the scripts, once the change is durable.
+    pub(crate) fn change_scripts(&self, change: impl FnOnce(&mut Scripts)) {
+        change(Arc::make_mut(&mut *self.scripts.write()));
     }
 
     pub(crate) fn state(&self) -> Arc<ContainerState> {

@@ -7,6 +7,7 @@
 //!   account     open, close, begin a request        catalog     databases, containers, offers, users
 //!   items       create … delete, point reads        feeds       read feed, change feed
 //!   query       queries over live items             purge       removing ghosts, and figures about them
+//!   scripts     stored procedures, triggers, user-defined functions
 //!   throughput  budgets and meters                  upkeep      verify, import, split
 //!   history     all versions and deletes
 //!   partition   the worker that writes, and what it knows: everything above goes through it or reads beside it
@@ -27,6 +28,7 @@ mod partition;
 mod purge;
 mod query;
 mod record;
+mod scripts;
 mod throughput;
 mod upkeep;
 
@@ -43,6 +45,10 @@ pub use items::{
 };
 pub use purge::{ForecastSlice, PurgeMode, TtlPreview, TtlReport, TtlRule, TtlState, TtlWhy};
 pub use query::{QueryItems, QueryMetrics, QueryPage, query_documents};
+pub use scripts::{
+    ExecuteProcedure, Executed, ItemWrite, Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires, TriggerOperation,
+    TriggerTime, TriggeredWrite, TriggeredWritten,
+};
 
 pub use throughput::{Pacing, PacingSettings, Throughput};
 pub use upkeep::{ContainerFigures, SplitReport, Usage, VerifyReport};

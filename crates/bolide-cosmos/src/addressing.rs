@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Account, Container, DatabaseInfo, ItemTarget, PermissionInfo, UserInfo};
-use bolide_model::rid::{ContainerRid, DatabaseRid, ItemRid, PermissionRid, UserRid};
+use bolide_core::{Account, Container, DatabaseInfo, ItemTarget, PermissionInfo, ScriptName, UserInfo};
+use bolide_model::rid::{ChildKind, ChildRid, ContainerRid, DatabaseRid, ItemRid, PermissionRid, UserRid};
 use bolide_model::{Error, ErrorKind, Result};
 
 use crate::routes::Route;
@@ -101,6 +101,14 @@ pub(crate) fn item(container: &Container, leaf: &str) -> Result<ItemTarget> {
     match ItemRid::parse(leaf) {
         Some(rid) if rid.container == container.rid() => Ok(ItemTarget::Rid(rid.number)),
         _ => Ok(ItemTarget::Id(leaf.to_owned())),
+    }
+}
+
+/// What the last segment of a script's path names: a resource id of this very container and kind, or else an id.
+pub(crate) fn script(container: &Container, kind: ChildKind, leaf: &str) -> ScriptName {
+    match ChildRid::parse(leaf) {
+        Some(rid) if rid.container == container.rid() && rid.kind == kind => ScriptName::Rid(rid.number),
+        _ => ScriptName::Id(leaf.to_owned()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The table of operations: what a verb means at a place.
 
+use bolide_core::ScriptKind;
 use http::{HeaderMap, Method};
 
 use crate::routes::{Place, Route};
@@ -56,11 +57,18 @@ pub(crate) enum Operation {
     ReplacePermission,
     DeletePermission,
     DeletePartitionKey,
+    CreateScript,
+    ListScripts,
+    QueryScripts,
+    ReadScript,
+    ReplaceScript,
+    DeleteScript,
+    ExecuteProcedure,
 }
 
 impl Operation {
     /// All of them, in the order of their numbers.
-    pub(crate) const ALL: [Operation; 47] = [
+    pub(crate) const ALL: [Operation; 54] = [
         Operation::ReadAccount,
         Operation::CreateDatabase,
         Operation::ListDatabases,
@@ -108,6 +116,13 @@ impl Operation {
         Operation::ReplacePermission,
         Operation::DeletePermission,
         Operation::DeletePartitionKey,
+        Operation::CreateScript,
+        Operation::ListScripts,
+        Operation::QueryScripts,
+        Operation::ReadScript,
+        Operation::ReplaceScript,
+        Operation::DeleteScript,
+        Operation::ExecuteProcedure,
     ];
 
     /// Its name in metrics and fault rules.
@@ -160,6 +175,13 @@ impl Operation {
             Operation::ReplacePermission => "ReplacePermission",
             Operation::DeletePermission => "DeletePermission",
             Operation::DeletePartitionKey => "DeletePartitionKey",
+            Operation::CreateScript => "CreateScript",
+            Operation::ListScripts => "ListScripts",
+            Operation::QueryScripts => "QueryScripts",
+            Operation::ReadScript => "ReadScript",
+            Operation::ReplaceScript => "ReplaceScript",
+            Operation::DeleteScript => "DeleteScript",
+            Operation::ExecuteProcedure => "ExecuteProcedure",
         }
     }
 
@@ -187,7 +209,10 @@ impl Operation {
             | Operation::ReadConflict
             | Operation::ListUsers
             | Operation::QueryUsers
-            | Operation::ReadUser => true,
+            | Operation::ReadUser
+            | Operation::ListScripts
+            | Operation::QueryScripts
+            | Operation::ReadScript => true,
             Operation::CreateDatabase
             | Operation::DeleteDatabase
             | Operation::CreateContainer
@@ -209,7 +234,11 @@ impl Operation {
             | Operation::CreatePermission
             | Operation::UpsertPermission
             | Operation::ReplacePermission
-            | Operation::DeletePermission => false,
+            | Operation::DeletePermission
+            | Operation::CreateScript
+            | Operation::ReplaceScript
+            | Operation::DeleteScript
+            | Operation::ExecuteProcedure => false,
             // Who reads a permission gets a token, which may open more than a read-only key does.
             Operation::ListPermissions | Operation::QueryPermissions | Operation::ReadPermission => false,
         }
@@ -270,6 +299,12 @@ impl Operation {
             (Place::Conflict, Verb::Get) => Operation::ReadConflict,
             (Place::Conflict, Verb::Delete) => Operation::DeleteConflict,
             (Place::PartitionKeyDelete, Verb::Post) => Operation::DeletePartitionKey,
+            (Place::Scripts(_), Verb::Get) => Operation::ListScripts,
+            (Place::Scripts(_), Verb::Post) => if_query(headers, Operation::QueryScripts, Operation::CreateScript),
+            (Place::Script(_), Verb::Get) => Operation::ReadScript,
+            (Place::Script(_), Verb::Put) => Operation::ReplaceScript,
+            (Place::Script(_), Verb::Delete) => Operation::DeleteScript,
+            (Place::Script(ScriptKind::StoredProcedure), Verb::Post) => Operation::ExecuteProcedure,
             (Place::Unbuilt(feature), _) => return Err(Failure::not_implemented(feature)),
             (Place::Addresses, _) => {
                 let message = "this server speaks gateway mode only; switch the client from direct to gateway mode";
@@ -419,9 +454,24 @@ mod tests {
     }
 
     #[test]
+    fn only_stored_procedures_are_executed() {
+        assert_eq!(
+            decide("POST", "/dbs/d/colls/c/sprocs/s", &[]),
+            Ok(Operation::ExecuteProcedure)
+        );
+        assert_eq!(
+            decide("POST", "/dbs/d/colls/c/sprocs", &[]),
+            Ok(Operation::CreateScript)
+        );
+        assert_eq!(decide("POST", "/dbs/d/colls/c/udfs/u", &[]), Err(405));
+        assert_eq!(decide("PATCH", "/dbs/d/colls/c/udfs/u", &[]), Err(405));
+    }
+
+    #[test]
     fn what_is_not_built_says_so_and_what_is_unknown_is_not_found() {
-        assert_eq!(decide("POST", "/dbs/d/colls/c/sprocs/s", &[]), Err(501));
         assert_eq!(decide("GET", "/dbs/d/clientencryptionkeys", &[]), Err(501));
+        assert_eq!(decide("POST", "/dbs/d/colls/c/triggers/t", &[]), Err(405));
+        assert_eq!(decide("GET", "/dbs/d/users", &[]), Err(501));
         assert_eq!(decide("GET", "/nowhere", &[]), Err(404));
         assert_eq!(decide("PUT", "/dbs/d", &[]), Err(405));
         assert_eq!(decide("BREW", "/dbs", &[]), Err(405));

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use bolide_core::ScriptKind;
 use percent_encoding::percent_decode_str;
 
 /// What kind of resource a path leads to.
@@ -44,7 +45,11 @@ pub(crate) enum Place {
     Offers,
     /// `/offers/{rid}`
     Offer,
-    /// Scripts, keys: known to Cosmos DB, with the name of what is missing here.
+    /// `…/sprocs`, `…/triggers`, `…/udfs`
+    Scripts(ScriptKind),
+    /// `…/sprocs/{id}` and the like
+    Script(ScriptKind),
+    /// Keys: known to Cosmos DB, with the name of what is missing here.
     Unbuilt(&'static str),
     /// `/addresses`: direct mode, which this is not.
     Addresses,
@@ -197,13 +202,16 @@ fn place<'s>(segments: &[&'s str]) -> (Place, [&'s str; 3]) {
         ["dbs", db, "colls", c, "conflicts"] => (Place::Conflicts, [db, c, ""]),
         ["dbs", db, "colls", c, "conflicts", id] => (Place::Conflict, [db, c, id]),
         ["dbs", db, "colls", c, "operations", "partitionkeydelete"] => (Place::PartitionKeyDelete, [db, c, ""]),
-        ["dbs", db, "colls", c, "sprocs", ..] => (Place::Unbuilt("stored procedures"), [db, c, ""]),
-        ["dbs", db, "colls", c, "triggers", ..] => (Place::Unbuilt("triggers"), [db, c, ""]),
-        ["dbs", db, "colls", c, "udfs", ..] => (Place::Unbuilt("user-defined functions"), [db, c, ""]),
         ["dbs", db, "users"] => (Place::Users, [db, "", ""]),
         ["dbs", db, "users", user] => (Place::User, [db, user, ""]),
         ["dbs", db, "users", user, "permissions"] => (Place::Permissions, [db, user, ""]),
         ["dbs", db, "users", user, "permissions", id] => (Place::Permission, [db, user, id]),
+        ["dbs", db, "colls", c, keyword @ ("sprocs" | "triggers" | "udfs")] => {
+            (Place::Scripts(kind(keyword)), [db, c, ""])
+        }
+        ["dbs", db, "colls", c, keyword @ ("sprocs" | "triggers" | "udfs"), id] => {
+            (Place::Script(kind(keyword)), [db, c, id])
+        }
         ["dbs", db, "clientencryptionkeys", ..] => (Place::Unbuilt("client encryption keys"), [db, "", ""]),
         ["offers"] => (Place::Offers, [""; 3]),
         ["offers", rid] => (Place::Offer, ["", "", rid]),
@@ -211,6 +219,15 @@ fn place<'s>(segments: &[&'s str]) -> (Place, [&'s str; 3]) {
         ["_explorer", "emulator.pem"] => (Place::Certificate, [""; 3]),
         ["_bolide", ..] => (Place::Admin, [""; 3]),
         _ => (Place::Unknown, [""; 3]),
+    }
+}
+
+/// The scripts that a keyword of a path stands for.
+fn kind(keyword: &str) -> ScriptKind {
+    match keyword {
+        "triggers" => ScriptKind::Trigger,
+        "udfs" => ScriptKind::UserDefinedFunction,
+        _ => ScriptKind::StoredProcedure,
     }
 }
 

@@ -96,6 +96,10 @@ pub(crate) fn of(kind: &ErrorKind) -> Status {
         ErrorKind::TooLarge => TOO_LARGE,
         ErrorKind::Throttled { .. } => Status::new(StatusCode::TOO_MANY_REQUESTS, 3200, "TooManyRequests"),
         ErrorKind::RangeGone => Status::new(StatusCode::GONE, 1002, "Gone"),
+        ErrorKind::ScriptSyntax => Status::new(StatusCode::BAD_REQUEST, 65535, "BadRequest"),
+        ErrorKind::ScriptFailed { number } => Status::new(StatusCode::BAD_REQUEST, *number, "BadRequest"),
+        // As the service documents 408: a script did not complete within its time.
+        ErrorKind::ScriptTimeout => REQUEST_TIMEOUT,
         ErrorKind::WrongMode => Status::new(StatusCode::CONFLICT, 0, "Conflict"),
         ErrorKind::NotSupported => NOT_IMPLEMENTED,
         ErrorKind::Timeout => REQUEST_TIMEOUT,

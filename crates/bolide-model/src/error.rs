@@ -64,6 +64,15 @@ pub enum ErrorKind {
     RangeGone,
     /// The replica has not yet seen what the session has seen.
     SessionNotAvailable,
+    /// A script does not compile. The message has the exception.
+    ScriptSyntax,
+    /// A script threw, and nothing it did was kept.
+    ScriptFailed {
+        /// The number of its error; 0 without one.
+        number: u32,
+    },
+    /// A script did not end in time, and nothing it did was kept.
+    ScriptTimeout,
     /// Not in this mode of the server.
     WrongMode,
     /// Not supported; the message names the feature.

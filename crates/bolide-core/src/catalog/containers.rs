@@ -13,7 +13,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::records::{
-    AccountRow, ContainerRow, DatabaseRow, OfferRow, account_key, container_key, database_key, dropped_key,
+    AccountRow, ContainerRow, DatabaseRow, OfferRow, account_key, container_key, database_key, dropped_key, script_key,
 };
 use super::{Catalog, Moment, check_etag, container_not_found};
 use crate::clock;
@@ -246,7 +246,10 @@ impl Catalog {
         let change = container.lock().await;
         let mut state = (*change.state()).clone();
         let dropped: Vec<PartitionId> = state.layout.partitions.iter().map(|partition| partition.id).collect();
-        self.drop_partitions(Some(container_key(rid)), dropped).await?;
+        let mut rows: Vec<bolide_storage::Key> =
+            container.scripts().all().map(|script| script_key(script.rid)).collect();
+        rows.push(container_key(rid));
+        self.drop_partitions(rows, dropped).await?;
         state.is_deleted = true;
         let id = state.properties.id.clone();
         change.replace(state);
@@ -258,16 +261,16 @@ impl Catalog {
         Ok(())
     }
 
-    /// Names partitions for removal in one commit, together with the row that goes with them, then removes them.
+    /// Names partitions for removal in one commit, together with the rows that go with them, then removes them.
     pub(super) async fn drop_partitions(
         &self,
-        row: Option<bolide_storage::Key>,
+        rows: Vec<bolide_storage::Key>,
         partitions: Vec<PartitionId>,
     ) -> Result<()> {
         let named = partitions.clone();
         self.commit(move |round| -> Step<()> {
             Moment::begin(round);
-            if let Some(row) = &row {
+            for row in &rows {
                 round.delete(row.clone());
             }
             for partition in &named {

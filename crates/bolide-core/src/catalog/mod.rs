@@ -12,6 +12,7 @@ mod offers;
 mod open;
 mod permissions;
 pub(crate) mod records;
+mod scripts;
 mod users;
 
 use std::collections::{BTreeMap, HashMap};
@@ -26,6 +27,7 @@ use tokio::sync::Mutex;
 pub use databases::DatabaseInfo;
 pub use offers::{Offer, OfferResource};
 pub use permissions::{PermissionInfo, PermissionMode, PermissionProperties};
+pub(crate) use scripts::Scripts;
 pub use users::UserInfo;
 
 use crate::container::Container;

@@ -11,12 +11,14 @@ use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
 use super::records::{
-    AccountRow, CONTAINER, ContainerRow, DATABASE, DROPPED, DatabaseRow, PERMISSION, PermissionRow, USER, UserRow,
-    account_key,
+    AccountRow, CONTAINER, ContainerRow, DATABASE, DROPPED, DatabaseRow, PERMISSION, PermissionRow, SCRIPT, ScriptRow,
+    USER, UserRow, account_key,
 };
+use super::scripts::{self, ScriptRows};
 use super::users::User;
 use super::{Catalog, Database, Memory, number_of};
 use crate::clock;
+use crate::container::Container;
 use crate::keys;
 use crate::partition::{Pages, Partition, Placement, down};
 use crate::purge::Alarm;
@@ -30,6 +32,7 @@ struct Rows {
     containers: Vec<(ContainerRid, ContainerRow)>,
     users: Vec<(UserRid, UserRow)>,
     permissions: Vec<(PermissionRid, PermissionRow)>,
+    scripts: ScriptRows,
     dropped: Vec<PartitionId>,
 }
 
@@ -71,7 +74,8 @@ impl Catalog {
             catalog.remember_database(rid, row, now.seconds());
         }
         for (rid, row) in rows.containers {
-            catalog.reopen_container(rid, row).await?;
+            let container = catalog.reopen_container(rid, row).await?;
+            scripts::restore(&container, &rows.scripts);
         }
         catalog.remember_users(rows.users, rows.permissions)?;
         if !rows.dropped.is_empty() {
@@ -114,7 +118,7 @@ impl Catalog {
         Ok(())
     }
 
-    async fn reopen_container(&self, rid: ContainerRid, row: ContainerRow) -> Result<()> {
+    async fn reopen_container(&self, rid: ContainerRid, row: ContainerRow) -> Result<Arc<Container>> {
         let database_id = self
             .database_by_rid(rid.database())
             .map_err(|_| damaged("a container without its database"))?
@@ -123,8 +127,8 @@ impl Catalog {
         let mut memory = self.memory.write();
         let database = memory.database_mut(rid.database())?;
         database.names.insert(container.properties().id.clone(), rid);
-        database.containers.insert(rid, container);
-        Ok(())
+        database.containers.insert(rid, container.clone());
+        Ok(container)
     }
 }
 
@@ -173,6 +177,10 @@ impl Rows {
                     .and_then(PermissionRid::from_bytes)
                     .ok_or_else(unknown)?;
                 self.permissions.push((rid, PermissionRow::decode(value)?));
+            }
+            (&SCRIPT, rid) => {
+                let rid = scripts::rid_of_key(rid).ok_or_else(unknown)?;
+                self.scripts.push((rid, ScriptRow::decode(value)?));
             }
             (&DROPPED, partition) => {
                 let id = u64::from_be_bytes(partition.try_into().map_err(|_| unknown())?);

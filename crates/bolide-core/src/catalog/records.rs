@@ -6,6 +6,7 @@
 //!         'C' ‖ container rid   a container: definition, settings of expiry, ranges
 //!         'U' ‖ user rid        a user of a database
 //!         'P' ‖ permission rid  a permission of a user
+//!         'R' ‖ container rid ‖ kind(1) ‖ number(8)   a script: 'P' stored procedure, 'T' trigger, 'F' user-defined function
 //!         'X' ‖ partition id    a partition that is to be removed
 //! ```
 //!
@@ -14,7 +15,7 @@
 use bolide_model::container::ContainerProperties;
 use bolide_model::epk::{Epk, EpkRange};
 use bolide_model::partition_key::PartitionKey;
-use bolide_model::rid::{ContainerRid, DatabaseRid, PermissionRid, UserRid};
+use bolide_model::rid::{ChildKind, ChildRid, ContainerRid, DatabaseRid, PermissionRid, UserRid};
 use bolide_model::ttl::{Floors, Policy, Settings};
 use bolide_model::{Error, ErrorKind, Result, UnixSeconds};
 use bolide_storage::{Key, PartitionId, Space};
@@ -25,12 +26,14 @@ use super::permissions::{PermissionMode, PermissionProperties};
 use crate::container::Stretch;
 use crate::etag::Etag;
 use crate::partition::Placement;
+use crate::scripts::{Script, ScriptDraft, ScriptKind, TriggerFires, TriggerOperation, TriggerTime};
 use crate::throughput::{Pacing, PacingSettings, Throughput};
 
 pub(super) const DATABASE: u8 = b'D';
 pub(super) const CONTAINER: u8 = b'C';
 pub(super) const USER: u8 = b'U';
 pub(super) const PERMISSION: u8 = b'P';
+pub(super) const SCRIPT: u8 = b'R';
 pub(super) const DROPPED: u8 = b'X';
 
 /// Counters and switches of the account.
@@ -125,6 +128,18 @@ pub(super) fn user_key(rid: UserRid) -> Key {
 
 pub(super) fn permission_key(rid: PermissionRid) -> Key {
     prefixed(PERMISSION, &rid.bytes())
+}
+
+pub(super) fn script_key(rid: ChildRid) -> Key {
+    let kind = match rid.kind {
+        ChildKind::Trigger => b'T',
+        ChildKind::UserDefinedFunction => b'F',
+        _ => b'P',
+    };
+    let mut rest = rid.container.bytes().to_vec();
+    rest.push(kind);
+    rest.extend(rid.number.to_be_bytes());
+    prefixed(SCRIPT, &rest)
 }
 
 pub(super) fn dropped_key(partition: PartitionId) -> Key {
@@ -329,6 +344,82 @@ impl ContainerRow {
                 .iter()
                 .map(placement_from_json)
                 .collect::<Result<_>>()?,
+        })
+    }
+}
+
+/// A script.
+#[derive(Debug, Clone)]
+pub(crate) struct ScriptRow {
+    pub draft: ScriptDraft,
+    pub etag: Etag,
+    pub last_modified: UnixSeconds,
+}
+
+impl ScriptRow {
+    /// The row of a script.
+    pub fn of(script: &Script) -> ScriptRow {
+        ScriptRow {
+            draft: ScriptDraft {
+                id: script.id.clone(),
+                body: script.body.clone(),
+                fires: script.fires,
+            },
+            etag: script.etag,
+            last_modified: script.last_modified,
+        }
+    }
+
+    /// The script of a row.
+    pub fn into_script(self, rid: ChildRid, kind: ScriptKind) -> Script {
+        Script {
+            kind,
+            rid,
+            id: self.draft.id,
+            body: self.draft.body,
+            fires: self.draft.fires,
+            etag: self.etag,
+            last_modified: self.last_modified,
+        }
+    }
+
+    pub fn encode(&self) -> Bytes {
+        let fires = self.draft.fires.map(|fires| {
+            let time = match fires.time {
+                TriggerTime::Pre => "pre",
+                TriggerTime::Post => "post",
+            };
+            json!([time, fires.operation.name()])
+        });
+        to_bytes(&json!({
+            "id": self.draft.id,
+            "body": &*self.draft.body,
+            "fires": fires,
+            "etag": etag_to_json(self.etag),
+            "ts": self.last_modified.0,
+        }))
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<ScriptRow> {
+        let row = Row::parse(bytes)?;
+        let fires = row.get("fires").map(|fires| {
+            let text = |at: usize| fires.get(at).and_then(Value::as_str).ok_or_else(damaged);
+            let time = match text(0)? {
+                "pre" => TriggerTime::Pre,
+                "post" => TriggerTime::Post,
+                _ => return Err(damaged()),
+            };
+            let operation = TriggerOperation::parse(text(1)?).ok_or_else(damaged)?;
+            Ok(TriggerFires { time, operation })
+        });
+        Ok(ScriptRow {
+            draft: ScriptDraft {
+                id: row.text("id")?.to_owned(),
+                body: row.text("body")?.into(),
+                fires: fires.transpose()?,
+            },
+            etag: row.etag("etag")?,
+            last_modified: UnixSeconds(row.number("ts")?),
         })
     }
 }

@@ -16,7 +16,10 @@ use bolide_model::{Error, ErrorKind};
 pub use batch::{Batch, BatchAnswer, BatchOperation, OperationDone, OperationResult};
 pub(crate) use read::{find, judged_at};
 pub use stored::StoredItem;
-pub(crate) use write::{add, number_in_range, remove_dropped, remove_ghost, unique_digests};
+pub(crate) use write::{
+    Draft, Logical, Written, add, epk_of_document, epk_of_key, number_in_range, remove_dropped, remove_ghost,
+    unique_digests,
+};
 
 use crate::etag::Etag;
 

@@ -162,12 +162,7 @@ impl Account {
     {
         let partition = visit.state.layout.partition_of(&epk)?.clone();
         self.admit(ctx, &partition, visit)?;
-        let logical = Logical {
-            container: container.clone(),
-            state: visit.state.clone(),
-            partition: partition.clone(),
-            epk,
-        };
+        let logical = Logical::new(container.clone(), visit.state.clone(), partition.clone(), epk);
         let outcome = partition.write(move |round| decide(&logical, round)).await;
         match outcome {
             Ok(Written {
@@ -190,7 +185,7 @@ impl Account {
 }
 
 /// What a decided write gives back.
-pub(super) struct Written<T> {
+pub(crate) struct Written<T> {
     pub value: T,
     pub lsn: Lsn,
     pub charge: RequestUnits,
@@ -199,7 +194,7 @@ pub(super) struct Written<T> {
 }
 
 /// A document on its way in, checked as far as it can be without looking at others.
-pub(super) struct Draft {
+pub(crate) struct Draft {
     id: String,
     own: Own,
     text: Vec<u8>,
@@ -233,14 +228,14 @@ pub(crate) fn unique_digests(document: &Document, state: &ContainerState) -> Vec
     state.properties.unique_keys.iter().map(|paths| digest(paths)).collect()
 }
 
-pub(super) fn epk_of_key(state: &ContainerState, key: &PartitionKey) -> Result<Epk> {
+pub(crate) fn epk_of_key(state: &ContainerState, key: &PartitionKey) -> Result<Epk> {
     let definition = &state.properties.partition_key;
     definition.check_full(key)?;
     Ok(Epk::of(definition, key))
 }
 
 /// The place of a document; the key the caller gave must be the document's own.
-pub(super) fn epk_of_document(
+pub(crate) fn epk_of_document(
     state: &ContainerState,
     document: &Document,
     given: Option<&PartitionKey>,
@@ -258,7 +253,7 @@ pub(super) fn epk_of_document(
 }
 
 /// A logical partition as a decision sees it.
-pub(super) struct Logical {
+pub(crate) struct Logical {
     pub container: Arc<Container>,
     state: Arc<ContainerState>,
     partition: Arc<Partition>,
@@ -266,12 +261,21 @@ pub(super) struct Logical {
 }
 
 /// A stored version and where it is.
-pub(super) struct Existing {
+pub(crate) struct Existing {
     key: Key,
     pub record: Record,
 }
 
 impl Logical {
+    pub fn new(container: Arc<Container>, state: Arc<ContainerState>, partition: Arc<Partition>, epk: Epk) -> Logical {
+        Logical {
+            container,
+            state,
+            partition,
+            epk,
+        }
+    }
+
     pub fn create(&self, round: &mut Round<'_>, draft: &Draft) -> Step<Written<ItemWritten>> {
         let by_id = self.find_by_id(round, &draft.id)?;
         let ghost = self.must_be_free(round, by_id)?;

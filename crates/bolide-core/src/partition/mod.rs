@@ -4,6 +4,7 @@ pub(crate) mod drops;
 mod pages;
 pub(crate) mod round;
 pub(crate) mod state;
+pub(crate) mod turn;
 mod worker;
 
 use std::sync::Arc;
@@ -23,8 +24,9 @@ use crate::throughput::SharedMeter;
 use drops::PublishedDrops;
 pub(crate) use pages::Pages;
 use round::{Round, Step, Stop, Transaction};
+use turn::{PendingTurn, TurnJob};
 pub(crate) use worker::down;
-use worker::{Queues, Worker};
+use worker::{Queued, Queues, Worker};
 
 /// Transactions that may wait for a worker before senders wait too.
 const QUEUE: usize = 1024;
@@ -43,7 +45,7 @@ pub(crate) struct Partition {
     meter: RwLock<SharedMeter>,
     engine: Arc<dyn Engine>,
     lsn: Arc<AtomicU64>,
-    writes: mpsc::Sender<Box<dyn Transaction>>,
+    writes: mpsc::Sender<Queued>,
     upkeep: mpsc::Sender<Box<dyn Transaction>>,
     /// Nothing falls due before this second, as far as is known.
     next_due: AtomicI64,
@@ -139,7 +141,20 @@ impl Partition {
         T: Send + 'static,
         F: FnMut(&mut Round<'_>) -> Step<T> + Send + 'static,
     {
-        transact(&self.writes, decide).await
+        transact(&self.writes, decide, Queued::Transaction).await
+    }
+
+    /// Gives a job the partition for itself, and commits what it drafted. Others' writes wait meanwhile, so the job must bound itself;
+    /// reads go on. Returns what the job did, once that is durable.
+    ///
+    /// # Errors
+    /// What the job was refused with, or why nothing could be committed.
+    pub async fn turn<J: TurnJob>(&self, job: J) -> Result<J::Output> {
+        let (reply, answer) = oneshot::channel();
+        let gone = || Error::new(ErrorKind::Unavailable, "the partition is closed");
+        let pending = Box::new(PendingTurn::new(job, reply));
+        self.writes.send(Queued::Turn(pending)).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
     }
 
     /// As [`Partition::write`], for housekeeping: alone of its kind in its round, first, and so free to scan.
@@ -151,7 +166,7 @@ impl Partition {
         T: Send + 'static,
         F: FnMut(&mut Round<'_>) -> Step<T> + Send + 'static,
     {
-        transact(&self.upkeep, decide).await
+        transact(&self.upkeep, decide, |transaction| transaction).await
     }
 
     /// Whether something may be due by `now`.
@@ -219,7 +234,7 @@ impl Partition {
     }
 }
 
-async fn transact<T, F>(queue: &mpsc::Sender<Box<dyn Transaction>>, decide: F) -> Result<T>
+async fn transact<T, F, Q>(queue: &mpsc::Sender<Q>, decide: F, queued: fn(Box<dyn Transaction>) -> Q) -> Result<T>
 where
     T: Send + 'static,
     F: FnMut(&mut Round<'_>) -> Step<T> + Send + 'static,
@@ -227,12 +242,12 @@ where
     let (reply, answer) = oneshot::channel();
     let gone = || Error::new(ErrorKind::Unavailable, "the partition is closed");
     queue
-        .send(Box::new(Pending {
+        .send(queued(Box::new(Pending {
             decide,
             decided: None,
             rests_on_others: false,
             reply,
-        }))
+        })))
         .await
         .map_err(|_| gone())?;
     answer.await.map_err(|_| gone())?

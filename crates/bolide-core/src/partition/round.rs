@@ -94,6 +94,60 @@ pub(crate) struct Savepoint {
     lsn: Lsn,
 }
 
+/// A draft that is put aside between two reads.
+#[derive(Debug)]
+pub(crate) struct Suspended {
+    now: UnixMillis,
+    state: PartitionState,
+    effects: HashMap<Key, Option<Bytes>>,
+    lsn: Lsn,
+    writes_of_batch: Option<u32>,
+}
+
+impl Suspended {
+    /// An empty draft whose writes are all one transaction.
+    pub fn new(now: UnixMillis, lsn: Lsn, state: PartitionState) -> Suspended {
+        Suspended {
+            now,
+            state,
+            effects: HashMap::new(),
+            lsn,
+            writes_of_batch: Some(0),
+        }
+    }
+
+    /// The draft, over what was read by now.
+    pub fn resume(self, loaded: &Loaded) -> Round<'_> {
+        Round {
+            now: self.now,
+            state: self.state,
+            loaded,
+            effects: self.effects,
+            missing: Missing::default(),
+            lsn: self.lsn,
+            writes_of_batch: self.writes_of_batch,
+        }
+    }
+
+    /// The newest log sequence number, writes of the draft included.
+    pub fn lsn(&self) -> Lsn {
+        self.lsn
+    }
+
+    /// The partition's counters as the draft leaves them.
+    pub fn state(&self) -> &PartitionState {
+        &self.state
+    }
+
+    /// What the draft does to the keys of a space.
+    pub fn effects_in(&self, space: Space) -> impl Iterator<Item = (&Bytes, Option<&Bytes>)> {
+        self.effects
+            .iter()
+            .filter(move |(key, _)| key.space == space)
+            .map(|(key, value)| (&key.bytes, value.as_ref()))
+    }
+}
+
 impl<'a> Round<'a> {
     /// A round at server time `now` over the head `lsn`.
     pub fn new(now: UnixMillis, lsn: Lsn, state: PartitionState, loaded: &'a Loaded) -> Round<'a> {
@@ -201,6 +255,17 @@ impl<'a> Round<'a> {
             self.roll_back(before);
         }
         decided
+    }
+
+    /// Puts a draft aside, for what it needs to be read.
+    pub fn suspend(self) -> Suspended {
+        Suspended {
+            now: self.now,
+            state: self.state,
+            effects: self.effects,
+            lsn: self.lsn,
+            writes_of_batch: self.writes_of_batch,
+        }
     }
 
     fn savepoint(&self) -> Savepoint {

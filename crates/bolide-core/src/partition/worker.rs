@@ -10,7 +10,8 @@
 //!
 //! While a commit is on its way the next transactions gather in the queue: the worker is the group commit. It hands out log sequence
 //! numbers and takes the time stamps, so both run in the order of commit (TTL-208). The purge is one more client, served one
-//! small step per round, before the users' transactions of the round (TTL-265).
+//! small step per round, before the users' transactions of the round (TTL-265). A script is a round of its own: it is given a
+//! [`Turn`], during which the partition is its alone.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,16 +19,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
 use bolide_storage::{Batch, CommitToken, Down, Engine, Head, Outcome, PartitionId, Settled, Ticket};
+use futures_util::FutureExt;
 use tokio::sync::mpsc;
 
 use super::drops::PublishedDrops;
 use super::round::{Changes, Loaded, Round, Transaction, refused};
 use super::state::PartitionState;
+use super::turn::{Taken, TakesTurn, Turn};
 use crate::clock;
 use crate::keys;
 
 /// Most transactions decided in one round: bounds the commit's size and the wait of the first.
 const ROUND_TRANSACTIONS: usize = 256;
+
+/// How often a turn is given again because the partition's head had moved.
+const TURN_TRIES: usize = 3;
 
 /// The worker's side of a partition.
 pub(crate) struct Worker {
@@ -40,10 +46,18 @@ pub(crate) struct Worker {
     tokens: Tokens,
 }
 
+/// What users queue.
+pub(crate) enum Queued {
+    /// A transaction that shares its round with others.
+    Transaction(Box<dyn Transaction>),
+    /// A transaction that needs the partition for itself.
+    Turn(Box<dyn TakesTurn>),
+}
+
 /// The two queues of a worker. Closing both ends it.
 pub(crate) struct Queues {
     /// Users' transactions.
-    pub writes: mpsc::Receiver<Box<dyn Transaction>>,
+    pub writes: mpsc::Receiver<Queued>,
     /// The purge and other housekeeping: one per round.
     pub upkeep: mpsc::Receiver<Box<dyn Transaction>>,
 }
@@ -77,10 +91,15 @@ impl Worker {
     pub async fn run(mut self, mut queues: Queues) {
         let mut round: Vec<Box<dyn Transaction>> = Vec::new();
         loop {
+            let mut turn = None;
+            let mut take = |queued, round: &mut Vec<_>| match queued {
+                Queued::Transaction(write) => round.push(write),
+                Queued::Turn(taker) => turn = Some(taker),
+            };
             let upkeep = tokio::select! {
                 biased;
-                Some(write) = queues.writes.recv() => {
-                    round.push(write);
+                Some(queued) = queues.writes.recv() => {
+                    take(queued, &mut round);
                     queues.upkeep.try_recv().ok()
                 }
                 Some(upkeep) = queues.upkeep.recv() => Some(upkeep),
@@ -90,15 +109,60 @@ impl Worker {
             if let Some(upkeep) = upkeep {
                 round.insert(0, upkeep);
             }
-            while round.len() < ROUND_TRANSACTIONS {
-                let Ok(write) = queues.writes.try_recv() else { break };
-                round.push(write);
+            while turn.is_none() && round.len() < ROUND_TRANSACTIONS {
+                match queues.writes.try_recv() {
+                    Ok(Queued::Transaction(write)) => round.push(write),
+                    // What was queued before it goes before it.
+                    Ok(Queued::Turn(taker)) => turn = Some(taker),
+                    Err(_) => break,
+                }
             }
-            let ended = self.carry_out(&mut round).await;
-            for transaction in round.drain(..) {
-                transaction.end(&ended);
+            if !round.is_empty() {
+                let ended = self.carry_out(&mut round).await;
+                for transaction in round.drain(..) {
+                    transaction.end(&ended);
+                }
+            }
+            if let Some(mut taker) = turn {
+                let ended = self.give_turn(taker.as_mut()).await;
+                taker.end(&ended);
             }
         }
+    }
+
+    /// Gives a transaction the partition for itself, and commits what it drafts.
+    async fn give_turn(&mut self, taker: &mut dyn TakesTurn) -> Result<Lsn> {
+        for _ in 0..TURN_TRIES {
+            let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
+            let mut turn = Turn::new(self.engine.clone(), self.partition, self.head, now, self.state.clone());
+            let taken = AssertUnwindSafe(taker.take(&mut turn)).catch_unwind().await;
+            match taken {
+                Err(_) => {
+                    return Err(Error::internal(
+                        "a script's transaction panicked; nothing of it was stored",
+                    ));
+                }
+                Ok(Taken::Refused) => return Ok(self.head.lsn),
+                Ok(Taken::Stale) => self.refresh().await?,
+                Ok(Taken::Drafted) => {
+                    let (changes, state) = turn.into_changes(&self.state);
+                    let Some(changes) = changes else {
+                        return Ok(self.head.lsn);
+                    };
+                    match self.commit(changes, now).await? {
+                        Some(head) => {
+                            self.advance(head, state);
+                            return Ok(head.lsn);
+                        }
+                        None => self.refresh().await?,
+                    }
+                }
+            }
+        }
+        Err(Error::new(
+            ErrorKind::Unavailable,
+            "the transaction could not be committed: others write the partition at the same time",
+        ))
     }
 
     /// Decides and commits one round. `Ok` with the head after it; else nothing happened.
@@ -111,10 +175,7 @@ impl Worker {
             };
             match self.commit(changes, stamp).await? {
                 Some(head) => {
-                    self.head = head;
-                    self.state = state;
-                    self.published_lsn.store(head.lsn.0, Ordering::Release);
-                    self.published_drops.publish(&self.state.drops);
+                    self.advance(head, state);
                     return Ok(head.lsn);
                 }
                 None => self.refresh().await?,
@@ -182,10 +243,15 @@ impl Worker {
     async fn refresh(&mut self) -> Result<()> {
         let (head, state) = read_state(self.engine.as_ref(), self.partition).await?;
         // Ghosts counted in memory belong to a head that is gone; they are counted again from the purge cursors.
+        self.advance(head, state);
+        Ok(())
+    }
+
+    /// Stands at another head, and lets others know.
+    fn advance(&mut self, head: Head, state: PartitionState) {
         (self.head, self.state) = (head, state);
         self.published_lsn.store(head.lsn.0, Ordering::Release);
         self.published_drops.publish(&self.state.drops);
-        Ok(())
     }
 }
 

@@ -26,7 +26,10 @@ use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Refusal, Work};
 use crate::container::Container;
 use crate::feeds::Scope;
+use crate::scripts::QueryFunctions;
 use page::PageRun;
+pub(crate) use page::random_seed;
+pub(crate) use schema::of as schema_of;
 
 /// Runs a query.
 #[derive(Debug, Clone, Default)]
@@ -118,6 +121,7 @@ impl Account {
             return Err(self.needs_client_merge(&compiled, properties).into());
         }
         self.admit_all(ctx, &route.slices, &visit)?;
+        let functions = QueryFunctions::for_query(self, container, &query.text, ctx.now).await?;
         let run = PageRun {
             container,
             visit: &visit,
@@ -125,8 +129,8 @@ impl Account {
             slices: route.slices,
             environment: Environment {
                 now_ms: ctx.now.0,
-                random_seed: page::random_seed(),
-                udfs: None,
+                random_seed: random_seed(),
+                udfs: functions.udfs(),
             },
             limit: PageLimit {
                 rows: query
@@ -137,9 +141,12 @@ impl Account {
             },
         };
         let continuation_owner = page::owner(container, query);
-        let done = run
-            .run(ctx.now, &continuation_owner, query.continuation.as_deref())
-            .await?;
+        let page = run.run(ctx.now, &continuation_owner, query.continuation.as_deref());
+        let done = if functions.may_block() {
+            functions.or_failure(blocking(page).await)?
+        } else {
+            page.await?
+        };
         check_continuation(query, done.continuation.as_deref())?;
 
         let metrics = QueryMetrics {
@@ -228,6 +235,16 @@ impl Account {
     }
 }
 
+/// Runs a page whose functions block their thread, such that no other task waits for it.
+async fn blocking<T>(page: impl Future<Output = Result<T>>) -> Result<T> {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    let handle = Handle::current();
+    match handle.runtime_flavor() {
+        RuntimeFlavor::MultiThread => tokio::task::block_in_place(|| handle.block_on(page)),
+        _ => page.await,
+    }
+}
+
 /// Runs a query over a list of resources, each as JSON text, and returns all rows.
 ///
 /// # Errors
@@ -241,7 +258,7 @@ pub fn query_documents(
     let query = Query::compile(text, &parameters(values), &Schema::metadata()).map_err(query_error)?;
     let environment = Environment {
         now_ms: now.0,
-        random_seed: page::random_seed(),
+        random_seed: random_seed(),
         udfs: None,
     };
     let mut execution = query
@@ -266,7 +283,7 @@ pub(crate) fn query_error(error: QueryError) -> Error {
     Error::new(kind, error.message())
 }
 
-fn parameters(values: &[(String, Value)]) -> Parameters {
+pub(crate) fn parameters(values: &[(String, Value)]) -> Parameters {
     values.iter().fold(Parameters::none(), |parameters, (name, value)| {
         parameters.with(name.clone(), value)
     })

@@ -82,7 +82,7 @@ pub(super) fn owner(container: &Container, query: &QueryItems) -> Vec<Vec<u8>> {
 }
 
 /// A seed that differs from page to page.
-pub(super) fn random_seed() -> u64 {
+pub(crate) fn random_seed() -> u64 {
     RandomState::new().hash_one(KIND)
 }
 

@@ -12,7 +12,7 @@ use bolide_query::schema::{
 use bolide_query::{PathStep, Schema};
 
 /// The schema of a container.
-pub(super) fn of(properties: &ContainerProperties) -> Schema {
+pub(crate) fn of(properties: &ContainerProperties) -> Schema {
     let computed = properties.computed_properties.iter();
     let vectors = properties
         .vector_embedding_policy

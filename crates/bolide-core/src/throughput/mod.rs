@@ -88,7 +88,7 @@ const SERVERLESS_RU: f64 = 5_000.0;
 
 impl Pacing {
     /// The most that users may consume in one second; `None` without a limit.
-    fn ceiling(self) -> Option<f64> {
+    pub(crate) fn ceiling(self) -> Option<f64> {
         match self {
             Pacing::Provisioned { ru } => Some(ru),
             Pacing::Autoscale { max_ru } => Some(max_ru),
@@ -98,7 +98,7 @@ impl Pacing {
     }
 
     /// The same budget for one of `partitions` equal shares.
-    fn share(self, partitions: usize) -> Pacing {
+    pub(crate) fn share(self, partitions: usize) -> Pacing {
         let partitions = partitions.max(1) as f64;
         match self {
             Pacing::Provisioned { ru } => Pacing::Provisioned { ru: ru / partitions },

@@ -9,5 +9,6 @@ mod linear;
 mod model;
 mod probe;
 mod random;
+mod scripts;
 mod smoke;
 mod stage;

@@ -99,7 +99,19 @@ impl Stage {
 
     pub async fn with_options(more: Value, throughput: Option<Throughput>, options: AccountOptions) -> Stage {
         let clock = Arc::new(Clock::virtual_at(UnixMillis(START * 1000)));
-        let engine = Arc::new(Probe::new(Arc::new(MemoryEngine::new(clock.clone()))));
+        let engine = Arc::new(MemoryEngine::new(clock.clone()));
+        Stage::over(engine, clock, more, throughput, options).await
+    }
+
+    /// On an engine that the claim keeps, too.
+    pub async fn over(
+        engine: Arc<dyn Engine>,
+        clock: Arc<Clock>,
+        more: Value,
+        throughput: Option<Throughput>,
+        options: AccountOptions,
+    ) -> Stage {
+        let engine = Arc::new(Probe::new(engine));
         let account = Account::open(engine.clone(), options).await.expect("a new account");
         let ctx = account.begin().await.expect("a clock");
         let database = account.create_database(&ctx, "d", None).await.expect("a new database");
@@ -125,6 +137,21 @@ impl Stage {
         let container = account.all_containers().pop().expect("its container");
         Stage {
             clock,
+            engine,
+            account,
+            container,
+        }
+    }
+
+    /// Another server process on the same data, over a given engine.
+    pub async fn beside(&self, engine: Arc<dyn Engine>) -> Stage {
+        let engine = Arc::new(Probe::new(engine));
+        let account = Account::open(engine.clone() as Arc<dyn Engine>, options())
+            .await
+            .expect("an account");
+        let container = account.all_containers().pop().expect("its container");
+        Stage {
+            clock: self.clock.clone(),
             engine,
             account,
             container,

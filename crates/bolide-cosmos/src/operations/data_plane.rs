@@ -8,7 +8,7 @@ use bolide_core::{Answer, Answered, Container, Refusal, Work};
 use bolide_model::{Error, ErrorKind, Result};
 use http::{HeaderMap, HeaderValue};
 
-use super::{batch, change_feed, feeds, items, query};
+use super::{batch, change_feed, feeds, items, query, scripts};
 use crate::addressing;
 use crate::operation::Operation;
 use crate::service::Call;
@@ -54,6 +54,7 @@ async fn dispatch(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply
         Operation::QueryItems => query::run(call, container).await,
         Operation::QueryPlan => query::plan(call, container),
         Operation::ReadChanges => change_feed::read(call, container).await,
+        Operation::ExecuteProcedure => scripts::execute(call, container).await,
         other => Err(Error::internal(format!("{} is no operation on items", other.name())).into()),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bolide_core::{Answer, Answered, Container, CreateItem, DeleteItem, ItemRead, ItemWritten, PatchItem, ReadItem};
-use bolide_core::{ReplaceItem, StoredItem, UpsertItem};
+use bolide_core::{ItemWrite, ReplaceItem, StoredItem, TriggeredWrite, UpsertItem};
 use bolide_model::document::{Document, Patch};
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, Result};
@@ -13,10 +13,12 @@ use super::data_plane::map;
 use super::{if_match, if_none_match};
 use crate::addressing;
 use crate::service::Call;
-use crate::wire::{Reply, binary_json, headers, scope};
+use crate::wire::{Payload, Reply, binary_json, headers, scope};
 
 pub(super) async fn create(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
-    refuse_triggers(call.headers())?;
+    if names_triggers(call.headers()) {
+        return triggered(call, container, ItemWrite::Create(document(call)?), None).await;
+    }
     let create = CreateItem {
         document: document(call)?,
         partition_key: scope::partition_key(call.headers())?,
@@ -26,7 +28,10 @@ pub(super) async fn create(call: &Call<'_>, container: &Arc<Container>) -> Answe
 }
 
 pub(super) async fn upsert(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
-    refuse_triggers(call.headers())?;
+    if names_triggers(call.headers()) {
+        let if_match = if_match(call.headers())?;
+        return triggered(call, container, ItemWrite::Upsert(document(call)?), if_match).await;
+    }
     let upsert = UpsertItem {
         document: document(call)?,
         partition_key: scope::partition_key(call.headers())?,
@@ -37,7 +42,10 @@ pub(super) async fn upsert(call: &Call<'_>, container: &Arc<Container>) -> Answe
 }
 
 pub(super) async fn replace(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
-    refuse_triggers(call.headers())?;
+    if names_triggers(call.headers()) {
+        let write = ItemWrite::Replace(addressing::item(container, &call.route.leaf)?, document(call)?);
+        return triggered(call, container, write, if_match(call.headers())?).await;
+    }
     let replace = ReplaceItem {
         target: addressing::item(container, &call.route.leaf)?,
         partition_key: point_key(call.headers())?,
@@ -49,7 +57,11 @@ pub(super) async fn replace(call: &Call<'_>, container: &Arc<Container>) -> Answ
 }
 
 pub(super) async fn patch(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
-    refuse_triggers(call.headers())?;
+    if names_triggers(call.headers()) {
+        let patch = Patch::parse(&binary_json::to_text(call.body)?)?;
+        let write = ItemWrite::Patch(addressing::item(container, &call.route.leaf)?, patch);
+        return triggered(call, container, write, if_match(call.headers())?).await;
+    }
     let patch = PatchItem {
         target: addressing::item(container, &call.route.leaf)?,
         partition_key: point_key(call.headers())?,
@@ -61,7 +73,10 @@ pub(super) async fn patch(call: &Call<'_>, container: &Arc<Container>) -> Answer
 }
 
 pub(super) async fn delete(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
-    refuse_triggers(call.headers())?;
+    if names_triggers(call.headers()) {
+        let write = ItemWrite::Delete(addressing::item(container, &call.route.leaf)?);
+        return triggered(call, container, write, if_match(call.headers())?).await;
+    }
     let delete = DeleteItem {
         target: addressing::item(container, &call.route.leaf)?,
         partition_key: point_key(call.headers())?,
@@ -112,14 +127,63 @@ pub(super) fn missing_key() -> Error {
     ))
 }
 
-/// A write that should have run a trigger must not succeed without it.
+/// A batch that should have run a trigger must not succeed without it: only writes of single items may name triggers.
 pub(super) fn refuse_triggers(headers: &HeaderMap) -> Result<()> {
-    for name in [&headers::PRE_TRIGGERS, &headers::POST_TRIGGERS] {
-        if headers::non_empty(headers, name)?.is_some() {
-            return Err(Error::not_supported("this server does not support triggers yet"));
-        }
+    if names_triggers(headers) {
+        return Err(Error::bad_request("triggers cannot be included in a batch"));
     }
     Ok(())
+}
+
+fn names_triggers(headers: &HeaderMap) -> bool {
+    [&headers::PRE_TRIGGERS, &headers::POST_TRIGGERS]
+        .iter()
+        .any(|name| headers.get(*name).is_some_and(|value| !value.is_empty()))
+}
+
+/// The triggers that a header names, with commas between them.
+fn triggers(headers: &HeaderMap, name: &http::HeaderName) -> Result<Vec<String>> {
+    let names = headers::non_empty(headers, name)?.unwrap_or_default();
+    let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+    Ok(names.map(str::to_owned).collect())
+}
+
+/// A write with the triggers that its headers name (cosmos-rest §11.4).
+async fn triggered(
+    call: &Call<'_>,
+    container: &Arc<Container>,
+    write: ItemWrite,
+    if_match: Option<String>,
+) -> Answered<Reply> {
+    let is_new = matches!(write, ItemWrite::Create(_) | ItemWrite::Upsert(_));
+    let partition_key = if is_new {
+        scope::partition_key(call.headers())?
+    } else {
+        Some(point_key(call.headers())?)
+    };
+    let triggered = TriggeredWrite {
+        before: triggers(call.headers(), &headers::PRE_TRIGGERS)?,
+        after: triggers(call.headers(), &headers::POST_TRIGGERS)?,
+        partition_key,
+        write,
+        if_match,
+    };
+    let answer = call
+        .account()
+        .write_with_triggers(&call.ctx, container, triggered)
+        .await?;
+    let Answer { value, work } = answer;
+    let Some(item) = value.written else {
+        let value = Reply::empty(StatusCode::NO_CONTENT);
+        return Ok(Answer { value, work });
+    };
+    let mut answer = written(call, Answer { value: item, work });
+    if let Some(body) = value.body
+        && !headers::prefers_minimal(call.headers())
+    {
+        answer.value.payload = Payload::Whole(body.into());
+    }
+    Ok(answer)
 }
 
 fn written(call: &Call<'_>, answer: Answer<ItemWritten>) -> Answer<Reply> {

@@ -14,6 +14,7 @@ mod offers;
 mod permissions;
 mod pkranges;
 mod query;
+mod scripts;
 mod users;
 
 use bolide_model::Result;
@@ -62,6 +63,12 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
         Operation::ReadPermission => permissions::read(call),
         Operation::ReplacePermission => permissions::replace(call).await,
         Operation::DeletePermission => permissions::delete(call).await,
+        Operation::CreateScript => scripts::create(call).await,
+        Operation::ListScripts => scripts::list(call),
+        Operation::QueryScripts => scripts::query(call),
+        Operation::ReadScript => scripts::read(call),
+        Operation::ReplaceScript => scripts::replace(call).await,
+        Operation::DeleteScript => scripts::delete(call).await,
         Operation::CreateItem
         | Operation::UpsertItem
         | Operation::ReadItem
@@ -73,7 +80,8 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
         | Operation::ReadFeed
         | Operation::QueryItems
         | Operation::QueryPlan
-        | Operation::ReadChanges => data_plane::run(call).await,
+        | Operation::ReadChanges
+        | Operation::ExecuteProcedure => data_plane::run(call).await,
     }
 }
 

@@ -43,6 +43,7 @@ headers! {
     PREVIOUS_IMAGES = "x-bolide-previous-images",
     QUERY_FEATURES = "x-ms-cosmos-supported-query-features",
     READ_KEY_TYPE = "x-ms-read-key-type",
+    SCRIPT_LOGGING = "x-ms-documentdb-script-enable-logging",
     START_EPK = "x-ms-start-epk",
 }
 
@@ -73,6 +74,7 @@ headers! {
     RESOURCE_USAGE = "x-ms-resource-usage",
     RETRY_AFTER_MS = "x-ms-retry-after-ms",
     SCHEMA_VERSION = "x-ms-schemaversion",
+    SCRIPT_LOG = "x-ms-documentdb-script-log-results",
     SERVICE_VERSION = "x-ms-serviceversion",
     SESSION_TOKEN = "x-ms-session-token",
     SUB_STATUS = "x-ms-substatus",

@@ -10,6 +10,7 @@ mod permissions;
 mod queries;
 mod querying;
 mod resources;
+mod scripts;
 mod server;
 mod starting;
 mod stopping;

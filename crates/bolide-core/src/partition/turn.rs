@@ -1,0 +1,241 @@
+//! A turn: the partition for one transaction that is decided step by step, as scripts are.
+//!
+//! A round's transactions are functions of what was read, and are decided again whenever more was read. A script cannot be: it
+//! is asked what it wants next. So the worker gives its turn away. All steps see one head with the effects of the steps before them, and
+//! all effects become one commit with one log sequence number (TTL-252), or none. Server time is read once, when the turn begins: it
+//! judges every step and is the commit's stamp.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bolide_model::{Error, Lsn, Result, UnixMillis};
+use bolide_storage::{Ask, Engine, Head, PartitionId, Reply, Scan, Space};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
+
+use super::down;
+use super::round::{Changes, Loaded, Round, Step, Stop, Suspended};
+use super::state::PartitionState;
+use crate::record::Record;
+
+/// Why a step ended early.
+#[derive(Debug)]
+pub(crate) enum TurnEnd {
+    /// The partition is not where the turn began: forget everything and begin again.
+    Stale,
+    /// The step is refused; it changed nothing.
+    Refused(Error),
+}
+
+impl From<Error> for TurnEnd {
+    fn from(error: Error) -> TurnEnd {
+        TurnEnd::Refused(error)
+    }
+}
+
+/// Live and dead rows of one page of a walk in a turn.
+pub(crate) struct TurnPage {
+    /// In the order of their keys.
+    pub rows: Vec<(Bytes, Bytes)>,
+    /// Where the walk goes on; `None` at the end.
+    pub next: Option<Bytes>,
+}
+
+/// See the module.
+pub(crate) struct Turn {
+    engine: Arc<dyn Engine>,
+    partition: PartitionId,
+    head: Head,
+    now: UnixMillis,
+    loaded: Loaded,
+    /// Absent only while a step is being decided.
+    draft: Option<Suspended>,
+}
+
+impl Turn {
+    pub fn new(
+        engine: Arc<dyn Engine>,
+        partition: PartitionId,
+        head: Head,
+        now: UnixMillis,
+        state: PartitionState,
+    ) -> Turn {
+        Turn {
+            engine,
+            partition,
+            head,
+            now,
+            loaded: Loaded::default(),
+            draft: Some(Suspended::new(now, head.lsn, state)),
+        }
+    }
+
+    /// Where the log stands: the transaction's own number once it has written something.
+    pub fn lsn(&self) -> Lsn {
+        self.draft.as_ref().map_or(self.head.lsn, Suspended::lsn)
+    }
+
+    /// Server time of the whole turn.
+    pub fn now(&self) -> UnixMillis {
+        self.now
+    }
+
+    /// Whether a stored version belongs to a logical partition that was deleted after it was written.
+    pub fn hides(&self, item_key: &[u8], record: &Record) -> bool {
+        let draft = self.draft.as_ref();
+        draft.is_some_and(|draft| draft.state().drops.hides(item_key, record))
+    }
+
+    /// Decides one step, reading what it needs. A refused step has added nothing.
+    pub async fn decide<T>(&mut self, mut decide: impl FnMut(&mut Round<'_>) -> Step<T>) -> Result<T, TurnEnd> {
+        loop {
+            let (decided, missing) = {
+                let mut round = self.draft().resume(&self.loaded);
+                let decided = decide(&mut round);
+                let missing = round.missing();
+                self.draft = Some(round.suspend());
+                (decided, missing)
+            };
+            match decided {
+                Ok(value) => return Ok(value),
+                Err(Stop::Refused(error)) => return Err(TurnEnd::Refused(error)),
+                Err(Stop::Missing) => {
+                    let reply = self.read(missing.ask()).await?;
+                    self.loaded.take(missing, reply);
+                }
+            }
+        }
+    }
+
+    /// A page of items between two keys, as the steps before have left them.
+    pub async fn items(
+        &mut self,
+        from: &Bytes,
+        to: Option<&Bytes>,
+        max_rows: usize,
+        max_bytes: usize,
+    ) -> Result<TurnPage, TurnEnd> {
+        let scan = Scan {
+            space: Space::Item,
+            from: from.clone(),
+            to: to.cloned(),
+            reverse: false,
+            max_rows,
+            max_bytes,
+            keys_only: false,
+        };
+        let ask = Ask {
+            gets: vec![],
+            scans: vec![scan],
+        };
+        let page = self.read(ask).await?.pages.pop().unwrap_or_default();
+        let next = match page.rows.last() {
+            Some((key, _)) if page.more => Some(crate::keys::after(key)),
+            _ => None,
+        };
+        let end = next.as_ref().or(to);
+        let mut rows: BTreeMap<Bytes, Bytes> = page.rows.into_iter().collect();
+        for (key, value) in self.draft.iter().flat_map(|draft| draft.effects_in(Space::Item)) {
+            if key < from || end.is_some_and(|end| key >= end) {
+                continue;
+            }
+            match value {
+                Some(value) => rows.insert(key.clone(), value.clone()),
+                None => rows.remove(key),
+            };
+        }
+        Ok(TurnPage {
+            rows: rows.into_iter().collect(),
+            next,
+        })
+    }
+
+    /// The commit of everything that was drafted; `None` if that is nothing.
+    pub fn into_changes(mut self, before: &PartitionState) -> (Option<Changes>, PartitionState) {
+        let draft = self.draft();
+        draft.resume(&self.loaded).into_changes(self.head.lsn, before)
+    }
+
+    fn draft(&mut self) -> Suspended {
+        self.draft.take().expect("a step puts the draft back")
+    }
+
+    async fn read(&self, ask: Ask) -> Result<Reply, TurnEnd> {
+        let reply = self.engine.read(self.partition, ask).await.map_err(down)?;
+        if reply.head == self.head {
+            Ok(reply)
+        } else {
+            Err(TurnEnd::Stale)
+        }
+    }
+}
+
+/// A transaction that is decided step by step. May be run again from its start.
+pub(crate) trait TurnJob: Send + 'static {
+    /// What it comes to.
+    type Output: Send;
+
+    /// Decides all steps. What was drafted is committed if this is `Ok`.
+    fn run<'t>(&'t mut self, turn: &'t mut Turn) -> BoxFuture<'t, Result<Self::Output, TurnEnd>>;
+}
+
+/// How a turn was used.
+pub(crate) enum Taken {
+    /// Commit the draft.
+    Drafted,
+    /// Nothing is to be committed.
+    Refused,
+    /// Give the turn again, on a new head.
+    Stale,
+}
+
+/// What the worker gives a turn to.
+pub(crate) trait TakesTurn: Send {
+    fn take<'t>(&'t mut self, turn: &'t mut Turn) -> BoxFuture<'t, Taken>;
+
+    /// The turn is over: `Ok` with the head after it, or nothing happened and this is why.
+    fn end(self: Box<Self>, ended: &Result<Lsn>);
+}
+
+/// A job on its way through a worker.
+pub(super) struct PendingTurn<J: TurnJob> {
+    job: J,
+    decided: Option<Result<J::Output>>,
+    reply: oneshot::Sender<Result<J::Output>>,
+}
+
+impl<J: TurnJob> PendingTurn<J> {
+    pub fn new(job: J, reply: oneshot::Sender<Result<J::Output>>) -> PendingTurn<J> {
+        PendingTurn {
+            job,
+            decided: None,
+            reply,
+        }
+    }
+}
+
+impl<J: TurnJob> TakesTurn for PendingTurn<J> {
+    fn take<'t>(&'t mut self, turn: &'t mut Turn) -> BoxFuture<'t, Taken> {
+        Box::pin(async move {
+            let (decided, taken) = match self.job.run(turn).await {
+                Ok(output) => (Some(Ok(output)), Taken::Drafted),
+                Err(TurnEnd::Refused(error)) => (Some(Err(error)), Taken::Refused),
+                Err(TurnEnd::Stale) => (None, Taken::Stale),
+            };
+            self.decided = decided;
+            taken
+        })
+    }
+
+    fn end(self: Box<Self>, ended: &Result<Lsn>) {
+        let result = match (ended, self.decided) {
+            (_, Some(Err(refusal))) => Err(refusal),
+            (Ok(_), Some(Ok(output))) => Ok(output),
+            (Err(error), _) => Err(error.clone()),
+            (Ok(_), None) => Err(Error::internal("a turn ended before it was decided")),
+        };
+        // The request may be gone; its writes stand.
+        let _ = self.reply.send(result);
+    }
+}

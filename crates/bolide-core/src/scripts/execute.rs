@@ -1,0 +1,201 @@
+//! Executing a stored procedure.
+
+use std::sync::Arc;
+
+use bolide_model::partition_key::PartitionKey;
+use bolide_model::{Lsn, RequestUnits, Result};
+use bolide_script::{Call, Finished, Kind};
+use futures_util::future::BoxFuture;
+
+use super::run::run;
+use super::scene::Scene;
+use super::watch::{Slot, Watch};
+use super::{Script, ScriptKind, ScriptName};
+use crate::account::{Account, RequestContext};
+use crate::answer::{Answer, Answered, Refusal};
+use crate::container::{Container, Visit};
+use crate::items::epk_of_key;
+use crate::partition::Partition;
+use crate::partition::turn::{Turn, TurnEnd, TurnJob};
+
+/// Executes a stored procedure.
+#[derive(Debug, Clone)]
+pub struct ExecuteProcedure {
+    /// Which one.
+    pub name: ScriptName,
+    /// The logical partition it works on.
+    pub partition_key: PartitionKey,
+    /// Its arguments: the JSON text of an array.
+    pub arguments: String,
+    /// Whether `console.log` is heard.
+    pub is_logging: bool,
+}
+
+/// What a stored procedure left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Executed {
+    /// The response's body, as JSON text; `None` if it was set to `undefined`.
+    pub body: Option<String>,
+    /// What it logged.
+    pub log: String,
+}
+
+impl Account {
+    /// Executes a stored procedure: everything it writes is one commit, or nothing is (TTL-252). Verdicts, `_ts` and all of its reads
+    /// are at the server time of its start.
+    ///
+    /// # Errors
+    /// - `NotFound`: there is no stored procedure of this name.
+    /// - `ScriptSyntax`, `ScriptFailed`, `ScriptTimeout`, `TooLarge`: it did not come to its end; nothing was changed.
+    /// - `PartitionKeyMismatch`: the key has the wrong number of components.
+    pub async fn execute_procedure(
+        &self,
+        ctx: &RequestContext,
+        container: &Arc<Container>,
+        execute: ExecuteProcedure,
+    ) -> Answered<Executed> {
+        let visit = container.enter().await?;
+        let scripts = container.scripts();
+        let script = scripts.get(ScriptKind::StoredProcedure, &execute.name)?.clone();
+        let epk = epk_of_key(&visit.state, &execute.partition_key)?;
+        let partition = visit.state.layout.partition_of(&epk)?.clone();
+        self.admit(ctx, &partition, &visit)?;
+
+        let slot = self.script_slots().take().await?;
+        let scene = Scene::new(
+            container.clone(),
+            visit.state.clone(),
+            execute.partition_key,
+            epk,
+            slot.clone(),
+        )?;
+        let scene = Arc::new(scene);
+        let (charge, used) = Charged::new();
+        let job = Procedure {
+            call: call(container, &visit, &script, execute.arguments, execute.is_logging),
+            account: self.script_clock(&visit),
+            scene: scene.clone(),
+            slot,
+            charge,
+        };
+        let outcome = partition.turn(job).await;
+        self.settle(ctx, &partition, &visit, &scene, used.get(), outcome)
+    }
+
+    /// Accounts for what a transaction of scripts took.
+    pub(super) fn settle<T>(
+        &self,
+        ctx: &RequestContext,
+        partition: &Partition,
+        visit: &Visit<'_>,
+        scene: &Scene,
+        used: RequestUnits,
+        outcome: Result<(T, Lsn)>,
+    ) -> Answered<T> {
+        // Running it costs something even if it asks for nothing.
+        let charge = RequestUnits(used.0.max(1.0)).rounded();
+        match outcome {
+            Ok((value, lsn)) => {
+                partition.meter.lock().spend(ctx.now.seconds(), scene.take_owed());
+                let work = self.charge(ctx, partition, visit, charge, lsn);
+                Ok(Answer { value, work })
+            }
+            Err(error) => {
+                let work = self.charge(ctx, partition, visit, charge, partition.lsn());
+                Err(Refusal { error, work })
+            }
+        }
+    }
+
+    /// What a script's watch is made of.
+    pub(super) fn script_clock(&self, visit: &Visit<'_>) -> ScriptClock {
+        let ceiling = visit
+            .state
+            .pacing
+            .pacing
+            .share(visit.state.layout.partitions.len())
+            .ceiling();
+        ScriptClock {
+            is_virtual: self.has_virtual_clock(),
+            // As much as the seconds that a script has could give it.
+            charge_limit: ceiling
+                .filter(|_| self.enforces_throughput())
+                .map(|per_second| per_second * 5.0),
+        }
+    }
+}
+
+/// How watches of an account's scripts begin.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ScriptClock {
+    is_virtual: bool,
+    charge_limit: Option<f64>,
+}
+
+impl ScriptClock {
+    pub fn start(self, turn: &Turn) -> Arc<Watch> {
+        Watch::start(turn.now(), self.is_virtual, self.charge_limit)
+    }
+}
+
+/// What a job used, for whoever waits for it: told also when it is refused.
+#[derive(Clone, Default)]
+pub(super) struct Charged(Arc<parking_lot::Mutex<RequestUnits>>);
+
+impl Charged {
+    pub fn new() -> (Charged, Charged) {
+        let charged = Charged::default();
+        (charged.clone(), charged)
+    }
+
+    pub fn set(&self, units: RequestUnits) {
+        *self.0.lock() = units;
+    }
+
+    pub fn get(&self) -> RequestUnits {
+        *self.0.lock()
+    }
+}
+
+/// A script with the links of its container.
+pub(super) fn call(
+    container: &Container,
+    visit: &Visit<'_>,
+    script: &Script,
+    arguments: String,
+    is_logging: bool,
+) -> Call {
+    let info = container.info();
+    let partition_key = &visit.state.properties.to_json()["partitionKey"];
+    Call {
+        source: script.body.to_string(),
+        kind: Kind::Procedure { arguments },
+        self_link: format!("dbs/{}/colls/{}/", info.database_rid, info.rid),
+        alt_link: format!("dbs/{}/colls/{}", info.database_id, info.properties.id),
+        partition_key: partition_key.to_string(),
+        is_logging,
+    }
+}
+
+struct Procedure {
+    call: Call,
+    account: ScriptClock,
+    scene: Arc<Scene>,
+    slot: Slot,
+    charge: Charged,
+}
+
+impl TurnJob for Procedure {
+    type Output = (Executed, Lsn);
+
+    fn run<'t>(&'t mut self, turn: &'t mut Turn) -> BoxFuture<'t, Result<Self::Output, TurnEnd>> {
+        Box::pin(async move {
+            self.scene.take_owed();
+            let watch = self.account.start(turn);
+            let ended = run(turn, &self.scene, &watch, &self.slot, self.call.clone()).await;
+            self.charge.set(watch.charge());
+            let Finished { body, log } = ended?;
+            Ok((Executed { body, log }, turn.lsn()))
+        })
+    }
+}

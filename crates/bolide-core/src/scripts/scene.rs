@@ -1,0 +1,430 @@
+//! Where a script works: one logical partition inside its partition's turn. No operation reaches beyond it, and none sees a ghost
+//! (TTL-252).
+
+use std::sync::Arc;
+
+use bolide_model::document::Document;
+use bolide_model::epk::Epk;
+use bolide_model::partition_key::PartitionKey;
+use bolide_model::rid::ItemRid;
+use bolide_model::{Error, RequestUnits, Result, UnixMillis, charge, limits};
+use bolide_query::{Environment, PageLimit, Progress, Query};
+use bolide_script::{Document as Name, Operation, Reply};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::functions::QueryFunctions;
+use super::watch::{Slot, Watch};
+use crate::container::{Container, ContainerState};
+use crate::continuation;
+use crate::items::{Draft, ItemTarget, ItemWritten, Logical, StoredItem, Written, epk_of_document};
+use crate::keys;
+use crate::partition::round::{Round, Step};
+use crate::partition::turn::{Turn, TurnEnd};
+use crate::query::{query_error, schema_of};
+use crate::record::Record;
+
+/// Rows and bytes of one page of a query's walk.
+const WALK_ROWS: usize = 500;
+const WALK_BYTES: usize = 1024 * 1024;
+/// Rows of a page where the script names no size (cosmos-rest §11.3).
+const PAGE_ROWS: usize = 100;
+const KIND: &[u8] = b"script query";
+
+/// Where a page begins or ends: behind an item of the walk, and what the execution says it has returned.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Place {
+    /// Items up to this key have been dealt with.
+    after: Option<Bytes>,
+    resume: Option<String>,
+}
+
+impl Place {
+    /// `flag(1) ‖ length(2) ‖ key ‖ resume`, without key if the flag is 0.
+    fn encode(&self) -> Vec<u8> {
+        let key = self.after.as_deref().unwrap_or_default();
+        let mut bytes = vec![u8::from(self.after.is_some())];
+        bytes.extend((key.len() as u16).to_be_bytes());
+        bytes.extend(key);
+        bytes.extend(self.resume.as_deref().unwrap_or_default().as_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Place> {
+        let malformed = || Error::bad_request("The continuation token is malformed.");
+        let ([has_key, long, short], rest) = bytes.split_first_chunk().ok_or_else(malformed)?;
+        let length = usize::from(u16::from_be_bytes([*long, *short]));
+        let (key, resume) = rest.split_at_checked(length).ok_or_else(malformed)?;
+        let resume = std::str::from_utf8(resume).map_err(|_| malformed())?;
+        Ok(Place {
+            after: (*has_key == 1).then(|| Bytes::copy_from_slice(key)),
+            resume: Some(resume.to_owned()),
+        })
+    }
+}
+
+/// See the module.
+pub(super) struct Scene {
+    container: Arc<Container>,
+    state: Arc<ContainerState>,
+    key: PartitionKey,
+    /// Item keys of the logical partition: from, and behind.
+    from: Bytes,
+    to: Option<Bytes>,
+    logical: Logical,
+    slot: Slot,
+    /// What the ghosts in the way cost: owed by the purge.
+    owed: Mutex<RequestUnits>,
+}
+
+/// What is asked of whoever has the turn.
+pub(super) enum Ask {
+    /// An operation on one item.
+    Point(Operation),
+    /// The items from a key on.
+    Items {
+        /// The first key.
+        from: Bytes,
+    },
+}
+
+/// The answer to an [`Ask`].
+pub(super) enum Answer {
+    Reply(Reply),
+    Items(Items),
+}
+
+/// Live items with their keys.
+pub(super) struct Items {
+    items: Vec<(Bytes, StoredItem)>,
+    /// Where the walk goes on; `None` at the end.
+    next: Option<Bytes>,
+    now: UnixMillis,
+}
+
+/// A query of a script.
+pub(super) struct ScriptQuery {
+    pub text: String,
+    pub parameters: Vec<(String, Value)>,
+    pub page_size: Option<usize>,
+    pub continuation: Option<String>,
+}
+
+impl Scene {
+    pub fn new(
+        container: Arc<Container>,
+        state: Arc<ContainerState>,
+        key: PartitionKey,
+        epk: Epk,
+        slot: Slot,
+    ) -> Result<Scene> {
+        let partition = state.layout.partition_of(&epk)?.clone();
+        let from = Bytes::copy_from_slice(epk.as_bytes());
+        Ok(Scene {
+            to: keys::after_prefix(&from),
+            from,
+            key,
+            logical: Logical::new(container.clone(), state.clone(), partition, epk),
+            container,
+            state,
+            slot,
+            owed: Mutex::default(),
+        })
+    }
+
+    /// What the purge owes for the ghosts that were in the way, since this was last asked.
+    pub fn take_owed(&self) -> RequestUnits {
+        std::mem::take(&mut *self.owed.lock())
+    }
+
+    pub async fn answer(&self, turn: &mut Turn, watch: &Watch, ask: Ask) -> Result<Answer, TurnEnd> {
+        match ask {
+            Ask::Point(operation) => self.point(turn, watch, operation).await.map(Answer::Reply),
+            Ask::Items { from } => self.items(turn, &from).await.map(Answer::Items),
+        }
+    }
+
+    async fn items(&self, turn: &mut Turn, from: &Bytes) -> Result<Items, TurnEnd> {
+        let page = turn
+            .items(from.max(&self.from), self.to.as_ref(), WALK_ROWS, WALK_BYTES)
+            .await?;
+        let horizon = self.state.settings.horizon(turn.now().seconds());
+        let mut items = Vec::with_capacity(page.rows.len());
+        for (key, value) in page.rows {
+            let record = Record::decode(value)?;
+            if record.stamp().is_live(horizon) && !turn.hides(&key, &record) {
+                items.push((key, StoredItem::new(self.container.rid(), record)));
+            }
+        }
+        Ok(Items {
+            items,
+            next: page.next,
+            now: turn.now(),
+        })
+    }
+
+    async fn point(&self, turn: &mut Turn, watch: &Watch, operation: Operation) -> Result<Reply, TurnEnd> {
+        match operation {
+            Operation::Read { target, if_none_match } => {
+                self.read(turn, watch, &target, if_none_match.as_deref()).await
+            }
+            Operation::Create { document, is_id_needed } => {
+                let draft = self.draft(&document, is_id_needed)?;
+                self.write(turn, watch, |items, round| items.create(round, &draft))
+                    .await
+            }
+            Operation::Upsert {
+                document,
+                is_id_needed,
+                if_match,
+            } => {
+                let draft = self.draft(&document, is_id_needed)?;
+                self.write(turn, watch, |items, round| {
+                    items.upsert(round, &draft, if_match.as_deref())
+                })
+                .await
+            }
+            Operation::Replace {
+                target,
+                document,
+                if_match,
+            } => {
+                let target = self.target(&target);
+                let draft = self.draft(&document, true)?;
+                self.write(turn, watch, |items, round| {
+                    items.replace(round, &target, &draft, if_match.as_deref())
+                })
+                .await
+            }
+            Operation::Delete { target, if_match } => {
+                let target = self.target(&target);
+                self.decide(turn, watch, |items, round| {
+                    items.delete(round, &target, if_match.as_deref())
+                })
+                .await?;
+                Ok(Reply::default())
+            }
+            Operation::Query { .. } => Err(Error::internal("queries are run by the script's thread").into()),
+        }
+    }
+
+    async fn read(
+        &self,
+        turn: &mut Turn,
+        watch: &Watch,
+        target: &Name,
+        if_none_match: Option<&str>,
+    ) -> Result<Reply, TurnEnd> {
+        let target = self.target(target);
+        let found = turn.decide(|round| self.logical.find_live(round, &target)).await;
+        let size = found.as_ref().map_or(0, |existing| existing.record.size());
+        watch.used(charge::point_read(size), 0);
+        let item = StoredItem::new(self.container.rid(), found?.record);
+        if if_none_match.is_some_and(|known| item.etag().matches(known)) {
+            return Ok(Reply {
+                not_modified: true,
+                ..Reply::default()
+            });
+        }
+        Ok(resource(&item))
+    }
+
+    async fn write(
+        &self,
+        turn: &mut Turn,
+        watch: &Watch,
+        decide: impl FnMut(&Logical, &mut Round<'_>) -> Step<Written<ItemWritten>>,
+    ) -> Result<Reply, TurnEnd> {
+        let written = self.decide(turn, watch, decide).await?;
+        watch.used(RequestUnits::ZERO, written.item.record().size());
+        Ok(resource(&written.item))
+    }
+
+    /// Decides one write of the transaction, and counts what it took.
+    pub async fn decide<T>(
+        &self,
+        turn: &mut Turn,
+        watch: &Watch,
+        mut decide: impl FnMut(&Logical, &mut Round<'_>) -> Step<Written<T>>,
+    ) -> Result<T, TurnEnd> {
+        let decided = turn.decide(|round| decide(&self.logical, round)).await;
+        let cost = decided.as_ref().map_or(charge::point_read(0), |written| written.charge);
+        watch.used(cost, 0);
+        let written = decided?;
+        *self.owed.lock() += written.owed;
+        Ok(written.value)
+    }
+
+    /// A document of the script's own logical partition, ready to be stored. One without `id` is given one unless the script says no.
+    fn draft(&self, text: &str, is_id_needed: bool) -> Result<Draft> {
+        self.draft_of(with_id(text, is_id_needed)?)
+    }
+
+    /// As `draft`, of a document that has its id.
+    pub fn draft_of(&self, document: Document) -> Result<Draft> {
+        // The service answers a document of another partition with a plain 400 (cosmos-rest §11.2).
+        epk_of_document(&self.state, &document, Some(&self.key)).map_err(|error| Error::bad_request(error.message))?;
+        Draft::new(document, &self.state)
+    }
+
+    fn target(&self, name: &Name) -> ItemTarget {
+        match name {
+            Name::Id(id) => ItemTarget::Id(id.clone()),
+            Name::Rid(rid) => match ItemRid::parse(rid) {
+                Some(rid) if rid.container == self.container.rid() => ItemTarget::Rid(rid.number),
+                _ => ItemTarget::Id(rid.clone()),
+            },
+        }
+    }
+
+    /// Runs one page of a query, on the thread of the script. `items` asks for the items from a key on.
+    pub fn query(
+        &self,
+        query: &ScriptQuery,
+        watch: &Arc<Watch>,
+        items: impl Fn(Bytes) -> Result<Answer>,
+    ) -> Result<Reply> {
+        let compiled = Query::compile(
+            &query.text,
+            &crate::query::parameters(&query.parameters),
+            &schema_of(&self.state.properties),
+        )
+        .map_err(query_error)?;
+        let owner = self.owner(query);
+        let owner: Vec<&[u8]> = owner.iter().map(Vec::as_slice).collect();
+        let place = match &query.continuation {
+            Some(text) => Place::decode(&continuation::decode(&owner, text)?)?,
+            None => Place::default(),
+        };
+        let functions = QueryFunctions::for_script(&self.container, &query.text, watch, &self.slot);
+        let limit = PageLimit {
+            rows: query.page_size.unwrap_or(PAGE_ROWS).clamp(1, limits::PAGE_ITEMS),
+            bytes: limits::PAGE_BYTES,
+        };
+        let walked = self.walk(&compiled, &place, limit, &functions, items);
+        let (finished, after) = functions.or_failure(walked)?;
+
+        watch.used(
+            charge::query(
+                usize::try_from(finished.metrics.items).unwrap_or(usize::MAX),
+                usize::try_from(finished.metrics.item_bytes).unwrap_or(usize::MAX),
+                usize::try_from(finished.metrics.row_bytes).unwrap_or(usize::MAX),
+            ),
+            0,
+        );
+        let after = if compiled.rescans() { None } else { after };
+        let continuation = finished.resume.map(|resume| {
+            let next = Place {
+                after,
+                resume: Some(resume),
+            };
+            continuation::encode(&owner, &next.encode())
+        });
+        let rows = String::from_utf8(finished.rows.into_joined()).map_err(|_| Error::internal("rows are JSON text"))?;
+        Ok(Reply {
+            resource: format!("[{rows}]"),
+            continuation,
+            not_modified: false,
+        })
+    }
+
+    fn walk(
+        &self,
+        query: &Query,
+        place: &Place,
+        limit: PageLimit,
+        functions: &QueryFunctions,
+        items: impl Fn(Bytes) -> Result<Answer>,
+    ) -> Result<(bolide_query::Finished, Option<Bytes>)> {
+        let mut after = place.after.clone();
+        let mut next = Some(after.as_deref().map_or_else(|| self.from.clone(), keys::after));
+        let mut execution = None;
+        loop {
+            let from = next.take().unwrap_or_else(|| self.from.clone());
+            let Answer::Items(page) = items(from)? else {
+                return Err(Error::internal("a reply is no items"));
+            };
+            if execution.is_none() {
+                let environment = Environment {
+                    now_ms: page.now.0,
+                    random_seed: crate::query::random_seed(),
+                    udfs: functions.udfs(),
+                };
+                let started = query.execution(environment, limit, place.resume.as_deref());
+                execution = Some(started.map_err(query_error)?);
+            }
+            let Some(running) = execution.as_mut() else {
+                return Err(Error::internal("an execution was just started"));
+            };
+            let mut is_end = page.next.is_none() || running.is_done() || !query.reads_items();
+            let mut is_full = false;
+            if query.reads_items() && !running.is_done() {
+                for (key, item) in page.items {
+                    match running.push(&item.to_json(), item.rid().number).map_err(query_error)? {
+                        Progress::Continue => after = Some(key),
+                        Progress::PageFull => {
+                            (is_full, is_end) = (true, false);
+                            break;
+                        }
+                        Progress::Done => {
+                            is_end = true;
+                            break;
+                        }
+                    }
+                }
+            }
+            if is_end || is_full {
+                let finished = execution.take().map(|execution| execution.finish(is_end));
+                let finished = finished.ok_or_else(|| Error::internal("an execution was just used"))?;
+                return Ok((finished.map_err(query_error)?, after));
+            }
+            next = page.next;
+        }
+    }
+
+    /// What a continuation belongs to.
+    fn owner(&self, query: &ScriptQuery) -> Vec<Vec<u8>> {
+        vec![
+            KIND.to_vec(),
+            self.container.rid().bytes().to_vec(),
+            self.from.to_vec(),
+            query.text.clone().into_bytes(),
+            serde_json::to_vec(&query.parameters).unwrap_or_default(),
+        ]
+    }
+}
+
+fn resource(item: &StoredItem) -> Reply {
+    Reply {
+        resource: String::from_utf8_lossy(&item.to_json()).into_owned(),
+        ..Reply::default()
+    }
+}
+
+/// A document with an id: its own, or a random one (cosmos-rest §11.3).
+fn with_id(text: &str, is_id_needed: bool) -> Result<Document> {
+    let value: Value = bolide_model::document::parse_json_body(text.as_bytes())?;
+    if is_id_needed || value.get("id").is_some() {
+        return Document::parse(text.as_bytes());
+    }
+    let Value::Object(mut members) = value else {
+        return Document::parse(text.as_bytes());
+    };
+    members.insert("id".to_owned(), random_id().into());
+    Document::parse(Value::Object(members).to_string().as_bytes())
+}
+
+/// A random GUID.
+fn random_id() -> String {
+    let bits = (u128::from(crate::query::random_seed()) << 64) | u128::from(crate::query::random_seed());
+    let hex = format!("{bits:032x}");
+    format!(
+        "{}-{}-4{}-8{}-{}",
+        &hex[..8],
+        &hex[8..12],
+        &hex[13..16],
+        &hex[17..20],
+        &hex[20..]
+    )
+}

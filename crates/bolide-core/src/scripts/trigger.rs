@@ -1,0 +1,319 @@
+//! Writes that name triggers: the triggers before it, the write, the triggers after it, as one transaction (cosmos-rest §11.4).
+
+use std::sync::Arc;
+
+use bolide_model::document::{Document, Patch};
+use bolide_model::partition_key::PartitionKey;
+use bolide_model::{Error, Lsn, Result};
+use bolide_script::{Call, Kind};
+use futures_util::future::BoxFuture;
+
+use super::execute::{Charged, ScriptClock, call};
+use super::run::run;
+use super::scene::Scene;
+use super::watch::{Slot, Watch};
+use super::{Script, ScriptKind, TriggerOperation, TriggerTime};
+use crate::account::{Account, RequestContext};
+use crate::answer::Answered;
+use crate::catalog::Scripts;
+use crate::container::Container;
+use crate::items::{ItemTarget, ItemWritten, epk_of_key};
+use crate::partition::turn::{Turn, TurnEnd, TurnJob};
+use crate::query::{Condition, query_error};
+
+/// A write of one item, with the triggers that it names.
+#[derive(Debug, Clone)]
+pub struct TriggeredWrite {
+    /// Ids of triggers to run before it, in order.
+    pub before: Vec<String>,
+    /// Ids of triggers to run after it, in order.
+    pub after: Vec<String>,
+    /// The partition key of the item; a document's own where the caller gives none.
+    pub partition_key: Option<PartitionKey>,
+    /// The write.
+    pub write: ItemWrite,
+    /// Write only over this version.
+    pub if_match: Option<String>,
+}
+
+/// A write of one item.
+#[derive(Debug, Clone)]
+pub enum ItemWrite {
+    /// As [`crate::CreateItem`].
+    Create(Document),
+    /// As [`crate::UpsertItem`].
+    Upsert(Document),
+    /// As [`crate::ReplaceItem`].
+    Replace(ItemTarget, Document),
+    /// As [`crate::PatchItem`]. Triggers see no body: there is no document before the item is read.
+    Patch(ItemTarget, Patch),
+    /// As [`crate::DeleteItem`].
+    Delete(ItemTarget),
+}
+
+/// What a write with triggers came to.
+#[derive(Debug, Clone)]
+pub struct TriggeredWritten {
+    /// The item as it is now stored; `None` after a delete.
+    pub written: Option<ItemWritten>,
+    /// The response's body, if a trigger after the write changed it. JSON text.
+    pub body: Option<String>,
+}
+
+impl ItemWrite {
+    fn document(&self) -> Option<&Document> {
+        match self {
+            ItemWrite::Create(document) | ItemWrite::Upsert(document) | ItemWrite::Replace(_, document) => {
+                Some(document)
+            }
+            ItemWrite::Patch(..) | ItemWrite::Delete(_) => None,
+        }
+    }
+
+    fn set_document(&mut self, changed: Document) {
+        match self {
+            ItemWrite::Create(document) | ItemWrite::Upsert(document) | ItemWrite::Replace(_, document) => {
+                *document = changed
+            }
+            ItemWrite::Patch(..) | ItemWrite::Delete(_) => {}
+        }
+    }
+
+    /// What `getOperationType` says.
+    fn operation(&self) -> &'static str {
+        match self {
+            ItemWrite::Create(_) => "Create",
+            ItemWrite::Upsert(_) => "Upsert",
+            ItemWrite::Replace(..) => "Replace",
+            ItemWrite::Patch(..) => "Update",
+            ItemWrite::Delete(_) => "Delete",
+        }
+    }
+
+    fn is_met_by(&self, operation: TriggerOperation) -> bool {
+        match operation {
+            TriggerOperation::All => true,
+            TriggerOperation::Create => matches!(self, ItemWrite::Create(_) | ItemWrite::Upsert(_)),
+            TriggerOperation::Upsert => matches!(self, ItemWrite::Upsert(_)),
+            TriggerOperation::Replace | TriggerOperation::Update => {
+                matches!(
+                    self,
+                    ItemWrite::Replace(..) | ItemWrite::Patch(..) | ItemWrite::Upsert(_)
+                )
+            }
+            TriggerOperation::Delete => matches!(self, ItemWrite::Delete(_)),
+        }
+    }
+}
+
+impl Account {
+    /// Writes an item with triggers. What the triggers write, and the write itself, are one commit, or nothing is.
+    ///
+    /// # Errors
+    /// - `BadRequest`: a trigger is not there, or not for this kind of write; or a trigger leaves a body that is no document of the
+    ///   same logical partition.
+    /// - what the triggers and the write are refused with.
+    pub async fn write_with_triggers(
+        &self,
+        ctx: &RequestContext,
+        container: &Arc<Container>,
+        triggered: TriggeredWrite,
+    ) -> Answered<TriggeredWritten> {
+        let visit = container.enter().await?;
+        let scripts = container.scripts();
+        let before = find(&scripts, &triggered.before, TriggerTime::Pre, &triggered.write)?;
+        let after = find(&scripts, &triggered.after, TriggerTime::Post, &triggered.write)?;
+        let definition = &visit.state.properties.partition_key;
+        let key = match (triggered.partition_key, triggered.write.document()) {
+            (Some(key), _) => key,
+            (None, Some(document)) => document.partition_key(definition),
+            (None, None) => {
+                return Err(Error::bad_request("PartitionKey value must be supplied for this operation.").into());
+            }
+        };
+        let epk = epk_of_key(&visit.state, &key)?;
+        let partition = visit.state.layout.partition_of(&epk)?.clone();
+        self.admit(ctx, &partition, &visit)?;
+
+        let condition = match &triggered.write {
+            ItemWrite::Patch(_, patch) => patch
+                .condition
+                .as_deref()
+                .map(Condition::compile)
+                .transpose()
+                .map_err(query_error)?,
+            _ => None,
+        };
+        let slot = self.script_slots().take().await?;
+        let scene = Arc::new(Scene::new(
+            container.clone(),
+            visit.state.clone(),
+            key,
+            epk,
+            slot.clone(),
+        )?);
+        let call = |script: &Arc<Script>| call(container, &visit, script, String::new(), false);
+        let (charge, used) = Charged::new();
+        let job = Triggered {
+            before: before.iter().map(call).collect(),
+            after: after.iter().map(call).collect(),
+            write: triggered.write,
+            condition,
+            if_match: triggered.if_match,
+            clock: self.script_clock(&visit),
+            scene: scene.clone(),
+            slot,
+            charge,
+        };
+        let outcome = partition.turn(job).await;
+        self.settle(ctx, &partition, &visit, &scene, used.get(), outcome)
+    }
+}
+
+/// The triggers that a request names.
+fn find(scripts: &Scripts, names: &[String], time: TriggerTime, write: &ItemWrite) -> Result<Vec<Arc<Script>>> {
+    let one = |name: &String| {
+        let script = scripts.by_id(ScriptKind::Trigger, name);
+        let script =
+            script.ok_or_else(|| Error::bad_request(format!("there is no trigger of this name. trigger=`{name}`")))?;
+        let fires = script
+            .fires
+            .ok_or_else(|| Error::internal("a trigger fires at some time"))?;
+        if fires.time != time {
+            return Err(Error::bad_request(format!(
+                "the trigger is of type {:?} and was included as {time:?}. trigger=`{name}`",
+                fires.time
+            )));
+        }
+        if !write.is_met_by(fires.operation) {
+            return Err(Error::bad_request(format!(
+                "the trigger is for operation {:?} and was included in a {}. trigger=`{name}`",
+                fires.operation,
+                write.operation()
+            )));
+        }
+        Ok(script.clone())
+    };
+    names.iter().map(one).collect()
+}
+
+struct Triggered {
+    before: Vec<Call>,
+    after: Vec<Call>,
+    write: ItemWrite,
+    condition: Option<Condition>,
+    if_match: Option<String>,
+    clock: ScriptClock,
+    scene: Arc<Scene>,
+    slot: Slot,
+    charge: Charged,
+}
+
+impl TurnJob for Triggered {
+    type Output = (TriggeredWritten, Lsn);
+
+    fn run<'t>(&'t mut self, turn: &'t mut Turn) -> BoxFuture<'t, Result<Self::Output, TurnEnd>> {
+        Box::pin(async move {
+            self.scene.take_owed();
+            let watch = self.clock.start(turn);
+            let ended = self.steps(turn, &watch).await;
+            self.charge.set(watch.charge());
+            Ok((ended?, turn.lsn()))
+        })
+    }
+}
+
+impl Triggered {
+    async fn steps(&self, turn: &mut Turn, watch: &Arc<Watch>) -> Result<TriggeredWritten, TurnEnd> {
+        let mut write = self.write.clone();
+        let operation = write.operation();
+        for call in &self.before {
+            let request = text(write.document())?;
+            let kind = Kind::PreTrigger { operation, request };
+            let finished = run(turn, &self.scene, watch, &self.slot, Call { kind, ..call.clone() }).await?;
+            if write.document().is_some() {
+                let body = finished.body.unwrap_or_default();
+                write.set_document(Document::parse(body.as_bytes())?);
+            }
+        }
+        let request = text(write.document())?;
+        let written = self.carry_out(turn, watch, &write).await?;
+        let stored = match &written {
+            Some(written) => String::from_utf8_lossy(&written.item.to_json()).into_owned(),
+            None => "null".to_owned(),
+        };
+        let mut body: Option<String> = None;
+        for call in &self.after {
+            let response = body.as_ref().unwrap_or(&stored).clone();
+            let kind = Kind::PostTrigger {
+                operation,
+                request: request.clone(),
+                response: response.clone(),
+            };
+            let finished = run(turn, &self.scene, watch, &self.slot, Call { kind, ..call.clone() }).await?;
+            body = finished.body.filter(|left| *left != response).or(body);
+        }
+        Ok(TriggeredWritten { written, body })
+    }
+
+    async fn carry_out(
+        &self,
+        turn: &mut Turn,
+        watch: &Watch,
+        write: &ItemWrite,
+    ) -> Result<Option<ItemWritten>, TurnEnd> {
+        let scene = &self.scene;
+        let if_match = self.if_match.as_deref();
+        let draft = write
+            .document()
+            .map(|document| scene.draft_of(document.clone()))
+            .transpose()?;
+        let draft = || {
+            draft
+                .as_ref()
+                .ok_or_else(|| Error::internal("a write of a document has one"))
+        };
+        Ok(match write {
+            ItemWrite::Create(_) => {
+                let draft = draft()?;
+                Some(
+                    scene
+                        .decide(turn, watch, |items, round| items.create(round, draft))
+                        .await?,
+                )
+            }
+            ItemWrite::Upsert(_) => {
+                let draft = draft()?;
+                Some(
+                    scene
+                        .decide(turn, watch, |items, round| items.upsert(round, draft, if_match))
+                        .await?,
+                )
+            }
+            ItemWrite::Replace(target, _) => {
+                let draft = draft()?;
+                let written = scene.decide(turn, watch, |items, round| {
+                    items.replace(round, target, draft, if_match)
+                });
+                Some(written.await?)
+            }
+            ItemWrite::Patch(target, patch) => {
+                let condition = self.condition.as_ref();
+                let written = scene.decide(turn, watch, |items, round| {
+                    items.patch(round, target, patch, condition, if_match)
+                });
+                Some(written.await?)
+            }
+            ItemWrite::Delete(target) => {
+                scene
+                    .decide(turn, watch, |items, round| items.delete(round, target, if_match))
+                    .await?;
+                None
+            }
+        })
+    }
+}
+
+fn text(document: Option<&Document>) -> Result<String> {
+    document.map_or_else(|| Ok("null".to_owned()), Document::to_stored_text)
+}

@@ -1,0 +1,8 @@
+//! Server-side JavaScript: transactions, ghosts, triggers and functions, through the core's public API.
+
+mod functions;
+mod limits;
+mod procedures;
+mod resources;
+mod rig;
+mod triggers;

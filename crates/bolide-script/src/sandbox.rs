@@ -1,0 +1,280 @@
+//! The engine with its limits: one runtime and one context, used by one call or one query, on one thread.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rquickjs::context::intrinsic;
+use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, FromJs, Function, Object, Runtime, Value};
+
+use crate::error::{Problem, ScriptError};
+use crate::host::Pace;
+
+const SANDBOX: &str = include_str!("prelude/sandbox.js");
+
+/// How much a script may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Memory of the engine for one call, the engine's own included.
+    pub memory_bytes: usize,
+    /// Stack of the engine. The thread's own must be larger by what the host needs, and a reserve.
+    pub stack_bytes: usize,
+    /// Largest request or response body, as JSON text.
+    pub message_bytes: usize,
+    /// Log text that is kept; the rest is cut off.
+    pub log_bytes: usize,
+}
+
+impl Default for Limits {
+    /// 64 MB, 512 KB, 2 MB, 4 KB.
+    fn default() -> Limits {
+        Limits {
+            memory_bytes: 64 * 1024 * 1024,
+            stack_bytes: 512 * 1024,
+            message_bytes: 2 * 1024 * 1024,
+            log_bytes: 4 * 1024,
+        }
+    }
+}
+
+/// The surroundings of a call.
+#[derive(Clone)]
+pub struct Settings {
+    /// What it may use.
+    pub limits: Limits,
+    /// Its time.
+    pub pace: Arc<dyn Pace>,
+    /// Where `Math.random` starts.
+    pub random_seed: u64,
+}
+
+/// What lives as long as the engine and is shared with its callbacks.
+pub(crate) struct Shared {
+    pub settings: Settings,
+    pub log: RefCell<String>,
+    is_interrupted: Cell<bool>,
+    random: Cell<u64>,
+}
+
+/// What the engine has no fit type for: everything but scripts and their values.
+type Intrinsics = (
+    intrinsic::Date,
+    intrinsic::Eval,
+    intrinsic::RegExpCompiler,
+    intrinsic::RegExp,
+    intrinsic::Json,
+    intrinsic::MapSet,
+    intrinsic::TypedArrays,
+    intrinsic::Promise,
+);
+
+/// An engine that is ready for scripts.
+pub(crate) struct Sandbox {
+    context: Context,
+    runtime: Runtime,
+    pub shared: Rc<Shared>,
+}
+
+impl Sandbox {
+    /// Starts an engine, with the guards of the sandbox in place.
+    pub fn new(settings: Settings) -> Result<Sandbox, ScriptError> {
+        let runtime = Runtime::new().map_err(|_| out_of_memory())?;
+        runtime.set_memory_limit(settings.limits.memory_bytes);
+        runtime.set_max_stack_size(settings.limits.stack_bytes);
+        let shared = Rc::new(Shared {
+            random: Cell::new(settings.random_seed),
+            settings,
+            log: RefCell::default(),
+            is_interrupted: Cell::new(false),
+        });
+        let watched = shared.clone();
+        runtime.set_interrupt_handler(Some(Box::new(move || {
+            let is_over = watched.settings.pace.is_over();
+            watched.is_interrupted.set(is_over || watched.is_interrupted.get());
+            is_over
+        })));
+        let context = Context::custom::<Intrinsics>(&runtime).map_err(|_| out_of_memory())?;
+        let sandbox = Sandbox {
+            context,
+            runtime,
+            shared,
+        };
+        sandbox.enter(|ctx, sandbox| {
+            let native = sandbox.natives(ctx)?;
+            let guard: Function = sandbox.check(ctx, ctx.eval(SANDBOX))?;
+            sandbox.check(ctx, guard.call::<_, ()>((native,)))
+        })?;
+        Ok(sandbox)
+    }
+
+    /// Runs code of ours inside the engine.
+    pub fn enter<R>(&self, f: impl FnOnce(&Ctx<'_>, &Sandbox) -> R) -> R {
+        self.context.with(|ctx| f(&ctx, self))
+    }
+
+    /// The functions that the sandbox itself needs: time and chance.
+    pub fn natives<'js>(&self, ctx: &Ctx<'js>) -> Result<Object<'js>, ScriptError> {
+        let object = self.check(ctx, Object::new(ctx.clone()))?;
+        let shared = self.shared.clone();
+        let now = Function::new(ctx.clone(), move || shared.settings.pace.now_ms() as f64);
+        let shared = self.shared.clone();
+        let random = Function::new(ctx.clone(), move || shared.random());
+        let now = self.check(ctx, now)?;
+        let random = self.check(ctx, random)?;
+        self.check(ctx, object.set("now", now))?;
+        self.check(ctx, object.set("random", random))?;
+        Ok(object)
+    }
+
+    /// Compiles a script: the text of one function expression, or declarations of which the first function is meant.
+    pub fn compile<'js>(&self, ctx: &Ctx<'js>, source: &str) -> Result<Function<'js>, ScriptError> {
+        let expression = source.trim().trim_end_matches(';');
+        let compiled: Result<Value, ScriptError> = self.evaluate(ctx, format!("({expression}\n)"));
+        let value = match (compiled, first_function(source)) {
+            (Err(error), Some(name)) if error.problem == Problem::Syntax => self
+                .evaluate(ctx, format!("{source}\n;{name}"))
+                // The first complaint is about what people usually mean.
+                .map_err(|_| error)?,
+            (compiled, _) => compiled?,
+        };
+        Function::from_js(ctx, value).map_err(|_| {
+            ScriptError::new(
+                Problem::Syntax,
+                "Encountered exception while compiling Javascript. Exception = the script is not a function",
+            )
+        })
+    }
+
+    fn evaluate<'js>(&self, ctx: &Ctx<'js>, source: String) -> Result<Value<'js>, ScriptError> {
+        let mut options = rquickjs::context::EvalOptions::default();
+        options.strict = false;
+        options.filename = Some("script.js".to_owned());
+        self.check(ctx, ctx.eval_with_options(source, options))
+    }
+
+    /// Runs what promises have queued.
+    pub fn run_jobs(&self, ctx: &Ctx<'_>) -> Result<(), ScriptError> {
+        while ctx.execute_pending_job() {
+            self.check_time()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the time was over at some moment: a script cannot hide that.
+    pub fn check_time(&self) -> Result<(), ScriptError> {
+        if self.shared.is_interrupted.get() || self.shared.settings.pace.is_over() {
+            return Err(out_of_time());
+        }
+        Ok(())
+    }
+
+    /// The result of something inside the engine, with its exception as an error.
+    pub fn check<T>(&self, ctx: &Ctx<'_>, result: rquickjs::Result<T>) -> Result<T, ScriptError> {
+        result.catch(ctx).map_err(|caught| self.error_of(caught))
+    }
+
+    fn error_of(&self, caught: CaughtError<'_>) -> ScriptError {
+        if self.shared.is_interrupted.get() {
+            return out_of_time();
+        }
+        let (name, message, stack) = match &caught {
+            CaughtError::Exception(exception) => {
+                let name = exception.as_object().get::<_, String>("name").unwrap_or_default();
+                (
+                    name,
+                    exception.message().unwrap_or_default(),
+                    exception.stack().unwrap_or_default(),
+                )
+            }
+            // With no memory left for an error either, the engine throws null. Scripts hardly do.
+            CaughtError::Value(value) if value.is_null() => return out_of_memory(),
+            CaughtError::Value(value) => {
+                let text = value.as_string().and_then(|text| text.to_string().ok());
+                (
+                    String::new(),
+                    text.unwrap_or_else(|| "a value that is no error".to_owned()),
+                    String::new(),
+                )
+            }
+            CaughtError::Error(error) => (String::new(), error.to_string(), String::new()),
+        };
+        match name.as_str() {
+            "SyntaxError" => ScriptError::new(
+                Problem::Syntax,
+                format!(
+                    "Encountered exception while compiling Javascript. Exception = SyntaxError: {message}\r\nStack trace: {stack}"
+                ),
+            ),
+            "InternalError" if message.contains("out of memory") => out_of_memory(),
+            _ => {
+                let text = if name.is_empty() {
+                    message
+                } else {
+                    format!("{name}: {message}")
+                };
+                thrown(0, &text, &stack)
+            }
+        }
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        // What is left of a script must not run any more, finalizers included.
+        self.runtime.set_interrupt_handler(Some(Box::new(|| true)));
+    }
+}
+
+impl Shared {
+    /// The next random number in [0, 1): SplitMix64, as the query language's.
+    pub fn random(&self) -> f64 {
+        (self.random_bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn random_bits(&self) -> u64 {
+        const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+        let next = self.random.get().wrapping_add(STEP);
+        self.random.set(next);
+        let z = (next ^ (next >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// Notes a line of the log; what does not fit is cut off.
+    pub fn note(&self, line: &str) {
+        let mut log = self.log.borrow_mut();
+        let room = self.settings.limits.log_bytes.saturating_sub(log.len());
+        log.push_str(&line[..line.floor_char_boundary(room)]);
+    }
+}
+
+/// An exception, in the service's words.
+pub(crate) fn thrown(number: u32, message: &str, stack: &str) -> ScriptError {
+    ScriptError::new(
+        Problem::Thrown { number },
+        format!("Encountered exception while executing Javascript. Exception = {message}\r\nStack trace: {stack}"),
+    )
+}
+
+fn out_of_time() -> ScriptError {
+    ScriptError::new(
+        Problem::OutOfTime,
+        "The script was ended: it did not complete within the time it is given.",
+    )
+}
+
+fn out_of_memory() -> ScriptError {
+    ScriptError::new(
+        Problem::OutOfMemory,
+        "The script was ended: it needs more memory than it may use.",
+    )
+}
+
+/// The name of the first function that a source declares at its start.
+fn first_function(source: &str) -> Option<&str> {
+    let rest = source.trim_start();
+    let rest = rest.strip_prefix("async ").map_or(rest, str::trim_start);
+    let rest = rest.strip_prefix("function")?.trim_start();
+    let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'))?;
+    (end > 0).then(|| &rest[..end])
+}

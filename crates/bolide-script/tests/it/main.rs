@@ -1,0 +1,6 @@
+//! What scripts can do, and what they cannot.
+
+mod contract;
+mod functions;
+mod hostile;
+mod rig;

@@ -40,8 +40,8 @@ export function declareScripts(tour) {
     const { scripts } = await world.container("logs");
     const body = "function (name) { console.log('Hello %s', name); }";
     await scripts.storedProcedures.create({ id: "s", body });
-    const { scriptLog } = await scripts.storedProcedure("s").execute("p", ["you"], { enableScriptLogging: true });
-    equal(decodeURIComponent(scriptLog ?? ""), "Hello you");
+    const { headers } = await scripts.storedProcedure("s").execute("p", ["you"], { enableScriptLogging: true });
+    equal(decodeURIComponent(headers["x-ms-documentdb-script-log-results"]), "Hello you");
   });
 
   tour.check("triggers change an item and take a write back", async (world) => {

@@ -26,7 +26,7 @@ use super::permissions::{PermissionMode, PermissionProperties};
 use crate::container::Stretch;
 use crate::etag::Etag;
 use crate::partition::Placement;
-use crate::scripts::{Script, ScriptDraft, ScriptKind, TriggerFires, TriggerOperation, TriggerTime};
+use crate::scripts::{Script, ScriptDraft, ScriptKind, TriggerFires};
 use crate::throughput::{Pacing, PacingSettings, Throughput};
 
 pub(super) const DATABASE: u8 = b'D';
@@ -363,7 +363,7 @@ impl ScriptRow {
             draft: ScriptDraft {
                 id: script.id.clone(),
                 body: script.body.clone(),
-                fires: script.fires,
+                fires: script.fires.clone(),
             },
             etag: script.etag,
             last_modified: script.last_modified,
@@ -384,13 +384,7 @@ impl ScriptRow {
     }
 
     pub fn encode(&self) -> Bytes {
-        let fires = self.draft.fires.map(|fires| {
-            let time = match fires.time {
-                TriggerTime::Pre => "pre",
-                TriggerTime::Post => "post",
-            };
-            json!([time, fires.operation.name()])
-        });
+        let fires = self.draft.fires.as_ref().map(TriggerFires::spelled);
         to_bytes(&json!({
             "id": self.draft.id,
             "body": &*self.draft.body,
@@ -404,13 +398,7 @@ impl ScriptRow {
         let row = Row::parse(bytes)?;
         let fires = row.get("fires").map(|fires| {
             let text = |at: usize| fires.get(at).and_then(Value::as_str).ok_or_else(damaged);
-            let time = match text(0)? {
-                "pre" => TriggerTime::Pre,
-                "post" => TriggerTime::Post,
-                _ => return Err(damaged()),
-            };
-            let operation = TriggerOperation::parse(text(1)?).ok_or_else(damaged)?;
-            Ok(TriggerFires { time, operation })
+            TriggerFires::parse(text(0)?, text(1)?).map_err(|_| damaged())
         });
         Ok(ScriptRow {
             draft: ScriptDraft {

@@ -40,6 +40,16 @@ pub enum TriggerTime {
     Post,
 }
 
+impl TriggerTime {
+    fn parse(name: &str) -> Option<TriggerTime> {
+        match name {
+            name if name.eq_ignore_ascii_case("Pre") => Some(TriggerTime::Pre),
+            name if name.eq_ignore_ascii_case("Post") => Some(TriggerTime::Post),
+            _ => None,
+        }
+    }
+}
+
 /// Which writes a trigger may be named in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TriggerOperation {
@@ -67,8 +77,7 @@ impl TriggerOperation {
         TriggerOperation::Upsert,
     ];
 
-    /// Its name on the wire.
-    pub fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             TriggerOperation::All => "All",
             TriggerOperation::Create => "Create",
@@ -79,8 +88,7 @@ impl TriggerOperation {
         }
     }
 
-    /// The operation of this name, in any case.
-    pub fn parse(name: &str) -> Option<TriggerOperation> {
+    fn parse(name: &str) -> Option<TriggerOperation> {
         TriggerOperation::ALL
             .into_iter()
             .find(|operation| operation.name().eq_ignore_ascii_case(name))
@@ -88,12 +96,35 @@ impl TriggerOperation {
 }
 
 /// When a trigger runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriggerFires {
     /// Before or after the write.
     pub time: TriggerTime,
     /// Which writes.
     pub operation: TriggerOperation,
+    /// Time and operation as the client spelled them: clients compare what comes back.
+    spelled: [Arc<str>; 2],
+}
+
+impl TriggerFires {
+    /// Reads both as a client spells them, in any case. `Err` has the one that is unknown: 0 the time, 1 the operation.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn parse(time: &str, operation: &str) -> Result<TriggerFires, usize> {
+        let spelled = [time.into(), operation.into()];
+        Ok(TriggerFires {
+            time: TriggerTime::parse(time).ok_or(0_usize)?,
+            operation: TriggerOperation::parse(operation).ok_or(1_usize)?,
+            spelled,
+        })
+    }
+
+    /// Time and operation, as the client spelled them.
+    pub fn spelled(&self) -> [&str; 2] {
+        let [time, operation] = &self.spelled;
+        [time, operation]
+    }
 }
 
 /// A script as a client sends it. The source is compiled when it first runs, as the service does.

@@ -73,7 +73,7 @@ impl ItemWrite {
     fn set_document(&mut self, changed: Document) {
         match self {
             ItemWrite::Create(document) | ItemWrite::Upsert(document) | ItemWrite::Replace(_, document) => {
-                *document = changed
+                *document = changed;
             }
             ItemWrite::Patch(..) | ItemWrite::Delete(_) => {}
         }
@@ -178,6 +178,7 @@ fn find(scripts: &Scripts, names: &[String], time: TriggerTime, write: &ItemWrit
             script.ok_or_else(|| Error::bad_request(format!("there is no trigger of this name. trigger=`{name}`")))?;
         let fires = script
             .fires
+            .as_ref()
             .ok_or_else(|| Error::internal("a trigger fires at some time"))?;
         if fires.time != time {
             return Err(Error::bad_request(format!(

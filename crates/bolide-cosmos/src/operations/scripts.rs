@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use bolide_core::{
-    Answered, Container, ExecuteProcedure, Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires, TriggerOperation,
-    TriggerTime,
-};
+use bolide_core::{Answered, Container, ExecuteProcedure, Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires};
 use bolide_model::document::parse_json_body;
 use bolide_model::rid::{ChildKind, ChildRid};
 use bolide_model::{Error, Result};
@@ -200,19 +197,14 @@ fn draft(wire: &Wire, members: Map<String, Value>) -> Result<ScriptDraft> {
 }
 
 fn fires(time: &str, operation: &str) -> Result<TriggerFires> {
-    let time = match time {
-        time if time.eq_ignore_ascii_case("Pre") => TriggerTime::Pre,
-        time if time.eq_ignore_ascii_case("Post") => TriggerTime::Post,
-        other => return Err(unknown("triggerType", other, "Pre, Post")),
-    };
-    let operation = TriggerOperation::parse(operation).ok_or_else(|| {
-        unknown(
+    TriggerFires::parse(time, operation).map_err(|unknown_one| match unknown_one {
+        0 => unknown("triggerType", time, "Pre, Post"),
+        _ => unknown(
             "triggerOperation",
             operation,
             "All, Create, Update, Delete, Replace, Upsert",
-        )
-    })?;
-    Ok(TriggerFires { time, operation })
+        ),
+    })
 }
 
 fn unknown(name: &str, value: &str, known: &str) -> Error {
@@ -232,12 +224,10 @@ fn to_json(wire: &Wire, script: &Script) -> Value {
         "id": script.id,
         "body": &*script.body,
     });
-    if let Some(fires) = script.fires {
-        members["triggerType"] = match fires.time {
-            TriggerTime::Pre => "Pre".into(),
-            TriggerTime::Post => "Post".into(),
-        };
-        members["triggerOperation"] = fires.operation.name().into();
+    if let Some(fires) = &script.fires {
+        let [time, operation] = fires.spelled();
+        members["triggerType"] = time.into();
+        members["triggerOperation"] = operation.into();
     }
     members["_rid"] = script.rid.to_string().into();
     members["_self"] = format!(

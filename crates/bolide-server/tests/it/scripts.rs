@@ -45,7 +45,7 @@ fn each_kind_of_script_goes_through_its_life() {
         (
             "triggers",
             "Triggers",
-            json!({"triggerType": "Pre", "triggerOperation": "All"}),
+            json!({"triggerType": "pre", "triggerOperation": "All"}),
         ),
     ] {
         let with = |id: &str, body: &str| {

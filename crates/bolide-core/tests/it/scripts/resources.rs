@@ -1,6 +1,6 @@
 //! Scripts as resources of a container.
 
-use bolide_core::{ScriptDraft, ScriptKind, ScriptName, TriggerFires, TriggerOperation, TriggerTime};
+use bolide_core::{ScriptDraft, ScriptKind, ScriptName, TriggerFires};
 use bolide_model::{ErrorKind, Result};
 use serde_json::json;
 
@@ -96,10 +96,7 @@ async fn scripts_survive_a_restart_and_go_with_their_container() {
             None,
         )
         .await;
-    let fires = TriggerFires {
-        time: TriggerTime::Post,
-        operation: TriggerOperation::Replace,
-    };
+    let fires = TriggerFires::parse("post", "REPLACE").unwrap();
     let trigger = stage.define_script(ScriptKind::Trigger, "t", "body", Some(fires)).await;
     let stage = stage.reopen().await;
     assert_eq!(

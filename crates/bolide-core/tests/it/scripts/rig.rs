@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use bolide_core::{
-    ExecuteProcedure, Executed, QueryItems, Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires,
-    TriggerOperation, TriggerTime,
-};
+use bolide_core::{ExecuteProcedure, Executed, QueryItems, Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires};
 use bolide_model::{Error, ErrorKind};
 use serde_json::Value;
 
@@ -39,9 +36,9 @@ impl Stage {
         created.expect("a script").0
     }
 
-    pub async fn trigger(&self, id: &str, time: TriggerTime, operation: TriggerOperation, source: &str) {
-        self.define_script(ScriptKind::Trigger, id, source, Some(TriggerFires { time, operation }))
-            .await;
+    pub async fn trigger(&self, id: &str, time: &str, operation: &str, source: &str) {
+        let fires = TriggerFires::parse(time, operation).expect("known words");
+        self.define_script(ScriptKind::Trigger, id, source, Some(fires)).await;
     }
 
     /// Executes a source in the partition `pk`.

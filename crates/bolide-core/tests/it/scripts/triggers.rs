@@ -1,6 +1,6 @@
 //! Triggers run with the write that names them, as one transaction.
 
-use bolide_core::{ItemTarget, ItemWrite, TriggerOperation, TriggerTime, TriggeredWrite, TriggeredWritten};
+use bolide_core::{ItemTarget, ItemWrite, TriggeredWrite, TriggeredWritten};
 use bolide_model::ErrorKind;
 use bolide_model::document::{Document, Patch};
 use serde_json::{Value, json};
@@ -39,12 +39,8 @@ const AUDIT: &str = "function () { var x = getContext(), c = x.getCollection(), 
 #[tokio::test]
 async fn a_trigger_before_changes_what_is_written_and_one_after_adds_to_it() {
     let stage = Stage::with_ttl(-1).await;
-    stage
-        .trigger("rename", TriggerTime::Pre, TriggerOperation::All, RENAME)
-        .await;
-    stage
-        .trigger("audit", TriggerTime::Post, TriggerOperation::All, AUDIT)
-        .await;
+    stage.trigger("rename", "Pre", "All", RENAME).await;
+    stage.trigger("audit", "Post", "All", AUDIT).await;
     let before = stage.container.ranges().ranges[0].lsn;
     let written = stage.write(&["rename"], &["audit"], create("doc1")).await.unwrap();
     assert_eq!(written.written.unwrap().item.id(), "DOC1t1");
@@ -56,24 +52,12 @@ async fn a_trigger_before_changes_what_is_written_and_one_after_adds_to_it() {
 #[tokio::test]
 async fn a_trigger_that_throws_takes_the_write_back() {
     let stage = Stage::with_ttl(-1).await;
+    stage.trigger("audit", "Post", "All", AUDIT).await;
     stage
-        .trigger("audit", TriggerTime::Post, TriggerOperation::All, AUDIT)
+        .trigger("post", "Post", "All", "function () { throw new Error(409, 'no') }")
         .await;
     stage
-        .trigger(
-            "post",
-            TriggerTime::Post,
-            TriggerOperation::All,
-            "function () { throw new Error(409, 'no') }",
-        )
-        .await;
-    stage
-        .trigger(
-            "pre",
-            TriggerTime::Pre,
-            TriggerOperation::All,
-            "function () { throw new Error('no') }",
-        )
+        .trigger("pre", "Pre", "All", "function () { throw new Error('no') }")
         .await;
     assert_eq!(
         stage.write(&[], &["audit", "post"], create("a")).await.unwrap_err(),
@@ -87,9 +71,7 @@ async fn a_trigger_that_throws_takes_the_write_back() {
     // And a write that is refused takes back what a trigger did before it.
     let insert =
         "function () { var c = getContext().getCollection(); c.createDocument(c.getSelfLink(), {id: 'a', pk: 'p'}) }";
-    stage
-        .trigger("insert", TriggerTime::Pre, TriggerOperation::Create, insert)
-        .await;
+    stage.trigger("insert", "Pre", "Create", insert).await;
     assert_eq!(
         stage.write(&["insert"], &[], create("a")).await.unwrap_err(),
         ErrorKind::Conflict
@@ -101,20 +83,9 @@ async fn a_trigger_that_throws_takes_the_write_back() {
 #[tokio::test]
 async fn a_trigger_must_be_there_and_fit_the_write() {
     let stage = Stage::with_ttl(-1).await;
-    stage
-        .trigger("deleting", TriggerTime::Pre, TriggerOperation::Delete, "function () {}")
-        .await;
-    stage
-        .trigger(
-            "replacing",
-            TriggerTime::Post,
-            TriggerOperation::Replace,
-            "function () {}",
-        )
-        .await;
-    stage
-        .trigger("broken", TriggerTime::Pre, TriggerOperation::All, "function (")
-        .await;
+    stage.trigger("deleting", "Pre", "Delete", "function () {}").await;
+    stage.trigger("replacing", "Post", "Replace", "function () {}").await;
+    stage.trigger("broken", "Pre", "All", "function (").await;
     for (before, after, kind) in [
         (&["none"][..], &[][..], ErrorKind::BadRequest),
         (&["deleting"], &[], ErrorKind::BadRequest),
@@ -164,8 +135,8 @@ async fn a_trigger_cannot_leave_what_is_no_document_of_the_partition() {
         stage
             .trigger(
                 name,
-                TriggerTime::Pre,
-                TriggerOperation::All,
+                "Pre",
+                "All",
                 &format!("function () {{ getContext().getRequest().setBody({body}) }}"),
             )
             .await;
@@ -185,9 +156,7 @@ async fn a_trigger_sees_no_ghosts() {
     stage.create(json!({"id": "ghost"})).await.unwrap();
     stage.at(110);
     let count = "function () { var x = getContext(), c = x.getCollection(); c.readDocuments(c.getSelfLink(), function (e, d) { x.getResponse().setBody(d.map(x => x.id)) }) }";
-    stage
-        .trigger("count", TriggerTime::Post, TriggerOperation::All, count)
-        .await;
+    stage.trigger("count", "Post", "All", count).await;
     let written = stage.write(&[], &["count"], create("a")).await.unwrap();
     assert_eq!(written.body.as_deref(), Some(r#"["a"]"#));
 }

@@ -471,7 +471,6 @@ mod tests {
     fn what_is_not_built_says_so_and_what_is_unknown_is_not_found() {
         assert_eq!(decide("GET", "/dbs/d/clientencryptionkeys", &[]), Err(501));
         assert_eq!(decide("POST", "/dbs/d/colls/c/triggers/t", &[]), Err(405));
-        assert_eq!(decide("GET", "/dbs/d/users", &[]), Err(501));
         assert_eq!(decide("GET", "/nowhere", &[]), Err(404));
         assert_eq!(decide("PUT", "/dbs/d", &[]), Err(405));
         assert_eq!(decide("BREW", "/dbs", &[]), Err(405));

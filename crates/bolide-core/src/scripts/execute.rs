@@ -96,7 +96,7 @@ impl Account {
         let charge = RequestUnits(used.0.max(1.0)).rounded();
         match outcome {
             Ok((value, lsn)) => {
-                partition.meter.lock().spend(ctx.now.seconds(), scene.take_owed());
+                partition.meter().lock().spend(ctx.now.seconds(), scene.take_owed());
                 let work = self.charge(ctx, partition, visit, charge, lsn);
                 Ok(Answer { value, work })
             }

@@ -11,7 +11,7 @@ use bolide_storage::memory::MemoryEngine;
 use serde_json::{Value, json};
 
 use super::rig::procedure;
-use crate::stage::{Stage, options, shown};
+use crate::stage::{Stage, key, options, shown};
 
 #[tokio::test]
 async fn what_it_writes_is_one_commit() {
@@ -113,6 +113,24 @@ async fn it_sees_no_ghosts_and_none_is_in_its_way() {
         c.createDocument(l, {id: 'a', pk: 'p'}, note); c.readDocument(a, note);";
     assert_eq!(stage.execute(each).await, Ok(json!([404, 404, 404, 1, "a", "a"])));
     assert_eq!(stage.read("a").await.unwrap().last_modified().0, 110);
+    stage.assert_sound().await;
+}
+
+#[tokio::test]
+async fn it_sees_nothing_of_a_key_that_was_deleted_as_a_whole() {
+    let stage = Stage::with_ttl(-1).await;
+    stage.create(json!({"id": "a"})).await.unwrap();
+    let ctx = stage.begin().await;
+    let deleted = stage.account.delete_all_of_key(&ctx, &stage.container, &key("p")).await;
+    deleted.unwrap();
+    let body = stage
+        .execute(
+            "var seen = []; function note(e, d) { seen.push(e ? e.number : d.id || d.length); r.setBody(seen) } \
+             c.readDocuments(l, note); c.readDocument(c.getAltLink() + '/docs/a', note); \
+             c.createDocument(l, {id: 'a', pk: 'p'}, note); c.readDocuments(l, note);",
+        )
+        .await;
+    assert_eq!(body, Ok(json!([0, 404, "a", 1])));
     stage.assert_sound().await;
 }
 

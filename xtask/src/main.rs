@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, reason = "a command line tool reports on its standard output")]
 
 mod checks;
+mod compatibility;
 mod conformance;
 mod fuzz;
 mod project;
@@ -52,6 +53,8 @@ enum Command {
     Durability,
     /// Fuzz everything that reads bytes from outside, on the nightly toolchain.
     Fuzz(fuzz::Options),
+    /// Write the page on compatibility from what client tours and SDK tests showed.
+    Compatibility,
     /// Build the documentation, warnings are errors.
     Docs,
     /// Check licences, sources and duplicate versions of dependencies.
@@ -101,6 +104,7 @@ fn run(command: Command) -> Result<()> {
         Command::Sdk(options) => checks::sdk(&project, options.binary.as_deref()),
         Command::Durability => checks::durability(&project),
         Command::Fuzz(options) => fuzz::run(&project, &options),
+        Command::Compatibility => compatibility::run(&project),
         Command::Docs => checks::docs(&project),
         Command::Deny(options) => checks::deny(&project, options.install).map(|outcome| println!("deny: {outcome}")),
     }

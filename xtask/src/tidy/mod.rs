@@ -9,7 +9,7 @@ mod requirements;
 use std::path::{Path, PathBuf};
 
 use crate::project::Project;
-use crate::{Result, conformance};
+use crate::{Result, compatibility, conformance};
 
 /// Directories with nothing of ours in them.
 const NOT_OURS: [&str; 7] = [
@@ -45,6 +45,12 @@ pub fn run(project: &Project) -> Result<()> {
     problems.extend(links::check(&files, project.root()));
     problems.extend(requirements::check(requirements, &files));
     problems.extend(conformance::check_files(project).err().map(|error| error.to_string()));
+    if compatibility::render(project)? != read(&files, compatibility::PAGE)? {
+        problems.push(format!(
+            "{} is out of date; run `cargo xtask compatibility`",
+            compatibility::PAGE
+        ));
+    }
     for problem in &problems {
         println!("tidy: {problem}");
     }

@@ -1,0 +1,165 @@
+//! `cargo xtask compatibility`: the page on compatibility, from a list of features and from what client tours and SDK tests showed.
+//!
+//! A cell says yes if a named check passed with that SDK; for Python also if a file of the SDK's own tests ran for it. So the page
+//! says no more than what ran, and `tidy` checks that it is current.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+
+use serde::Deserialize;
+
+use crate::Result;
+use crate::project::Project;
+
+/// Where the page is.
+pub const PAGE: &str = "docs/compatibility/cosmos.md";
+const FEATURES: &str = "conformance/clients/features.json";
+const RESULTS: &str = "conformance/clients/results.json";
+const KNOWN: &str = "conformance/clients/python/sdk_expected_failures.json";
+
+#[derive(Deserialize)]
+struct Features {
+    sdks: Vec<Sdk>,
+    features: Vec<Feature>,
+}
+
+#[derive(Deserialize)]
+struct Sdk {
+    key: String,
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Feature {
+    area: String,
+    feature: String,
+    state: String,
+    note: String,
+    checks: Vec<String>,
+    files: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Results {
+    checks: BTreeMap<String, Vec<String>>,
+    files: BTreeMap<String, BTreeMap<String, u64>>,
+}
+
+#[derive(Deserialize)]
+struct Known {
+    expected_failures: BTreeMap<String, String>,
+    not_run: BTreeMap<String, String>,
+}
+
+/// Writes the page.
+///
+/// # Errors
+/// If a file is missing or not as expected, or a feature names a check that no tour has.
+pub fn run(project: &Project) -> Result<()> {
+    let page = project.root().join(PAGE);
+    fs::create_dir_all(page.parent().ok_or("the page has no folder")?)?;
+    fs::write(page, render(project)?)?;
+    println!("{PAGE} is written");
+    Ok(())
+}
+
+/// The page as it should be.
+///
+/// # Errors
+/// As [`run`].
+pub fn render(project: &Project) -> Result<String> {
+    let features: Features = read(project, FEATURES)?;
+    let results: Results = read(project, RESULTS)?;
+    let known: Known = read(project, KNOWN)?;
+    let mut page = String::from(
+        "# Compatibility with Azure Cosmos DB for NoSQL\n\n\
+         Made by `cargo xtask compatibility` from what ran; do not edit by hand. A cell says yes where a check passed with that SDK, and is\n\
+         empty where none has tried.\n\n",
+    );
+    write_features(&mut page, &features, &results)?;
+    write_files(&mut page, &results, &known)?;
+    Ok(page)
+}
+
+fn read<T: for<'de> Deserialize<'de>>(project: &Project, path: &str) -> Result<T> {
+    let text = fs::read_to_string(project.root().join(path)).map_err(|error| format!("{path}: {error}"))?;
+    Ok(serde_json::from_str(&text).map_err(|error| format!("{path}: {error}"))?)
+}
+
+fn write_features(page: &mut String, features: &Features, results: &Results) -> Result<()> {
+    let names: Vec<&str> = features.sdks.iter().map(|sdk| sdk.name.as_str()).collect();
+    let mut area = "";
+    for feature in &features.features {
+        if feature.area != area {
+            area = &feature.area;
+            writeln!(page, "## {area}\n\n| feature | state | {} | |", names.join(" | "))?;
+            writeln!(page, "| --- | --- |{} --- |", " --- |".repeat(names.len()))?;
+        }
+        let mut cells = Vec::new();
+        for sdk in &features.sdks {
+            cells.push(if is_shown(feature, &sdk.key, results) {
+                "yes"
+            } else {
+                ""
+            });
+        }
+        for check in &feature.checks {
+            if !results.checks.values().flatten().any(|passed| passed == check) {
+                return Err(format!("no tour has passed the check that `{}` names: {check}", feature.feature).into());
+            }
+        }
+        let Feature {
+            feature: name,
+            state,
+            note,
+            ..
+        } = feature;
+        writeln!(page, "| {name} | {state} | {} | {note} |", cells.join(" | "))?;
+        let is_last = features
+            .features
+            .iter()
+            .rfind(|other| other.area == area)
+            .is_some_and(|last| last.feature == *name);
+        if is_last {
+            page.push('\n');
+        }
+    }
+    Ok(())
+}
+
+fn is_shown(feature: &Feature, sdk: &str, results: &Results) -> bool {
+    let passed = results.checks.get(sdk).map_or(&[][..], Vec::as_slice);
+    let ran = |file: &String| {
+        results
+            .files
+            .get(file)
+            .and_then(|counts| counts.get("passed"))
+            .is_some_and(|count| *count > 0)
+    };
+    feature.checks.iter().any(|check| passed.contains(check)) || (sdk == "python" && feature.files.iter().any(ran))
+}
+
+fn write_files(page: &mut String, results: &Results, known: &Known) -> Result<()> {
+    writeln!(page, "## The Python SDK's own tests\n")?;
+    writeln!(
+        page,
+        "| file | passed | fail for a listed reason |\n| --- | --- | --- |"
+    )?;
+    for (file, counts) in &results.files {
+        let count = |name: &str| counts.get(name).copied().unwrap_or_default();
+        writeln!(page, "| `{file}` | {} | {} |", count("passed"), count("fail as listed"))?;
+    }
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for reason in known.expected_failures.values().chain(known.not_run.values()) {
+        *reasons.entry(reason).or_default() += 1;
+    }
+    writeln!(
+        page,
+        "\n| why tests of all files fail or are left out | tests |\n| --- | --- |"
+    )?;
+    for (reason, tests) in reasons {
+        writeln!(page, "| {reason} | {tests} |")?;
+    }
+    Ok(())
+}

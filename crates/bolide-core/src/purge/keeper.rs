@@ -26,8 +26,10 @@ const TICK: Duration = Duration::from_millis(200);
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// Requests that read at the time before the purge's last about so long.
 const READERS_PAUSE: Duration = Duration::from_millis(5);
-/// Items that go at once when they are due, users or not.
+/// Of a backlog, so many items go at once, users or not: what is due in one second is rarely more.
 const UNRESTED_ITEMS: u64 = 1_000;
+/// While users are there, a step takes no more items than these: a user's write that meets it waits for a millisecond.
+const ITEMS_BESIDE_USERS: u64 = 25;
 /// While users are there, the purge rests this many times as long as its last step took.
 const RESTS_BESIDE_USERS: u32 = 9;
 /// A forward step of the wall clock larger than this holds the purge (TTL-204).
@@ -72,9 +74,8 @@ impl Keeper {
 async fn keep(account: Weak<Account>, alarm: Arc<Alarm>, pace: Pace, mut stopped: watch::Receiver<bool>) {
     let mut watch = ClockWatch::default();
     let mut time_durable = Instant::now();
-    let mut allowance = Allowance::new(pace.items_per_second);
+    let mut restraint = Restraint::new(pace);
     let mut again_in = None;
-    let mut turn = 0;
     loop {
         let Some(pause) = account.upgrade().map(|account| rest(&account, &alarm, again_in)) else {
             return;
@@ -94,8 +95,7 @@ async fn keep(account: Weak<Account>, alarm: Arc<Alarm>, pace: Pace, mut stopped
         again_in = if is_held {
             Some(TICK)
         } else {
-            turn += 1;
-            purge_due(&account, turn, &mut allowance, &stopped).await
+            purge_due(&account, &mut restraint, &stopped).await
         };
     }
 }
@@ -126,21 +126,20 @@ fn rest(account: &Account, alarm: &Alarm, again_in: Option<Duration>) -> Duratio
 /// Purges what is due, a step of each partition in turn, for one tick. Returns when to go on with what could not be done now.
 async fn purge_due(
     account: &Arc<Account>,
-    turn: usize,
-    allowance: &mut Allowance,
+    restraint: &mut Restraint,
     stopped: &watch::Receiver<bool>,
 ) -> Option<Duration> {
     let deadline = Instant::now() + TICK;
-    let mut pass = Pass {
-        account,
-        allowance,
-        unrested: UNRESTED_ITEMS,
-        again_in: None,
-    };
     let mut containers = account.all_containers();
     // Where one budget is for several, it must not always be the same that comes first (TTL-264).
-    let first = turn % containers.len().max(1);
+    restraint.turn += 1;
+    let first = restraint.turn % containers.len().max(1);
     containers.rotate_left(first);
+    let mut pass = Pass {
+        account,
+        restraint,
+        again_in: None,
+    };
     loop {
         let mut is_busy = false;
         for container in &containers {
@@ -150,17 +149,59 @@ async fn purge_due(
             is_busy |= pass.purge_container(container).await;
         }
         if !is_busy {
+            if pass.again_in.is_none() {
+                pass.restraint.unrested = UNRESTED_ITEMS;
+            }
             return pass.again_in;
         }
+    }
+}
+
+/// What holds the purge back, from one tick to the next.
+struct Restraint {
+    allowance: Allowance,
+    /// Items of the backlog that may go before the purge rests beside users.
+    unrested: u64,
+    /// Whether users asked for anything during the last step.
+    is_beside_users: bool,
+    /// Counts ticks.
+    turn: usize,
+}
+
+impl Restraint {
+    fn new(pace: Pace) -> Restraint {
+        Restraint {
+            allowance: Allowance::new(pace.items_per_second),
+            unrested: UNRESTED_ITEMS,
+            is_beside_users: false,
+            turn: 0,
+        }
+    }
+
+    fn must_rest(&self) -> bool {
+        self.is_beside_users && self.unrested == 0
+    }
+
+    /// How many items the next step may take.
+    fn items(&mut self) -> u64 {
+        let most = self.allowance.items();
+        if self.must_rest() {
+            most.min(ITEMS_BESIDE_USERS)
+        } else {
+            most
+        }
+    }
+
+    fn take(&mut self, purged: u64) {
+        self.allowance.take(purged);
+        self.unrested = self.unrested.saturating_sub(purged);
     }
 }
 
 /// One tick of purging.
 struct Pass<'a> {
     account: &'a Arc<Account>,
-    allowance: &'a mut Allowance,
-    /// Items that may go before the purge rests beside users.
-    unrested: u64,
+    restraint: &'a mut Restraint,
     again_in: Option<Duration>,
 }
 
@@ -207,7 +248,7 @@ impl Pass<'_> {
         partition: &Arc<Partition>,
         work: Work,
     ) -> Result<bool> {
-        let most = self.allowance.items();
+        let most = self.restraint.items();
         if most == 0 {
             self.again(TICK);
             return Ok(false);
@@ -224,8 +265,8 @@ impl Pass<'_> {
             Work::Drops => drops::run(visit.state.clone(), partition.clone(), mode).await?,
         };
         drop(visit);
-        self.allowance.take(step.purged);
-        self.unrested = self.unrested.saturating_sub(step.purged);
+        self.restraint.take(step.purged);
+        self.restraint.is_beside_users = self.account.requests() > requests;
         match step.end {
             End::Unfinished | End::Drained => {}
             End::Read => self.again(READERS_PAUSE),
@@ -233,7 +274,7 @@ impl Pass<'_> {
         }
         // Users first, in CPU and disk as in everything else (TTL-265): beside them the purge rests most of the time. What it does at once
         // when a second begins is too little to be felt.
-        if self.account.requests() > requests && self.unrested == 0 {
+        if self.restraint.must_rest() {
             tokio::time::sleep(began.elapsed() * RESTS_BESIDE_USERS).await;
         } else {
             tokio::task::yield_now().await;

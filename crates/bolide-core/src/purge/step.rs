@@ -17,8 +17,8 @@ use crate::partition::round::{Round, Step as Decided};
 use crate::partition::state::Cursors;
 use crate::record::{ExpiryEntry, LogEntry, Record};
 
-/// Rows of the log looked at in one step: entries with an own ttl are stepped over, and there may be many.
-const LOG_ROWS: usize = 1_000;
+/// Rows of the log looked at for each item that a step may take: entries with an own ttl are stepped over, and there may be many.
+const LOG_ROWS: usize = 10;
 /// Bytes looked at in one step.
 const SCAN_BYTES: usize = 256 * 1024;
 
@@ -177,17 +177,23 @@ impl Decider {
     }
 
     fn own_scan(&self, round: &Round<'_>) -> Scan {
-        let rows = usize::try_from(self.limits.items)
-            .unwrap_or(usize::MAX)
-            .saturating_add(1);
+        let rows = self.items().saturating_add(1);
         scan_from(Space::Expiry, round.state.purge.expiry.to_bytes(), rows)
+    }
+
+    fn items(&self) -> usize {
+        usize::try_from(self.limits.items).unwrap_or(usize::MAX)
     }
 
     fn log_scan(&self, round: &Round<'_>) -> Scan {
         let to = Some(keys::log_end());
         Scan {
             to,
-            ..scan_from(Space::Log, round.state.purge.log.to_bytes(), LOG_ROWS)
+            ..scan_from(
+                Space::Log,
+                round.state.purge.log.to_bytes(),
+                self.items().saturating_mul(LOG_ROWS),
+            )
         }
     }
 

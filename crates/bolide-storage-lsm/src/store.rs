@@ -112,13 +112,26 @@ impl Store {
             return;
         }
         let deadline = Instant::now() + CLOSE_PATIENCE;
-        for space in &self.spaces {
-            if let Err(error) = space.rotate_memtable() {
-                tracing::warn!(%error, "a memtable was not written out at close; the next open replays it");
-                return;
-            }
+        if let Err(error) = self.begin_writing_out() {
+            tracing::warn!(%error, "a memtable was not written out at close; the next open replays it");
+            return;
         }
         self.wait_for_flushes(deadline);
+    }
+
+    /// Begins to write out what is in memtables, if it is more than `bytes`. Tells whether it was.
+    pub(crate) fn write_out_above(&self, bytes: u64) -> fjall::Result<bool> {
+        let is_above = self.db.write_buffer_size() > bytes;
+        if is_above {
+            self.begin_writing_out()?;
+        }
+        Ok(is_above)
+    }
+
+    fn begin_writing_out(&self) -> fjall::Result<()> {
+        self.spaces
+            .iter()
+            .try_for_each(|space| space.rotate_memtable().map(drop))
     }
 
     /// Waits until no sealed memtable is left, the store fails, or the deadline passes.
@@ -185,4 +198,24 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("the store gave up without a reason").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memtables_are_written_out_once_they_are_large() {
+        const ROW_BYTES: usize = 1 << 20;
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("store"), &LsmOptions::default()).unwrap();
+        let space = store.space(Space::Item);
+        space.insert([1], vec![0; ROW_BYTES]).unwrap();
+        assert!(!store.write_out_above(2 * ROW_BYTES as u64).unwrap());
+        assert_eq!(space.table_count(), 0);
+        assert!(store.write_out_above(ROW_BYTES as u64 / 2).unwrap());
+        store.wait_for_flushes(Instant::now() + CLOSE_PATIENCE);
+        assert_eq!(space.table_count(), 1);
+        assert!(!store.write_out_above(0).unwrap(), "nothing is left in memtables");
+    }
 }

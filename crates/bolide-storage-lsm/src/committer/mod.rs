@@ -35,6 +35,11 @@ const GROUP_BYTES: usize = 8 << 20;
 const MARK_INTERVAL: Duration = Duration::from_secs(1);
 /// How often to look whether the store has written tables since the last view.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(250);
+/// After so long without a write the store has time for what would disturb writes.
+const REST_INTERVAL: Duration = Duration::from_millis(500);
+/// Memtables above this are written out while the store rests: a fsync of the journal waits for tables on their way to the disk, 150 ms for
+/// the largest memtable here. And the next open has less to replay.
+const RESTING_BYTES: u64 = 8 << 20;
 /// How often a store that failed is tried again.
 const MEND_INTERVAL: Duration = Duration::from_secs(1);
 /// How long reads may take to let go of a store that is to be opened again.
@@ -104,6 +109,8 @@ pub(crate) struct Committer {
     removal_at: Instant,
     /// When to look whether the newest view is behind; `None` while nothing happens.
     refresh_at: Option<Instant>,
+    /// When the store has rested for long enough to write memtables out; `None` once it did.
+    rested_at: Option<Instant>,
 }
 
 impl Committer {
@@ -139,6 +146,7 @@ impl Committer {
             persist_at: None,
             removal_at: now,
             refresh_at: None,
+            rested_at: None,
         };
         committer.start_from(store, found);
         Ok((committer, time))
@@ -310,7 +318,9 @@ impl Committer {
                 .map(|(partition, row)| (partition, row.map(|row| row.head))),
         );
         self.compactor.note_deletes(group.expiry_deletes(), store);
-        self.refresh_at.get_or_insert_with(|| Instant::now() + REFRESH_INTERVAL);
+        let now = Instant::now();
+        self.refresh_at.get_or_insert(now + REFRESH_INTERVAL);
+        self.rested_at = Some(now + REST_INTERVAL);
     }
 
     fn settle(&self, partition: PartitionId, ticket: &Ticket) -> Result<Settled, Down> {
@@ -333,7 +343,7 @@ impl Committer {
         }
         let mark_at = (self.durable != self.mark.numbers()).then(|| self.mark_written_at + MARK_INTERVAL);
         let removal_at = (!self.removals.is_empty()).then_some(self.removal_at);
-        [self.persist_at, mark_at, removal_at, self.refresh_at]
+        [self.persist_at, mark_at, removal_at, self.refresh_at, self.rested_at]
             .into_iter()
             .flatten()
             .min()
@@ -355,8 +365,24 @@ impl Committer {
         if !self.removals.is_empty() && self.removal_at <= now {
             self.remove_some();
         }
+        if self.rested_at.is_some_and(|at| at <= now) {
+            self.use_rest(now);
+        }
         if self.refresh_at.is_some_and(|at| at <= now) {
             self.refresh(now);
+        }
+    }
+
+    /// Begins to write memtables out, if they are large.
+    fn use_rest(&mut self, now: Instant) {
+        self.rested_at = None;
+        let Some(store) = &self.store else { return };
+        match store.write_out_above(RESTING_BYTES) {
+            Ok(true) => self.refresh_at = Some(now + REFRESH_INTERVAL),
+            Ok(false) => {}
+            Err(error) => {
+                self.fail(&error.to_string());
+            }
         }
     }
 

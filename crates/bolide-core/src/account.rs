@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::catalog::{Catalog, DatabaseInfo, Offer};
 use crate::clock;
 use crate::container::{Container, ContainerInfo};
+use crate::items::KnownNumbers;
 use crate::purge::{Keeper, Pace};
 use crate::scripts::Slots;
 use crate::throughput::{PacingSettings, Throughput};
@@ -65,6 +66,7 @@ pub struct Account {
     purge_held: AtomicBool,
     purge_fault: PurgeFault,
     script_slots: Slots,
+    known_numbers: KnownNumbers,
 }
 
 impl Account {
@@ -93,6 +95,7 @@ impl Account {
             requests: AtomicU64::new(0),
             purge_held: AtomicBool::new(false),
             script_slots: Slots::default(),
+            known_numbers: KnownNumbers::default(),
         });
         if !is_virtual {
             let keeper = Keeper::start(Arc::downgrade(&account), account.catalog.alarm().clone(), pace);
@@ -183,6 +186,10 @@ impl Account {
 
     pub(crate) fn purge_fault(&self) -> &PurgeFault {
         &self.purge_fault
+    }
+
+    pub(crate) fn known_numbers(&self) -> &KnownNumbers {
+        &self.known_numbers
     }
 
     pub(crate) fn catalog(&self) -> &Catalog {

@@ -6,6 +6,7 @@
 //! signature opens.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
@@ -15,13 +16,12 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STAN
 use bolide_model::time::wall_clock;
 use http::Method;
 use http::request::Parts;
-use percent_encoding::percent_decode_str;
 
 use crate::keys::{Access, Keys};
 use crate::resource_token::Grant;
 use crate::routes::{Route, Signed};
 use crate::status::{FORBIDDEN, Failure, MALFORMED_AUTHORIZATION, MISSING_AUTHORIZATION, UNAUTHORIZED};
-use crate::wire::headers;
+use crate::wire::{headers, percent};
 
 /// How far a request's date may be from real time, either way.
 const CLOCK_SKEW: Duration = Duration::from_secs(15 * 60);
@@ -44,10 +44,7 @@ pub(crate) enum Sender {
 /// # Errors
 /// 401 when the token is missing, malformed or signed by no key of the account; 403 when its date is too far from real time.
 pub(crate) fn authenticate(keys: &Keys, head: &Parts, route: &Route<'_>) -> Result<Sender, Failure> {
-    let token = authorization(head)?;
-    let token = percent_decode_str(token)
-        .decode_utf8()
-        .map_err(|_| malformed("it is not UTF-8"))?;
+    let token = percent::decode(authorization(head)?).ok_or_else(|| malformed("it is not UTF-8"))?;
     match Token::parse(&token)? {
         Token::Master { signature } => by_signature(keys, head, route, signature).map(Sender::Key),
         Token::Entra { jwt } => by_emulator_jwt(keys, jwt).map(Sender::Key),
@@ -105,14 +102,16 @@ enum Token<'t> {
 
 impl<'t> Token<'t> {
     fn parse(token: &'t str) -> Result<Token<'t>, Failure> {
-        let field = |name: &str| {
-            let mut fields = token.split('&').filter_map(|field| field.split_once('='));
-            fields
-                .find(|(key, _)| key.eq_ignore_ascii_case(name))
-                .map(|(_, value)| value)
-        };
-        let kind = field("type").ok_or_else(|| malformed("`type` is missing"))?;
-        let signature = field("sig")
+        let (mut kind, mut signature) = (None, None);
+        for (name, value) in token.split('&').filter_map(|field| field.split_once('=')) {
+            if name.eq_ignore_ascii_case("type") {
+                kind.get_or_insert(value);
+            } else if name.eq_ignore_ascii_case("sig") {
+                signature.get_or_insert(value);
+            }
+        }
+        let kind = kind.ok_or_else(|| malformed("`type` is missing"))?;
+        let signature = signature
             .filter(|sig| !sig.is_empty())
             .ok_or_else(|| malformed("`sig` is missing"))?;
         match kind {
@@ -158,14 +157,14 @@ fn payload<'a>(verb: &'a str, resource_type: &'a str, link: &'a str, date: &'a S
 
 /// The ways clients spell a link in what they sign, most likely first.
 fn spelling(link: &str, nth: usize) -> Cow<'_, str> {
-    let decoded = |text| percent_decode_str(text).decode_utf8_lossy();
-    let last = link.rsplit_once('/').map_or(link, |(_, last)| last);
+    let decoded = percent::decode_lossy;
+    let last = || link.rsplit_once('/').map_or(link, |(_, last)| last);
     match nth {
         0 => decoded(link),
         1 => Cow::Borrowed(link),
         // Links of resource ids are signed as the last id alone, in lower case.
-        2 => Cow::Owned(decoded(last).to_lowercase()),
-        _ => decoded(last),
+        2 => Cow::Owned(decoded(last()).to_lowercase()),
+        _ => decoded(last()),
     }
 }
 
@@ -230,9 +229,28 @@ impl SignedDate {
 }
 
 /// Reads an RFC 1123 date in lower case, as some clients send it and all sign it; the parser of HTTP dates knows one case only.
+///
+/// Clients sign all requests of a second with one date, so each thread remembers the last.
 fn parse_http_date(lower: &str) -> Option<SystemTime> {
-    // `sun, 06 nov 1994 08:49:37 gmt`
-    let mut text = <[u8; 29]>::try_from(lower.as_bytes()).ok()?;
+    let text = <[u8; DATE_BYTES]>::try_from(lower.as_bytes()).ok()?;
+    match LAST_DATE.get() {
+        Some((last, time)) if last == text => Some(time),
+        _ => {
+            let time = parse_lower_case(text)?;
+            LAST_DATE.set(Some((text, time)));
+            Some(time)
+        }
+    }
+}
+
+/// `sun, 06 nov 1994 08:49:37 gmt`
+const DATE_BYTES: usize = 29;
+
+thread_local! {
+    static LAST_DATE: Cell<Option<([u8; DATE_BYTES], SystemTime)>> = const { Cell::new(None) };
+}
+
+fn parse_lower_case(mut text: [u8; DATE_BYTES]) -> Option<SystemTime> {
     for letter in [0..1, 8..9, 26..29] {
         text[letter].make_ascii_uppercase();
     }
@@ -241,7 +259,7 @@ fn parse_http_date(lower: &str) -> Option<SystemTime> {
 
 fn mismatch(verb: &str, signed: &Signed<'_>, date: &SignedDate) -> Failure {
     let (ms_date, plain_date) = date.lines();
-    let link = percent_decode_str(signed.link).decode_utf8_lossy();
+    let link = percent::decode_lossy(signed.link);
     // Shown as the service does: whoever debugs a client compares it with what the client signed.
     let payload = format!(
         "{verb}\\n{}\\n{link}\\n{ms_date}\\n{plain_date}\\n",

@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 
 use bolide_core::ScriptKind;
-use percent_encoding::percent_decode_str;
+
+use crate::wire::percent;
 
 /// What kind of resource a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,10 +110,10 @@ impl<'p> Route<'p> {
         };
         Some(Route {
             place,
-            database: decode(database)?,
-            container: decode(container)?,
-            user: decode(user)?,
-            leaf: decode(leaf)?,
+            database: percent::decode(database)?,
+            container: percent::decode(container)?,
+            user: percent::decode(user)?,
+            leaf: percent::decode(leaf)?,
             path,
         })
     }
@@ -181,10 +182,6 @@ fn signed_by_parity(path: &str) -> Signed<'_> {
 fn trim(path: &str) -> &str {
     let path = path.trim_start_matches('/');
     path.strip_suffix('/').unwrap_or(path)
-}
-
-fn decode(segment: &str) -> Option<Cow<'_, str>> {
-    percent_decode_str(segment).decode_utf8().ok()
 }
 
 fn place<'s>(segments: &[&'s str]) -> (Place, [&'s str; 3]) {

@@ -238,7 +238,7 @@ impl CosmosService {
         let pem = self.options.certificate_pem.clone();
         let pem = pem.ok_or_else(|| Failure::new(status::NOT_FOUND, "this server has no certificate"))?;
         let mut reply = Reply::json(StatusCode::OK, pem);
-        reply.fixed(&http::header::CONTENT_TYPE, "application/x-pem-file");
+        reply.fixed(&headers::CONTENT_TYPE, "application/x-pem-file");
         Ok(reply)
     }
 
@@ -263,16 +263,31 @@ impl CosmosService {
 fn add_common_headers(reply: &mut Reply, head: &Parts, activity_id: HeaderValue, duration: Duration) {
     let version = head.headers.get(&headers::VERSION).cloned();
     let version = version.unwrap_or_else(|| HeaderValue::from_static("2020-07-15"));
-    reply.headers.insert(headers::ACTIVITY_ID.clone(), activity_id);
-    reply.headers.insert(headers::VERSION.clone(), version);
+    reply.header(&headers::ACTIVITY_ID, activity_id);
+    reply.header(&headers::VERSION, version);
     reply.fixed(&headers::GATEWAY_VERSION, "version=2.14.0");
     reply.fixed(&headers::SERVICE_VERSION, "version=2.14.0.0");
     reply.fixed(&headers::SCHEMA_VERSION, "1.19");
-    let micros = duration.as_micros();
-    reply.text(
-        &headers::REQUEST_DURATION,
-        format!("{}.{:03}", micros / 1000, micros % 1000),
-    );
+    reply.header(&headers::REQUEST_DURATION, milliseconds(duration));
+}
+
+/// A duration in milliseconds, with three decimal places.
+fn milliseconds(duration: Duration) -> HeaderValue {
+    let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    // From the last digit to the first: four at least, with a point before the last three.
+    let mut text = [b'0'; 24];
+    let (mut at, mut rest, mut digits) = (text.len(), micros, 0);
+    while rest > 0 || digits < 4 {
+        if digits == 3 {
+            at -= 1;
+            text[at] = b'.';
+        }
+        at -= 1;
+        text[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        digits += 1;
+    }
+    HeaderValue::from_bytes(&text[at..]).expect("digits and a point are visible ASCII")
 }
 
 /// The request's activity id, or a new one.
@@ -383,7 +398,7 @@ pub mod stand_in {
     fn failure(failure: &Failure) -> Response<Payload> {
         let activity_id = new_activity_id();
         let mut reply = Reply::failure(failure, activity_id.to_str().unwrap_or_default());
-        reply.headers.insert(headers::ACTIVITY_ID.clone(), activity_id);
+        reply.header(&headers::ACTIVITY_ID, activity_id);
         reply.into_response()
     }
 }
@@ -405,6 +420,19 @@ mod tests {
         }
         for version in ["2015-12-15", "2020-7-15", "2020-07-15-1", "latest", "20200715"] {
             assert!(check(version).is_err(), "{version}");
+        }
+    }
+
+    #[test]
+    fn durations_are_milliseconds_with_three_decimal_places() {
+        for (micros, shown) in [
+            (0, "0.000"),
+            (7, "0.007"),
+            (1_050, "1.050"),
+            (123_456_789, "123456.789"),
+            (u64::MAX, "18446744073709551.615"),
+        ] {
+            assert_eq!(milliseconds(Duration::from_micros(micros)), shown);
         }
     }
 

@@ -285,10 +285,17 @@ impl OfferRid {
 
 macro_rules! display_as_base64 {
     ($($rid:ty => $bytes:expr),* $(,)?) => {$(
+        impl $rid {
+            /// The text form.
+            pub fn text(self) -> RidText {
+                let bytes: fn($rid) -> _ = $bytes;
+                RidText::of(&bytes(self))
+            }
+        }
+
         impl fmt::Display for $rid {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let bytes: fn($rid) -> _ = $bytes;
-                encode(&bytes(*self), f)
+                f.write_str(self.text().as_str())
             }
         }
     )*};
@@ -304,10 +311,26 @@ display_as_base64! {
     OfferRid => |rid| rid.0,
 }
 
-fn encode(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let mut text = [0; TEXT_BYTES];
-    let length = BASE64.encode_slice(bytes, &mut text).map_err(|_| fmt::Error)?;
-    f.write_str(str::from_utf8(&text[..length]).map_err(|_| fmt::Error)?)
+/// A resource id as text, for answers that show several without allocating any.
+#[derive(Debug, Clone, Copy)]
+pub struct RidText {
+    base64: [u8; TEXT_BYTES],
+    length: usize,
+}
+
+impl RidText {
+    fn of(bytes: &[u8]) -> RidText {
+        let mut base64 = [0; TEXT_BYTES];
+        let length = BASE64
+            .encode_slice(bytes, &mut base64)
+            .expect("no rid is longer than TEXT_BYTES as text");
+        RidText { base64, length }
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        str::from_utf8(&self.base64[..self.length]).expect("base64 is ASCII")
+    }
 }
 
 fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {

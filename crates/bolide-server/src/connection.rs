@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bolide_cosmos::{CosmosService, Listener, Payload, stand_in};
 use bytes::Bytes;
@@ -28,7 +28,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use crate::body::{self, BodyError};
-use crate::patience::{Pulse, Watched};
+use crate::patience::{Pulse, Seen, Watched};
 use crate::shutdown::Shutdown;
 use crate::unreadable::Worded;
 
@@ -175,13 +175,14 @@ where
         .serve_connection(io, service);
     let mut connection = pin!(connection);
     let mut stopping = pin!(shutdown.begun().fuse());
+    let mut seen = Seen::opened(Instant::now());
     let mut check = tokio::time::interval((limits.request / 4).max(Duration::from_millis(50)));
     loop {
         tokio::select! {
             biased;
             _ = connection.as_mut() => return,
             () = &mut stopping => connection.as_mut().graceful_shutdown(),
-            _ = check.tick() => if pulse.is_overdue(limits.request, limits.idle) {
+            _ = check.tick() => if pulse.is_overdue(&mut seen, Instant::now(), limits.request, limits.idle) {
                 return;
             },
         }

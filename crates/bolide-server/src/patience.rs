@@ -10,7 +10,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -21,22 +21,35 @@ const READING: u8 = 1;
 const BUSY: u8 = 2;
 const ANSWERING: u8 = 3;
 
-/// What a connection is doing, and since when.
+/// What a connection is doing.
+///
+/// Phases are counted, not timed: a request goes through four, and whoever looks from time to time knows by the count since when one lasts.
 #[derive(Debug)]
 pub struct Pulse {
-    opened: Instant,
     phase: AtomicU8,
-    /// Milliseconds after `opened`.
-    since: AtomicU64,
+    changes: AtomicU32,
+}
+
+/// What was seen of a [`Pulse`], and since when it has been so.
+#[derive(Debug)]
+pub struct Seen {
+    changes: u32,
+    since: Instant,
+}
+
+impl Seen {
+    /// A connection that was opened at `now`.
+    pub fn opened(now: Instant) -> Seen {
+        Seen { changes: 0, since: now }
+    }
 }
 
 impl Pulse {
     /// A connection that was just opened: it is expected to speak.
     pub fn new() -> Arc<Pulse> {
         Arc::new(Pulse {
-            opened: Instant::now(),
             phase: AtomicU8::new(READING),
-            since: AtomicU64::new(0),
+            changes: AtomicU32::new(0),
         })
     }
 
@@ -55,21 +68,23 @@ impl Pulse {
         matches!(self.phase.load(Ordering::Relaxed), BUSY | ANSWERING)
     }
 
-    /// Whether the client has kept us waiting for too long.
-    pub fn is_overdue(&self, request: Duration, idle: Duration) -> bool {
+    /// Whether the client has kept us waiting for too long, as far as can be told from what was seen before.
+    pub fn is_overdue(&self, seen: &mut Seen, now: Instant, request: Duration, idle: Duration) -> bool {
+        let changes = self.changes.load(Ordering::Relaxed);
+        if changes != seen.changes {
+            *seen = Seen { changes, since: now };
+        }
         let limit = match self.phase.load(Ordering::Relaxed) {
             RESTING => idle,
             READING | ANSWERING => request,
             _ => return false,
         };
-        let since = Duration::from_millis(self.since.load(Ordering::Relaxed));
-        self.opened.elapsed().saturating_sub(since) > limit
+        now.duration_since(seen.since) > limit
     }
 
     fn enter(&self, phase: u8) {
         self.phase.store(phase, Ordering::Relaxed);
-        let now = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.since.store(now, Ordering::Relaxed);
+        self.changes.fetch_add(1, Ordering::Relaxed);
     }
 
     fn is(&self, phase: u8) -> bool {
@@ -148,31 +163,49 @@ impl<S> Watched<S> {
 mod tests {
     use super::*;
 
-    const NONE: Duration = Duration::ZERO;
+    const LIMIT: Duration = Duration::from_secs(10);
     const LONG: Duration = Duration::from_secs(3600);
 
-    fn pulse_in(phase: u8) -> Pulse {
-        let opened = Instant::now() - Duration::from_secs(10);
-        Pulse {
-            opened,
+    fn is_overdue_after(seconds: u64, phase: u8, request: Duration, idle: Duration) -> bool {
+        let opened = Instant::now();
+        let pulse = Pulse {
             phase: AtomicU8::new(phase),
-            since: AtomicU64::new(0),
-        }
+            changes: AtomicU32::new(0),
+        };
+        let now = opened + Duration::from_secs(seconds);
+        pulse.is_overdue(&mut Seen::opened(opened), now, request, idle)
     }
 
     #[test]
     fn each_phase_has_its_limit() {
-        assert!(pulse_in(READING).is_overdue(NONE, LONG));
-        assert!(pulse_in(ANSWERING).is_overdue(NONE, LONG));
-        assert!(pulse_in(RESTING).is_overdue(LONG, NONE));
-        assert!(!pulse_in(RESTING).is_overdue(NONE, LONG));
-        assert!(!pulse_in(BUSY).is_overdue(NONE, NONE));
+        for phase in [READING, ANSWERING] {
+            assert!(is_overdue_after(11, phase, LIMIT, LONG));
+            assert!(!is_overdue_after(10, phase, LIMIT, LONG));
+        }
+        assert!(is_overdue_after(11, RESTING, LONG, LIMIT));
+        assert!(!is_overdue_after(11, RESTING, LIMIT, LONG));
+        assert!(!is_overdue_after(11, BUSY, LIMIT, LIMIT));
     }
 
     #[test]
     fn a_new_phase_starts_its_own_time() {
-        let pulse = pulse_in(RESTING);
-        pulse.enter(READING);
-        assert!(!pulse.is_overdue(Duration::from_secs(5), NONE));
+        let opened = Instant::now();
+        let after = |seconds| opened + Duration::from_secs(seconds);
+        let (pulse, mut seen) = (Pulse::new(), Seen::opened(opened));
+        pulse.enter(ANSWERING);
+        assert!(!pulse.is_overdue(&mut seen, after(11), LIMIT, LONG));
+        assert!(!pulse.is_overdue(&mut seen, after(21), LIMIT, LONG));
+        assert!(pulse.is_overdue(&mut seen, after(22), LIMIT, LONG));
+    }
+
+    #[test]
+    fn a_client_that_takes_its_answer_slowly_is_not_slow() {
+        let opened = Instant::now();
+        let after = |seconds| opened + Duration::from_secs(seconds);
+        let (pulse, mut seen) = (Pulse::new(), Seen::opened(opened));
+        for seconds in [11, 22, 33] {
+            pulse.enter(ANSWERING);
+            assert!(!pulse.is_overdue(&mut seen, after(seconds), LIMIT, LONG));
+        }
     }
 }

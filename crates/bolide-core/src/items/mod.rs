@@ -5,6 +5,7 @@
 
 mod batch;
 mod delete_all;
+mod known_numbers;
 mod read;
 mod stored;
 mod write;
@@ -14,6 +15,7 @@ use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, ErrorKind};
 
 pub use batch::{Batch, BatchAnswer, BatchOperation, OperationDone, OperationResult};
+pub(crate) use known_numbers::KnownNumbers;
 pub(crate) use read::{find, judged_at};
 pub use stored::StoredItem;
 pub(crate) use write::{

@@ -27,7 +27,7 @@ impl Account {
         let epk = Epk::of(definition, &read.partition_key);
         let partition = visit.state.layout.partition_of(&epk)?;
         self.admit(ctx, partition, &visit)?;
-        let (record, head) = find(partition, &epk, &read.target).await?;
+        let (record, head) = self.find_known(partition, &epk, &read.target).await?;
 
         let horizon = visit.state.settings.horizon(judged_at(ctx.now, head).seconds());
         let live = record.filter(|record| record.stamp().is_live(horizon) && !partition.hides_of(&epk, record));
@@ -45,6 +45,30 @@ impl Account {
             _ => ItemRead::Found(StoredItem::new(container.rid(), record)),
         };
         Ok(Answer { value, work })
+    }
+
+    /// As [`find`], without the index for items whose number is known.
+    async fn find_known(
+        &self,
+        partition: &Partition,
+        epk: &Epk,
+        target: &ItemTarget,
+    ) -> Result<(Option<Record>, Head)> {
+        let ItemTarget::Id(id) = target else {
+            return find(partition, epk, target).await;
+        };
+        let place = self.known_numbers().place(partition.id, epk, id);
+        if let Some(number) = self.known_numbers().get(place) {
+            let (record, head) = get(partition, keys::item(epk, number)).await?;
+            if record.as_ref().is_some_and(|record| record.id() == id) {
+                return Ok((record, head));
+            }
+        }
+        let (record, head) = find_by_id(partition, epk, id).await?;
+        if let Some(record) = &record {
+            self.known_numbers().set(place, record.number());
+        }
+        Ok((record, head))
     }
 
     /// Whether users may begin an operation now.

@@ -75,23 +75,33 @@ impl StoredItem {
         }
         // Writing to a growing buffer cannot fail.
         let _ = self.write_system_properties(&mut json);
-        let _ = write!(json, "{more}}}");
+        let _ = json.write_str(more);
+        json.put_u8(b'}');
         json.freeze()
     }
 
     /// Writes `_rid`, `_self`, `_etag`, `_attachments` and `_ts` as members of an object.
+    // In pieces: formatting them all at once took a fifteenth of a point read.
     fn write_system_properties(&self, out: &mut dyn Write) -> fmt::Result {
-        let rid = self.rid();
-        let database = self.container.database();
-        let container = self.container;
-        let etag = self.etag().to_string();
-        let etag = etag.trim_matches('"');
-        let ts = self.last_modified().0;
-        write!(
-            out,
-            "\"_rid\":\"{rid}\",\"_self\":\"dbs/{database}/colls/{container}/docs/{rid}/\",\
-             \"_etag\":\"\\\"{etag}\\\"\",\"_attachments\":\"attachments/\",\"_ts\":{ts}"
-        )
+        let rid = self.rid().text();
+        let (database, container) = (self.container.database().text(), self.container.text());
+        let etag = self.etag().text();
+        let etag = str::from_utf8(&etag).map_err(|_| fmt::Error)?.trim_matches('"');
+        let pieces = [
+            "\"_rid\":\"",
+            rid.as_str(),
+            "\",\"_self\":\"dbs/",
+            database.as_str(),
+            "/colls/",
+            container.as_str(),
+            "/docs/",
+            rid.as_str(),
+            "/\",\"_etag\":\"\\\"",
+            etag,
+            "\\\"\",\"_attachments\":\"attachments/\",\"_ts\":",
+        ];
+        pieces.into_iter().try_for_each(|piece| out.write_str(piece))?;
+        write!(out, "{}", self.last_modified().0)
     }
 
     /// The document as a tree, for changing it.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::StatusCode;
 
-use crate::wire::{Payload, Reply};
+use crate::wire::{Payload, Reply, headers};
 
 /// Items of one page; small enough that a page of large items stays in memory easily.
 const PAGE_ITEMS: usize = 500;
@@ -31,7 +31,7 @@ pub(super) fn answer(account: Arc<Account>, container: Arc<Container>) -> Reply 
         }
     });
     let mut reply = Reply::empty(StatusCode::OK);
-    reply.fixed(&http::header::CONTENT_TYPE, "application/x-ndjson");
+    reply.fixed(&headers::CONTENT_TYPE, "application/x-ndjson");
     reply.payload = Payload::Pages(Box::pin(pages));
     reply
 }

@@ -21,7 +21,7 @@ use crate::keys::Access;
 use crate::routes::Route;
 use crate::service::CosmosService;
 use crate::status::{self, FORBIDDEN, Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
-use crate::wire::{Reply, body};
+use crate::wire::{Reply, body, headers};
 use crate::{addressing, auth};
 
 /// A request to the admin API.
@@ -106,7 +106,7 @@ impl<'r> Admin<'r> {
             .metrics
             .render(&self.service.account.container_figures().await?);
         let mut reply = Reply::json(StatusCode::OK, text);
-        reply.fixed(&http::header::CONTENT_TYPE, "text/plain; version=0.0.4");
+        reply.fixed(&headers::CONTENT_TYPE, "text/plain; version=0.0.4");
         Ok(reply)
     }
 

@@ -53,7 +53,7 @@ pub(super) async fn read(call: &Call<'_>) -> Result<Reply, Failure> {
     if headers::flag(call.headers(), &headers::POPULATE_STATISTICS) {
         members.insert("statistics".to_owned(), statistics(call, &container).await?);
     }
-    let mut reply = Reply::value(StatusCode::OK, &Value::Object(members)).etag(info.etag);
+    let mut reply = Reply::value(StatusCode::OK, &Value::Object(members)).version(info.etag);
     if headers::flag(call.headers(), &headers::POPULATE_QUOTA) {
         let usage = call.account().usage(&container).await?;
         reply.text(&headers::RESOURCE_USAGE, usage_header(&usage));
@@ -102,7 +102,7 @@ fn children(call: &Call<'_>) -> Result<(String, Vec<ContainerInfo>), Failure> {
 }
 
 fn reply(status: StatusCode, info: &ContainerInfo) -> Reply {
-    Reply::value(status, &Value::Object(to_json(info))).etag(info.etag)
+    Reply::value(status, &Value::Object(to_json(info))).version(info.etag)
 }
 
 fn to_json(info: &ContainerInfo) -> Map<String, Value> {

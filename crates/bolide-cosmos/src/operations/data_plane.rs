@@ -122,10 +122,8 @@ fn check_session(session: &SessionToken, answered: &Answered<Reply>) -> Result<(
 
 fn add_container_headers(reply: &mut Reply, call: &Call<'_>, container: &Container) {
     let paths = call.service.content_paths(container);
-    reply
-        .headers
-        .insert(headers::ALT_CONTENT_PATH.clone(), paths.alternative);
-    reply.headers.insert(headers::CONTENT_PATH.clone(), paths.rid);
+    reply.header(&headers::ALT_CONTENT_PATH, paths.alternative);
+    reply.header(&headers::CONTENT_PATH, paths.rid);
 }
 
 fn add_work_headers(reply: &mut Reply, work: &Work) {
@@ -138,7 +136,7 @@ fn add_work_headers(reply: &mut Reply, work: &Work) {
     if let Some(newest) = work.touched.iter().map(|position| position.lsn.0).max() {
         let newest = HeaderValue::from(newest);
         for name in [&headers::LSN, &headers::LLSN, &headers::GLOBAL_COMMITTED_LSN] {
-            reply.headers.insert(name.clone(), newest.clone());
+            reply.header(name, newest.clone());
         }
         reply.fixed(&headers::READ_REGIONS, "0");
     }

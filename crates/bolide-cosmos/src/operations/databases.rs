@@ -60,7 +60,7 @@ pub(super) async fn delete(call: &Call<'_>) -> Result<Reply, Failure> {
 }
 
 fn reply(status: StatusCode, database: &DatabaseInfo) -> Reply {
-    Reply::value(status, &to_json(database)).etag(database.etag)
+    Reply::value(status, &to_json(database)).version(database.etag)
 }
 
 fn to_json(database: &DatabaseInfo) -> Value {

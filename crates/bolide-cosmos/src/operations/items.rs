@@ -106,7 +106,7 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answere
     let answer = call.account().read_item(&call.ctx, container, &read).await?;
     Ok(map(answer, |read| match read {
         ItemRead::Found(item) => item_reply(StatusCode::OK, &item),
-        ItemRead::NotModified { etag } => Reply::empty(StatusCode::NOT_MODIFIED).etag(etag),
+        ItemRead::NotModified { etag } => Reply::empty(StatusCode::NOT_MODIFIED).version(etag),
     }))
 }
 
@@ -200,9 +200,9 @@ fn written(call: &Call<'_>, answer: Answer<ItemWritten>) -> Answer<Reply> {
 }
 
 fn item_reply(status: StatusCode, item: &StoredItem) -> Reply {
-    let mut reply = Reply::json(status, item.to_json()).etag(item.etag());
+    let mut reply = Reply::json(status, item.to_json()).version(item.etag());
     let lsn = HeaderValue::from(item.lsn().0);
-    reply.headers.insert(headers::ITEM_LSN.clone(), lsn.clone());
-    reply.headers.insert(headers::ITEM_LLSN.clone(), lsn);
+    reply.header(&headers::ITEM_LSN, lsn.clone());
+    reply.header(&headers::ITEM_LLSN, lsn);
     reply
 }

@@ -119,11 +119,12 @@ mod tests {
             parent: "",
         }
         .list(&headers, |text| text.parse::<u32>().ok(), resources)?;
-        let next = reply
-            .headers
+        let response = reply.into_response();
+        let next = response
+            .headers()
             .get(&headers::CONTINUATION)
             .map(|next| next.to_str().expect("ASCII").to_owned());
-        let crate::wire::Payload::Whole(body) = reply.payload else {
+        let crate::wire::Payload::Whole(body) = response.into_body() else {
             panic!("a page is whole")
         };
         Ok((String::from_utf8(body.to_vec()).expect("JSON"), next))

@@ -155,7 +155,7 @@ fn whole(value: &Value) -> Option<i64> {
 }
 
 fn reply(offer: &Offer) -> Reply {
-    let mut reply = Reply::value(StatusCode::OK, &to_json(offer)).etag(offer.etag);
+    let mut reply = Reply::value(StatusCode::OK, &to_json(offer)).version(offer.etag);
     reply.fixed(&headers::OFFER_REPLACE_PENDING, "false");
     let least = match offer.throughput {
         Throughput::Manual { .. } => "400",

@@ -2,9 +2,11 @@
 
 pub(crate) mod binary_json;
 pub(crate) mod body;
+mod header_list;
 pub(crate) mod headers;
 pub(crate) mod hybrid_row;
 mod payload;
+pub(crate) mod percent;
 mod reply;
 pub(crate) mod scope;
 

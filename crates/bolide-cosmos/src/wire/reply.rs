@@ -1,11 +1,13 @@
 //! Answers under construction.
 
+use bolide_core::Etag;
 use bolide_model::RequestUnits;
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, ETAG};
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::json;
 
+use super::header_list::HeaderList;
+use super::headers::{CONTENT_TYPE, ETAG};
 use super::{Payload, headers};
 use crate::status::Failure;
 
@@ -13,21 +15,18 @@ use crate::status::Failure;
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub status: StatusCode,
-    pub headers: HeaderMap,
+    pub headers: HeaderList,
     pub payload: Payload,
     /// What the client is charged. One unit unless the core says otherwise: SDKs expect a charge above zero everywhere.
     pub charge: RequestUnits,
 }
-
-/// As many as an item's answer has, so that the map never grows.
-const HEADERS: usize = 24;
 
 impl Reply {
     /// An answer without body.
     pub(crate) fn empty(status: StatusCode) -> Reply {
         Reply {
             status,
-            headers: HeaderMap::with_capacity(HEADERS),
+            headers: HeaderList::new(),
             payload: Payload::Whole(Bytes::new()),
             charge: RequestUnits(1.0),
         }
@@ -37,9 +36,7 @@ impl Reply {
     pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Reply {
         let mut reply = Reply::empty(status);
         // Exactly this: .NET reads error bodies under no other content type (cosmos-rest §0.5).
-        reply
-            .headers
-            .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        reply.fixed(&CONTENT_TYPE, "application/json");
         reply.payload = Payload::Whole(body.into());
         reply
     }
@@ -71,20 +68,33 @@ impl Reply {
     }
 
     /// Sets a header to a number.
-    pub(crate) fn number(&mut self, name: &HeaderName, value: u64) {
-        self.headers.insert(name.clone(), HeaderValue::from(value));
+    pub(crate) fn number(&mut self, name: &'static HeaderName, value: u64) {
+        self.headers.set(name, HeaderValue::from(value));
     }
 
     /// Sets a header to one of a few fixed texts.
-    pub(crate) fn fixed(&mut self, name: &HeaderName, value: &'static str) {
-        self.headers.insert(name.clone(), HeaderValue::from_static(value));
+    pub(crate) fn fixed(&mut self, name: &'static HeaderName, value: &'static str) {
+        self.headers.set(name, HeaderValue::from_static(value));
     }
 
     /// Sets a header to a text. One that no header can hold is left out; callers percent-encode names first.
-    pub(crate) fn text(&mut self, name: &HeaderName, value: impl Into<String>) {
+    pub(crate) fn text(&mut self, name: &'static HeaderName, value: impl Into<String>) {
         if let Ok(value) = HeaderValue::try_from(value.into()) {
-            self.headers.insert(name.clone(), value);
+            self.headers.set(name, value);
         }
+    }
+
+    /// Sets a header to what it was made for.
+    pub(crate) fn header(&mut self, name: &'static HeaderName, value: HeaderValue) {
+        self.headers.set(name, value);
+    }
+
+    /// Sets the entity tag to the version of a resource.
+    #[must_use]
+    pub(crate) fn version(mut self, etag: Etag) -> Reply {
+        let text = HeaderValue::from_bytes(&etag.text()).expect("a quoted GUID is visible ASCII");
+        self.headers.set(&ETAG, text);
+        self
     }
 
     /// Sets the entity tag; the text has its quotes.
@@ -97,7 +107,7 @@ impl Reply {
     /// Drops the body and what describes it, as clients ask for with `prefer: return=minimal`.
     #[must_use]
     pub(crate) fn without_body(mut self) -> Reply {
-        self.headers.remove(CONTENT_TYPE);
+        self.headers.remove(&CONTENT_TYPE);
         self.payload = Payload::Whole(Bytes::new());
         self
     }
@@ -111,7 +121,7 @@ impl Reply {
         }
         let mut response = Response::new(self.payload);
         *response.status_mut() = self.status;
-        *response.headers_mut() = self.headers;
+        *response.headers_mut() = self.headers.into_map();
         response
     }
 }

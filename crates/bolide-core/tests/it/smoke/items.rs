@@ -55,6 +55,23 @@ async fn a_replace_may_rename_but_not_onto_another_item() {
 }
 
 #[tokio::test]
+async fn a_name_that_went_to_another_item_leads_to_that_one() {
+    // Reads remember an item's number by its name.
+    let stage = Stage::with(json!({})).await;
+    let first = stage.create(json!({"id": "a", "n": 1})).await.unwrap();
+    assert_eq!(stage.read("a").await.unwrap().rid(), first.rid());
+    stage.replace("a", json!({"id": "b", "n": 1}), None).await.unwrap();
+    assert_eq!(stage.read("a").await.err(), Some(ErrorKind::NotFound));
+    let second = stage.create(json!({"id": "a", "n": 2})).await.unwrap();
+    assert_eq!(stage.read("a").await.unwrap().rid(), second.rid());
+    assert_eq!(stage.read("b").await.unwrap().rid(), first.rid());
+    stage.delete("a", None).await.unwrap();
+    assert_eq!(stage.read("a").await.err(), Some(ErrorKind::NotFound));
+    let third = stage.create(json!({"id": "a", "n": 3})).await.unwrap();
+    assert_eq!(stage.read("a").await.unwrap().rid(), third.rid());
+}
+
+#[tokio::test]
 async fn an_upsert_creates_what_is_missing_and_replaces_what_is_there() {
     let stage = Stage::with(json!({})).await;
     let (_, created) = stage.upsert(json!({"id": "a", "n": 1}), None).await.unwrap();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use bolide_core::{OperationDone, OperationResult};
 use bolide_model::{Error, RequestUnits, charge};
-use http::{HeaderValue, StatusCode};
+use http::StatusCode;
 use serde_json::json;
 
 use super::from_wire::Sent;
@@ -123,8 +123,7 @@ impl Results {
             }
             Form::Rows(rows) => {
                 let mut reply = Reply::json(status, rows.finish());
-                let binary = HeaderValue::from_static("application/octet-stream");
-                reply.headers.insert(http::header::CONTENT_TYPE, binary);
+                reply.fixed(&headers::CONTENT_TYPE, "application/octet-stream");
                 reply
             }
         }

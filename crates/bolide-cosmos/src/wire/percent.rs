@@ -1,0 +1,39 @@
+//! Percent-decoding of what usually needs none.
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+
+/// The text behind percent-escapes; `None` if it is not UTF-8.
+pub(crate) fn decode(text: &str) -> Option<Cow<'_, str>> {
+    if !text.as_bytes().contains(&b'%') {
+        return Some(Cow::Borrowed(text));
+    }
+    // Room at once: the iterator cannot tell how much it will be.
+    let mut bytes = Vec::with_capacity(text.len());
+    bytes.extend(percent_decode_str(text));
+    String::from_utf8(bytes).ok().map(Cow::Owned)
+}
+
+/// As [`decode`], with a replacement character for what is not UTF-8.
+pub(crate) fn decode_lossy(text: &str) -> Cow<'_, str> {
+    decode(text).unwrap_or_else(|| percent_decode_str(text).decode_utf8_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_decoded_and_what_has_none_stays_where_it_is() {
+        assert_eq!(decode("a%2Fb%E6%97%A5").as_deref(), Some("a/b日"));
+        assert!(matches!(decode("plain/日"), Some(Cow::Borrowed("plain/日"))));
+        assert_eq!(
+            decode("%"),
+            Some("%".into()),
+            "an escape that is none stands for itself"
+        );
+        assert_eq!(decode("%FF"), None);
+        assert_eq!(decode_lossy("a%FF"), "a\u{FFFD}");
+    }
+}

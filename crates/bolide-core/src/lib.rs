@@ -34,7 +34,10 @@ mod upkeep;
 
 pub use account::{Account, AccountOptions, RequestContext};
 pub use answer::{Answer, Answered, RangePosition, Refusal, Work};
-pub use catalog::{DatabaseInfo, Offer, OfferResource, PermissionInfo, PermissionMode, PermissionProperties, UserInfo};
+pub use catalog::{
+    DatabaseInfo, EncryptionKeyInfo, Offer, OfferResource, PermissionInfo, PermissionMode, PermissionProperties,
+    UserInfo,
+};
 pub use container::{Container, ContainerInfo, Range, Ranges};
 pub use etag::Etag;
 pub use feeds::{ChangePage, FeedPage, FeedStart, ItemChange, ReadChanges, ReadFeed, Scope, VersionPage};

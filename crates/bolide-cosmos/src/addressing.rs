@@ -5,8 +5,12 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Account, Container, DatabaseInfo, ItemTarget, PermissionInfo, ScriptName, UserInfo};
-use bolide_model::rid::{ChildKind, ChildRid, ContainerRid, DatabaseRid, ItemRid, PermissionRid, UserRid};
+use bolide_core::{
+    Account, Container, DatabaseInfo, EncryptionKeyInfo, ItemTarget, PermissionInfo, ScriptName, UserInfo,
+};
+use bolide_model::rid::{
+    ChildKind, ChildRid, ContainerRid, DatabaseRid, EncryptionKeyRid, ItemRid, PermissionRid, UserRid,
+};
 use bolide_model::{Error, ErrorKind, Result};
 
 use crate::routes::Route;
@@ -65,6 +69,21 @@ pub(crate) fn user(account: &Account, route: &Route<'_>) -> Result<UserInfo> {
     match style {
         Style::Names => account.user_by_name(database.rid, &route.user),
         Style::Rids => account.user_by_rid(UserRid::parse(&route.user).ok_or_else(|| no_rid(&route.user))?),
+    }
+}
+
+/// Finds the client encryption key of a path.
+///
+/// # Errors
+/// As [`user`].
+pub(crate) fn encryption_key(account: &Account, route: &Route<'_>) -> Result<EncryptionKeyInfo> {
+    let (database, style) = resolve_database(account, route).map_err(owner_not_found)?;
+    match style {
+        Style::Names => account.encryption_key_by_name(database.rid, &route.leaf),
+        Style::Rids => {
+            let rid = EncryptionKeyRid::parse(&route.leaf).ok_or_else(|| no_rid(&route.leaf))?;
+            account.encryption_key_by_rid(rid)
+        }
     }
 }
 

@@ -42,6 +42,11 @@ pub(crate) enum Operation {
     QueryConflicts,
     ReadConflict,
     DeleteConflict,
+    CreateEncryptionKey,
+    ListEncryptionKeys,
+    QueryEncryptionKeys,
+    ReadEncryptionKey,
+    ReplaceEncryptionKey,
     CreateUser,
     UpsertUser,
     ListUsers,
@@ -68,7 +73,7 @@ pub(crate) enum Operation {
 
 impl Operation {
     /// All of them, in the order of their numbers.
-    pub(crate) const ALL: [Operation; 54] = [
+    pub(crate) const ALL: [Operation; 59] = [
         Operation::ReadAccount,
         Operation::CreateDatabase,
         Operation::ListDatabases,
@@ -101,6 +106,11 @@ impl Operation {
         Operation::QueryConflicts,
         Operation::ReadConflict,
         Operation::DeleteConflict,
+        Operation::CreateEncryptionKey,
+        Operation::ListEncryptionKeys,
+        Operation::QueryEncryptionKeys,
+        Operation::ReadEncryptionKey,
+        Operation::ReplaceEncryptionKey,
         Operation::CreateUser,
         Operation::UpsertUser,
         Operation::ListUsers,
@@ -174,6 +184,11 @@ impl Operation {
             Operation::ReadPermission => "ReadPermission",
             Operation::ReplacePermission => "ReplacePermission",
             Operation::DeletePermission => "DeletePermission",
+            Operation::CreateEncryptionKey => "CreateEncryptionKey",
+            Operation::ListEncryptionKeys => "ListEncryptionKeys",
+            Operation::QueryEncryptionKeys => "QueryEncryptionKeys",
+            Operation::ReadEncryptionKey => "ReadEncryptionKey",
+            Operation::ReplaceEncryptionKey => "ReplaceEncryptionKey",
             Operation::DeletePartitionKey => "DeletePartitionKey",
             Operation::CreateScript => "CreateScript",
             Operation::ListScripts => "ListScripts",
@@ -209,6 +224,9 @@ impl Operation {
             | Operation::ReadConflict
             | Operation::ListUsers
             | Operation::QueryUsers
+            | Operation::ListEncryptionKeys
+            | Operation::QueryEncryptionKeys
+            | Operation::ReadEncryptionKey
             | Operation::ReadUser
             | Operation::ListScripts
             | Operation::QueryScripts
@@ -235,6 +253,8 @@ impl Operation {
             | Operation::UpsertPermission
             | Operation::ReplacePermission
             | Operation::DeletePermission
+            | Operation::CreateEncryptionKey
+            | Operation::ReplaceEncryptionKey
             | Operation::CreateScript
             | Operation::ReplaceScript
             | Operation::DeleteScript
@@ -247,7 +267,7 @@ impl Operation {
     /// Finds the operation that a request asks for.
     ///
     /// # Errors
-    /// 404 for paths that lead nowhere, 405 for verbs without meaning there, 400 and 501 for what is not built.
+    /// 404 for paths that lead nowhere, 405 for verbs without meaning there, 400 for direct mode and unknown feeds.
     pub(crate) fn of(route: &Route<'_>, method: &Method, headers: &HeaderMap) -> Result<Operation, Failure> {
         let verb = Verb::of(method).ok_or_else(|| not_allowed(method, route))?;
         let operation = match (route.place, verb) {
@@ -290,6 +310,12 @@ impl Operation {
             (Place::Permission, Verb::Get) => Operation::ReadPermission,
             (Place::Permission, Verb::Put) => Operation::ReplacePermission,
             (Place::Permission, Verb::Delete) => Operation::DeletePermission,
+            (Place::EncryptionKeys, Verb::Get) => Operation::ListEncryptionKeys,
+            (Place::EncryptionKeys, Verb::Post) => {
+                if_query(headers, Operation::QueryEncryptionKeys, Operation::CreateEncryptionKey)
+            }
+            (Place::EncryptionKey, Verb::Get) => Operation::ReadEncryptionKey,
+            (Place::EncryptionKey, Verb::Put) => Operation::ReplaceEncryptionKey,
             (Place::Offers, Verb::Get) => Operation::ListOffers,
             (Place::Offers, Verb::Post) if headers::is_query(headers) => Operation::QueryOffers,
             (Place::Offer, Verb::Get) => Operation::ReadOffer,
@@ -305,7 +331,6 @@ impl Operation {
             (Place::Script(_), Verb::Put) => Operation::ReplaceScript,
             (Place::Script(_), Verb::Delete) => Operation::DeleteScript,
             (Place::Script(ScriptKind::StoredProcedure), Verb::Post) => Operation::ExecuteProcedure,
-            (Place::Unbuilt(feature), _) => return Err(Failure::not_implemented(feature)),
             (Place::Addresses, _) => {
                 let message = "this server speaks gateway mode only; switch the client from direct to gateway mode";
                 return Err(Failure::bad_request(message));
@@ -468,9 +493,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_built_says_so_and_what_is_unknown_is_not_found() {
-        assert_eq!(decide("GET", "/dbs/d/clientencryptionkeys", &[]), Err(501));
+    fn what_is_unknown_is_not_found_and_verbs_without_meaning_are_refused() {
         assert_eq!(decide("POST", "/dbs/d/colls/c/triggers/t", &[]), Err(405));
+        assert_eq!(
+            decide("GET", "/dbs/d/clientencryptionkeys", &[]),
+            Ok(Operation::ListEncryptionKeys)
+        );
+        assert_eq!(decide("DELETE", "/dbs/d/clientencryptionkeys/k", &[]), Err(405));
         assert_eq!(decide("GET", "/nowhere", &[]), Err(404));
         assert_eq!(decide("PUT", "/dbs/d", &[]), Err(405));
         assert_eq!(decide("BREW", "/dbs", &[]), Err(405));

@@ -42,6 +42,10 @@ pub(crate) enum Place {
     Permissions,
     /// `…/users/{u}/permissions/{p}`
     Permission,
+    /// `/dbs/{db}/clientencryptionkeys`
+    EncryptionKeys,
+    /// `/dbs/{db}/clientencryptionkeys/{id}`
+    EncryptionKey,
     /// `/offers`
     Offers,
     /// `/offers/{rid}`
@@ -50,8 +54,6 @@ pub(crate) enum Place {
     Scripts(ScriptKind),
     /// `…/sprocs/{id}` and the like
     Script(ScriptKind),
-    /// Keys: known to Cosmos DB, with the name of what is missing here.
-    Unbuilt(&'static str),
     /// `/addresses`: direct mode, which this is not.
     Addresses,
     /// `/_explorer/emulator.pem`
@@ -209,7 +211,8 @@ fn place<'s>(segments: &[&'s str]) -> (Place, [&'s str; 3]) {
         ["dbs", db, "colls", c, keyword @ ("sprocs" | "triggers" | "udfs"), id] => {
             (Place::Script(kind(keyword)), [db, c, id])
         }
-        ["dbs", db, "clientencryptionkeys", ..] => (Place::Unbuilt("client encryption keys"), [db, "", ""]),
+        ["dbs", db, "clientencryptionkeys"] => (Place::EncryptionKeys, [db, "", ""]),
+        ["dbs", db, "clientencryptionkeys", id] => (Place::EncryptionKey, [db, "", id]),
         ["offers"] => (Place::Offers, [""; 3]),
         ["offers", rid] => (Place::Offer, ["", "", rid]),
         ["addresses"] => (Place::Addresses, [""; 3]),

@@ -52,11 +52,6 @@ impl Failure {
     pub(crate) fn bad_request(message: impl Into<String>) -> Failure {
         Failure::new(BAD_REQUEST, message)
     }
-
-    /// 501: part of Cosmos DB, not of this server yet.
-    pub(crate) fn not_implemented(feature: &str) -> Failure {
-        Failure::new(NOT_IMPLEMENTED, format!("this server does not support {feature} yet"))
-    }
 }
 
 pub(crate) const BAD_REQUEST: Status = Status::new(StatusCode::BAD_REQUEST, 0, "BadRequest");

@@ -7,6 +7,7 @@
 pub mod charge;
 pub mod container;
 pub mod document;
+pub mod encryption_key;
 pub mod epk;
 pub mod error;
 pub mod limits;

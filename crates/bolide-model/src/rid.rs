@@ -8,6 +8,7 @@
 //!   item         dddd cccc nnnnnnnn      16 bytes, n little-endian, below 2^56: the type nibble (top of byte 15) is 0
 //!   other child  dddd cccc nnnnnnnT      16 bytes, T the type nibble followed by four zero bits
 //!   permission   dddd uuuu nnnnnnnn      16 bytes
+//!   client encryption key  dddd 0000 nnnn 2000   16 bytes, n and the 2 little-endian
 //! ```
 //!
 //! Text is base64 with `-` for `/`, padding kept. Item numbers rise with every insertion: clients break ties of a sort by them.
@@ -79,6 +80,15 @@ pub struct ChildRid {
 /// A user of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserRid([u8; 8]);
+
+/// A client encryption key of a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EncryptionKeyRid {
+    /// Where it belongs.
+    pub database: DatabaseRid,
+    /// Counts the database's keys from 1.
+    pub number: u32,
+}
 
 /// A permission of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -270,6 +280,34 @@ impl PermissionRid {
     }
 }
 
+impl EncryptionKeyRid {
+    /// The last four bytes of every one.
+    const KIND: u64 = 2;
+
+    /// The sixteen bytes.
+    pub fn bytes(self) -> [u8; 16] {
+        concat(
+            join(self.database, 0),
+            u64::from(self.number) | EncryptionKeyRid::KIND << 32,
+        )
+    }
+
+    /// The key with these bytes, if they can be a key's.
+    pub fn from_bytes(bytes: [u8; 16]) -> Option<EncryptionKeyRid> {
+        let (head, tail) = split(bytes);
+        let is_key = head[4..] == [0; 4] && tail >> 32 == EncryptionKeyRid::KIND;
+        is_key.then(|| EncryptionKeyRid {
+            database: database_of(head),
+            number: tail as u32,
+        })
+    }
+
+    /// Reads the text form.
+    pub fn parse(text: &str) -> Option<EncryptionKeyRid> {
+        decode(text).and_then(EncryptionKeyRid::from_bytes)
+    }
+}
+
 impl OfferRid {
     /// The rid of the offer with this number, counted over the life of the account. Below 2^24; higher bits are not used.
     pub fn new(number: u32) -> OfferRid {
@@ -308,6 +346,7 @@ display_as_base64! {
     ChildRid => ChildRid::bytes,
     UserRid => |rid| rid.0,
     PermissionRid => PermissionRid::bytes,
+    EncryptionKeyRid => EncryptionKeyRid::bytes,
     OfferRid => |rid| rid.0,
 }
 

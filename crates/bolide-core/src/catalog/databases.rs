@@ -94,6 +94,7 @@ impl Catalog {
             containers: Default::default(),
             names: Default::default(),
             users: Default::default(),
+            encryption_keys: Default::default(),
         };
         let info = database.info();
         let mut memory = self.memory.write();
@@ -130,11 +131,11 @@ impl Catalog {
         for container in containers {
             self.drop_container(&container).await?;
         }
-        let users = self.memory.read().database(rid)?.user_keys();
+        let children = self.memory.read().database(rid)?.child_keys();
         self.commit(move |round| {
             Moment::begin(round);
             round.delete(database_key(rid));
-            for key in &users {
+            for key in &children {
                 round.delete(key.clone());
             }
             Ok(())

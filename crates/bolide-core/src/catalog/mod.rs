@@ -8,6 +8,7 @@
 mod account;
 mod containers;
 mod databases;
+mod encryption_keys;
 mod offers;
 mod open;
 mod permissions;
@@ -18,13 +19,14 @@ mod users;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use bolide_model::rid::{ContainerRid, DatabaseRid, UserRid};
+use bolide_model::rid::{ContainerRid, DatabaseRid, EncryptionKeyRid, UserRid};
 use bolide_model::{Error, Lsn, Result, UnixSeconds};
 use bolide_storage::Engine;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
 pub use databases::DatabaseInfo;
+pub use encryption_keys::EncryptionKeyInfo;
 pub use offers::{Offer, OfferResource};
 pub use permissions::{PermissionInfo, PermissionMode, PermissionProperties};
 pub(crate) use scripts::Scripts;
@@ -36,7 +38,7 @@ use crate::partition::Partition;
 use crate::partition::round::{Round, Step};
 use crate::purge::Alarm;
 use crate::throughput::SharedMeter;
-use records::{AccountRow, DatabaseRow};
+use records::{AccountRow, DatabaseRow, EncryptionKeyRow};
 use users::User;
 
 /// See the module.
@@ -68,6 +70,7 @@ struct Database {
     containers: BTreeMap<ContainerRid, Arc<Container>>,
     names: HashMap<String, ContainerRid>,
     users: BTreeMap<UserRid, User>,
+    encryption_keys: BTreeMap<EncryptionKeyRid, EncryptionKeyRow>,
 }
 
 /// When a change of the catalog committed: what the changed resource's `_etag` and `_ts` are made of.

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bolide_model::epk::EpkRange;
-use bolide_model::rid::{ContainerRid, DatabaseRid, PermissionRid, UserRid};
+use bolide_model::rid::{ContainerRid, DatabaseRid, EncryptionKeyRid, PermissionRid, UserRid};
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
 use bolide_storage::{Engine, Head, PartitionId, Space};
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
 use super::records::{
-    AccountRow, CONTAINER, ContainerRow, DATABASE, DROPPED, DatabaseRow, PERMISSION, PermissionRow, SCRIPT, ScriptRow,
-    USER, UserRow, account_key,
+    AccountRow, CONTAINER, ContainerRow, DATABASE, DROPPED, DatabaseRow, ENCRYPTION_KEY, EncryptionKeyRow, PERMISSION,
+    PermissionRow, SCRIPT, ScriptRow, USER, UserRow, account_key,
 };
 use super::scripts::{self, ScriptRows};
 use super::users::User;
@@ -33,6 +33,7 @@ struct Rows {
     users: Vec<(UserRid, UserRow)>,
     permissions: Vec<(PermissionRid, PermissionRow)>,
     scripts: ScriptRows,
+    encryption_keys: Vec<(EncryptionKeyRid, EncryptionKeyRow)>,
     dropped: Vec<PartitionId>,
 }
 
@@ -73,6 +74,12 @@ impl Catalog {
         for (rid, row) in rows.databases {
             catalog.remember_database(rid, row, now.seconds());
         }
+        for (rid, row) in rows.encryption_keys {
+            let mut memory = catalog.memory.write();
+            let database = memory.database_mut(rid.database);
+            let database = database.map_err(|_| damaged("a client encryption key without its database"))?;
+            database.encryption_keys.insert(rid, row);
+        }
         for (rid, row) in rows.containers {
             let container = catalog.reopen_container(rid, row).await?;
             scripts::restore(&container, &rows.scripts);
@@ -94,6 +101,7 @@ impl Catalog {
             containers: BTreeMap::new(),
             names: Default::default(),
             users: Default::default(),
+            encryption_keys: Default::default(),
         };
         memory.databases.insert(number_of(rid), database);
     }
@@ -181,6 +189,14 @@ impl Rows {
             (&SCRIPT, rid) => {
                 let rid = scripts::rid_of_key(rid).ok_or_else(unknown)?;
                 self.scripts.push((rid, ScriptRow::decode(value)?));
+            }
+            (&ENCRYPTION_KEY, rid) => {
+                let rid = rid
+                    .try_into()
+                    .ok()
+                    .and_then(EncryptionKeyRid::from_bytes)
+                    .ok_or_else(unknown)?;
+                self.encryption_keys.push((rid, EncryptionKeyRow::decode(value)?));
             }
             (&DROPPED, partition) => {
                 let id = u64::from_be_bytes(partition.try_into().map_err(|_| unknown())?);

@@ -7,15 +7,17 @@
 //!         'U' ‖ user rid        a user of a database
 //!         'P' ‖ permission rid  a permission of a user
 //!         'R' ‖ container rid ‖ kind(1) ‖ number(8)   a script: 'P' stored procedure, 'T' trigger, 'F' user-defined function
+//!         'K' ‖ key rid         a client encryption key of a database
 //!         'X' ‖ partition id    a partition that is to be removed
 //! ```
 //!
 //! Values are JSON: they are few, change rarely, and people may want to look at them.
 
 use bolide_model::container::ContainerProperties;
+use bolide_model::encryption_key::EncryptionKeyProperties;
 use bolide_model::epk::{Epk, EpkRange};
 use bolide_model::partition_key::PartitionKey;
-use bolide_model::rid::{ChildKind, ChildRid, ContainerRid, DatabaseRid, PermissionRid, UserRid};
+use bolide_model::rid::{ChildKind, ChildRid, ContainerRid, DatabaseRid, EncryptionKeyRid, PermissionRid, UserRid};
 use bolide_model::ttl::{Floors, Policy, Settings};
 use bolide_model::{Error, ErrorKind, Result, UnixSeconds};
 use bolide_storage::{Key, PartitionId, Space};
@@ -32,6 +34,7 @@ use crate::throughput::{Pacing, PacingSettings, Throughput};
 pub(super) const DATABASE: u8 = b'D';
 pub(super) const CONTAINER: u8 = b'C';
 pub(super) const USER: u8 = b'U';
+pub(super) const ENCRYPTION_KEY: u8 = b'K';
 pub(super) const PERMISSION: u8 = b'P';
 pub(super) const SCRIPT: u8 = b'R';
 pub(super) const DROPPED: u8 = b'X';
@@ -74,6 +77,14 @@ pub(crate) struct OfferRow {
     pub number: u32,
     /// `None`: created without any; shown as the default.
     pub throughput: Option<Throughput>,
+    pub etag: Etag,
+    pub last_modified: UnixSeconds,
+}
+
+/// A client encryption key of a database.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct EncryptionKeyRow {
+    pub properties: EncryptionKeyProperties,
     pub etag: Etag,
     pub last_modified: UnixSeconds,
 }
@@ -142,6 +153,10 @@ pub(super) fn script_key(rid: ChildRid) -> Key {
     prefixed(SCRIPT, &rest)
 }
 
+pub(super) fn encryption_key_key(rid: EncryptionKeyRid) -> Key {
+    prefixed(ENCRYPTION_KEY, &rid.bytes())
+}
+
 pub(super) fn dropped_key(partition: PartitionId) -> Key {
     prefixed(DROPPED, &partition.0.to_be_bytes())
 }
@@ -196,6 +211,26 @@ impl DatabaseRow {
             // Stores from before there were users have none.
             next_user: row.get("nextUser").map_or(Ok(1), number_from)?,
             offer: row.child("offer").map(|offer| OfferRow::from_row(&offer)).transpose()?,
+        })
+    }
+}
+
+impl EncryptionKeyRow {
+    pub fn encode(&self) -> Bytes {
+        to_bytes(&json!({
+            "properties": self.properties.to_json(),
+            "etag": etag_to_json(self.etag),
+            "ts": self.last_modified.0,
+        }))
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<EncryptionKeyRow> {
+        let row = Row::parse(bytes)?;
+        let properties = row.get("properties").ok_or_else(damaged)?;
+        Ok(EncryptionKeyRow {
+            properties: EncryptionKeyProperties::from_json(properties).map_err(|_| damaged())?,
+            etag: row.etag("etag")?,
+            last_modified: UnixSeconds(row.number("ts")?),
         })
     }
 }

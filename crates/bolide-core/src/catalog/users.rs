@@ -7,7 +7,7 @@ use bolide_model::rid::{DatabaseRid, PermissionRid, UserRid};
 use bolide_model::{Error, Result, UnixSeconds};
 use bolide_storage::Key;
 
-use super::records::{PermissionRow, UserRow, database_key, permission_key, user_key};
+use super::records::{PermissionRow, UserRow, database_key, encryption_key_key, permission_key, user_key};
 use super::{Catalog, Database, Memory, Moment, check_etag};
 use crate::account::{Account, RequestContext};
 use crate::etag::Etag;
@@ -49,9 +49,11 @@ impl User {
 }
 
 impl Database {
-    /// The rows of all users and their permissions.
-    pub(super) fn user_keys(&self) -> Vec<Key> {
-        self.users.iter().flat_map(|(rid, user)| user.keys(*rid)).collect()
+    /// The rows of all users, their permissions, and all client encryption keys.
+    pub(super) fn child_keys(&self) -> Vec<Key> {
+        let of_users = self.users.iter().flat_map(|(rid, user)| user.keys(*rid));
+        let encryption_keys = self.encryption_keys.keys().map(|rid| encryption_key_key(*rid));
+        of_users.chain(encryption_keys).collect()
     }
 
     fn user_named(&self, id: &str) -> Option<(UserRid, &User)> {

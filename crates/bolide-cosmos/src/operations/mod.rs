@@ -7,6 +7,7 @@ mod conflicts;
 mod containers;
 mod data_plane;
 mod databases;
+mod encryption_keys;
 mod feeds;
 mod items;
 mod metadata;
@@ -49,6 +50,11 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
         Operation::ListConflicts => conflicts::list(call),
         Operation::QueryConflicts => conflicts::query(call),
         Operation::ReadConflict | Operation::DeleteConflict => conflicts::point(call),
+        Operation::CreateEncryptionKey => encryption_keys::create(call).await,
+        Operation::ListEncryptionKeys => encryption_keys::list(call),
+        Operation::QueryEncryptionKeys => encryption_keys::query(call),
+        Operation::ReadEncryptionKey => encryption_keys::read(call),
+        Operation::ReplaceEncryptionKey => encryption_keys::replace(call).await,
         Operation::CreateUser => users::create(call).await,
         Operation::UpsertUser => users::upsert(call).await,
         Operation::ListUsers => users::list(call),

@@ -404,12 +404,8 @@ fn bulk_goes_on_where_it_is_told_to() {
 }
 
 #[test]
-fn what_is_not_built_says_so() {
+fn a_container_without_history_says_that_it_must_be_enabled() {
     let (_server, mut client) = started();
-    let answer = client
-        .send(&Request::get("/dbs/d/clientencryptionkeys"))
-        .expect_error(501);
-    assert_eq!(answer.json()["code"], "NotImplemented");
     let all_versions = Request::get("/dbs/d/colls/c/docs").header("a-im", "Full-Fidelity Feed");
     assert!(
         client
@@ -427,4 +423,42 @@ fn ids(feed: &Value) -> Vec<&str> {
         .iter()
         .map(|item| item["id"].as_str().expect("an id"))
         .collect()
+}
+
+#[test]
+fn client_encryption_keys_are_stored_and_returned() {
+    const KEYS: &str = "/dbs/d/clientencryptionkeys";
+    let (_server, mut client) = started();
+    let key = |wrapped: &str| {
+        json!({
+            "id": "k", "encryptionAlgorithm": "AEAD_AES_256_CBC_HMAC_SHA256", "wrappedDataEncryptionKey": wrapped,
+            "keyWrapMetadata": {"type": "t", "name": "n", "value": "v", "algorithm": "RSA-OAEP"},
+        })
+    };
+    let create = Request::post(KEYS, key("AAEC").to_string());
+    let created = client.send(&create).expect(201);
+    let etag = created.header("etag").expect("an etag").to_owned();
+    assert_eq!(created.json()["_etag"], etag);
+    client.send(&create).expect_error(409);
+    let read = client.send(&Request::get(&format!("{KEYS}/k"))).expect(200).json();
+    assert_eq!(read, created.json());
+    assert_eq!(read["keyWrapMetadata"], key("")["keyWrapMetadata"]);
+    let by_rid = format!("/{}", read["_self"].as_str().expect("a link"));
+    client.send(&Request::get(&by_rid)).expect(200);
+    let replace = Request::put(&format!("{KEYS}/k"), key("BBBB").to_string());
+    client
+        .send(&replace.clone().header("if-match", "\"other\""))
+        .expect_error(412);
+    let replaced = client.send(&replace.header("if-match", &etag)).expect(200).json();
+    assert_eq!(replaced["wrappedDataEncryptionKey"], "BBBB");
+    let feed = client.send(&Request::get(KEYS)).expect(200).json();
+    assert_eq!(feed["ClientEncryptionKeys"], json!([replaced]));
+    let query = Request::post(KEYS, r#"{"query":"SELECT VALUE r.id FROM root r"}"#).query();
+    let found = client.send(&query).expect(200).json();
+    assert_eq!(found["ClientEncryptionKeys"], json!(["k"]));
+    client.send(&Request::post(KEYS, "{\"id\":\"x\"}")).expect_error(400);
+    client.send(&Request::get(&format!("{KEYS}/none"))).expect_error(404);
+    client
+        .send(&Request::new("DELETE", &format!("{KEYS}/k")))
+        .expect_error(405);
 }

@@ -1,0 +1,84 @@
+//! Client encryption keys of a database: stored and returned (cosmos-rest §0.1).
+
+use bolide_core::EncryptionKeyInfo;
+use bolide_model::Result;
+use bolide_model::encryption_key::EncryptionKeyProperties;
+use bolide_model::rid::EncryptionKeyRid;
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::if_match;
+use super::metadata::Feed;
+use crate::addressing;
+use crate::service::Call;
+use crate::status::Failure;
+use crate::wire::{Reply, body};
+
+pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
+    let database = addressing::parent_database(call.account(), &call.route)?;
+    let account = call.account();
+    let key = account
+        .create_encryption_key(&call.ctx, database.rid, sent(call)?)
+        .await?;
+    Ok(reply(StatusCode::CREATED, &key))
+}
+
+pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
+    let (parent, keys) = children(call)?;
+    let keys = keys.iter().map(|key| (key.rid, to_json(key))).collect();
+    feed(&parent).list(call.headers(), EncryptionKeyRid::parse, keys)
+}
+
+pub(super) fn query(call: &Call<'_>) -> Result<Reply, Failure> {
+    let (parent, keys) = children(call)?;
+    let keys: Vec<Value> = keys.iter().map(to_json).collect();
+    feed(&parent).query(call, &keys)
+}
+
+pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
+    let key = addressing::encryption_key(call.account(), &call.route)?;
+    Ok(reply(StatusCode::OK, &key))
+}
+
+pub(super) async fn replace(call: &Call<'_>) -> Result<Reply, Failure> {
+    let key = addressing::encryption_key(call.account(), &call.route)?;
+    let if_match = if_match(call.headers())?;
+    let account = call.account();
+    let key = account
+        .replace_encryption_key(&call.ctx, key.rid, sent(call)?, if_match.as_deref())
+        .await?;
+    Ok(reply(StatusCode::OK, &key))
+}
+
+fn sent(call: &Call<'_>) -> Result<EncryptionKeyProperties> {
+    EncryptionKeyProperties::from_json(&Value::Object(body::object(call.body)?))
+}
+
+fn feed(parent: &str) -> Feed<'_> {
+    Feed {
+        array: "ClientEncryptionKeys",
+        parent,
+    }
+}
+
+/// The resource id of the database, and its keys.
+fn children(call: &Call<'_>) -> Result<(String, Vec<EncryptionKeyInfo>), Failure> {
+    let database = addressing::parent_database(call.account(), &call.route)?;
+    let keys = call.account().list_encryption_keys(database.rid)?;
+    Ok((database.rid.to_string(), keys))
+}
+
+fn reply(status: StatusCode, key: &EncryptionKeyInfo) -> Reply {
+    Reply::value(status, &to_json(key)).etag(key.etag)
+}
+
+fn to_json(key: &EncryptionKeyInfo) -> Value {
+    let mut members = key.properties.to_json();
+    let database = key.rid.database;
+    let link = format!("dbs/{database}/clientencryptionkeys/{}/", key.rid);
+    members.insert("_rid".to_owned(), key.rid.to_string().into());
+    members.insert("_self".to_owned(), link.into());
+    members.insert("_etag".to_owned(), key.etag.to_string().into());
+    members.insert("_ts".to_owned(), json!(key.last_modified.0));
+    Value::Object(members)
+}

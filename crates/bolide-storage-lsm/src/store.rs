@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bolide_storage::{PartitionId, Space};
-use fjall::config::BlockSizePolicy;
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, Readable, Snapshot};
+use fjall::config::{BlockSizePolicy, CompressionPolicy};
+use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, Readable, Snapshot};
 
 use crate::error::open_error;
 use crate::layout::{HeadRow, Kind, SPACE_NAMES, Sequence, sequence_key};
@@ -17,8 +17,8 @@ use crate::{Durability, LsmOptions, OpenError, journal};
 
 /// Memtables by space. Small where rows are small: a space that is written out rarely keeps old journals alive.
 const MEMTABLE_BYTES: [u64; Space::ALL.len()] = [64 << 20, 16 << 20, 8 << 20, 32 << 20, 4 << 20];
-/// Bytes of a block of items. Scans of a large store pay for each block (a read, a checksum, a place in the cache): with four times the
-/// store's own 4 KiB they take a third less time, and a read of one item that is not cached a few microseconds more.
+/// Bytes of a block of items, which are not compressed. Scans of a large store pay for each block (a read, a checksum, a place in the
+/// cache) and for unpacking it; so they take half the time they take with the store's own 4 KiB and LZ4, for half as much disk again.
 const ITEM_BLOCK_BYTES: u32 = 16 << 10;
 /// The store takes no smaller journals.
 const LEAST_JOURNAL_BYTES: u64 = 64 << 20;
@@ -160,7 +160,9 @@ fn open_database(path: &Path, options: &LsmOptions) -> fjall::Result<Store> {
         let options = || {
             let options = KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES[space as usize]);
             match space {
-                Space::Item => options.data_block_size_policy(BlockSizePolicy::all(ITEM_BLOCK_BYTES)),
+                Space::Item => options
+                    .data_block_size_policy(BlockSizePolicy::all(ITEM_BLOCK_BYTES))
+                    .data_block_compression_policy(CompressionPolicy::all(CompressionType::None)),
                 _ => options,
             }
         };

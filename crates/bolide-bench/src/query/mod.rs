@@ -22,6 +22,7 @@ use std::time::Duration;
 use crate::Result;
 use crate::figures::median;
 use crate::table::Table;
+use memory::Baseline;
 use peers::Peers;
 use questions::{QUESTIONS, Question};
 use store::{OverHttp, Store};
@@ -105,6 +106,7 @@ pub fn run(bolide: &dyn Fn() -> Result<PathBuf>, options: &Options) -> Result<St
         true => Some(runtime.block_on(Store::memory(options.items))?),
         false => None,
     };
+    let baseline = Baseline::now()?;
     let questions: Vec<&Question> = QUESTIONS
         .iter()
         .filter(|question| options.only.as_ref().is_none_or(|text| question.name.contains(text)))
@@ -114,9 +116,15 @@ pub fn run(bolide: &dyn Fn() -> Result<PathBuf>, options: &Options) -> Result<St
     for round in 0..=options.rounds {
         for (question, sides) in questions.iter().zip(&mut sides) {
             let counts = round > 0;
-            let answer = runtime.block_on(measure(&embedded, question, counts.then_some(&mut sides.embedded)))?;
+            let answer = runtime.block_on(measure(
+                &embedded,
+                question,
+                baseline,
+                counts.then_some(&mut sides.embedded),
+            ))?;
             if let Some(memory) = &memory {
-                let other = runtime.block_on(measure(memory, question, counts.then_some(&mut sides.memory)))?;
+                let other =
+                    runtime.block_on(measure(memory, question, baseline, counts.then_some(&mut sides.memory)))?;
                 questions::check_same(question, "the engine in memory", &answer, &other)?;
             }
             if let Some(peers) = &mut peers {
@@ -148,11 +156,16 @@ pub fn run(bolide: &dyn Fn() -> Result<PathBuf>, options: &Options) -> Result<St
     ))
 }
 
-async fn measure(store: &Store, question: &Question, taken: Option<&mut Taken>) -> Result<questions::Rows> {
-    let peak = memory::Peak::start()?;
+async fn measure(
+    store: &Store,
+    question: &Question,
+    baseline: Baseline,
+    taken: Option<&mut Taken>,
+) -> Result<questions::Rows> {
+    baseline.watch()?;
     let (time, rows) = store.ask(question.bolide).await?;
     if let Some(taken) = taken {
-        taken.add(time, peak.grown_kib()?);
+        taken.add(time, baseline.grown_kib()?);
     }
     Ok(rows)
 }

@@ -7,6 +7,7 @@ Parts, each of which can be named with `--only`:
     node          tour with @azure/cosmos
     rust          tour with azure_data_cosmos
     go            tour with azcosmos
+    java          tour with azure-cosmos for Java
     dotnet        tour in the shape of the .NET SDK: its binary batches and its bulk mode; needs no .NET
     python-suite  the test files that azure-cosmos ships in its source archive
 
@@ -30,6 +31,7 @@ CHOICES = {
     "node": parts.run_node_tour,
     "rust": parts.run_rust_tour,
     "go": parts.run_go_tour,
+    "java": parts.run_java_tour,
     "dotnet": parts.run_dotnet_tour,
     "python-suite": parts.run_python_suite,
 }

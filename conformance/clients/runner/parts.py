@@ -51,6 +51,15 @@ def run_go_tour(places, report):
     run_tours(places, report, "go", commands)
 
 
+def run_java_tour(places, report):
+    """Tour with azure-cosmos for Java."""
+
+    def commands():
+        yield "java", [*tools.build_java_tour(places), "--kinds", CLIENTS / "tour_queries.json"]
+
+    run_tours(places, report, "java", commands)
+
+
 def run_dotnet_tour(places, report):
     """Tour with requests in the shape of the .NET SDK's, from the interpreter that runs this."""
 
@@ -127,7 +136,8 @@ def run_tour(places, report, name, command, endpoint):
 def trust(places, endpoint):
     """Returns the environment in which each SDK accepts the server's own certificate.
 
-    Python's SDK never verifies loopback hosts. Node and Go trust the certificate itself, so its names are checked as well.
+    Python's SDK never verifies loopback hosts. Node, Go and Java trust the certificate itself, so
+    its names are checked as well.
     """
     address = urlsplit(endpoint)
     if address.scheme != "https":

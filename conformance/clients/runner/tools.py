@@ -11,6 +11,8 @@ from runner.places import CLIENTS
 
 REQUIREMENTS = CLIENTS / "python" / "requirements.txt"
 NODE_MAJOR = 20
+# The tour is short and shares a small machine with the server.
+JAVA_OPTIONS = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 
 
 class Missing(Exception):
@@ -81,6 +83,18 @@ def build_go_tour(places):
     tour = places.work / "go" / "bolide-go-tour"
     run([go, "build", "-mod=readonly", "-buildvcs=false", "-o", tour, "."], "go build", cwd=CLIENTS / "go")
     return tour
+
+
+def build_java_tour(places):
+    """Builds the Java tour; returns the command line that starts it."""
+    java, maven = shutil.which("java"), shutil.which("mvn")
+    if java is None or maven is None:
+        raise Missing("`java` or `mvn` is not on the path; install a JDK of version 17 or newer, and Maven")
+    build = places.work / "java"
+    class_path = build / "class-path"
+    goals = ["compile", "dependency:build-classpath", f"-Dmdep.outputFile={class_path}"]
+    run([maven, "--batch-mode", "--quiet", f"-Dtour.build={build}", *goals], "mvn compile", cwd=CLIENTS / "java")
+    return [java, *JAVA_OPTIONS, "-cp", f"{build / 'classes'}:{class_path.read_text().strip()}", "bolide.Main"]
 
 
 def pip(places, *arguments):

@@ -85,14 +85,17 @@ pub(crate) struct ContentPaths {
     pub rid: HeaderValue,
 }
 
+/// The database of a container by its name, percent-encoded, as answers about the container give it.
+///
+/// Java's SDK makes the container's own link of it, without which its change feed does not start.
+pub(crate) fn owner_path(container: &ContainerInfo) -> String {
+    format!("dbs/{}", utf8_percent_encode(&container.database_id, NAME_ESCAPES))
+}
+
 impl ContentPaths {
     fn of(container: &ContainerInfo) -> ContentPaths {
-        let name = |name| utf8_percent_encode(name, NAME_ESCAPES);
-        let alternative = format!(
-            "dbs/{}/colls/{}",
-            name(&container.database_id),
-            name(&container.properties.id)
-        );
+        let id = utf8_percent_encode(&container.properties.id, NAME_ESCAPES);
+        let alternative = format!("{}/colls/{id}", owner_path(container));
         ContentPaths {
             alternative: HeaderValue::try_from(alternative).expect("what is percent-encoded is visible ASCII"),
             rid: HeaderValue::try_from(container.rid.to_string()).expect("base64 is visible ASCII"),

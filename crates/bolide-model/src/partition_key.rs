@@ -185,9 +185,10 @@ fn read_version(version: Option<&Value>, kind: PartitionKind) -> Result<Partitio
     let version = match version.filter(|version| !version.is_null()) {
         None if kind == PartitionKind::MultiHash => PartitionKeyVersion::V2,
         None => PartitionKeyVersion::V1,
-        Some(version) => match version.as_f64() {
-            Some(1.0) => PartitionKeyVersion::V1,
-            Some(2.0) => PartitionKeyVersion::V2,
+        // Java's SDK sends the names.
+        Some(version) => match (version.as_f64(), version.as_str()) {
+            (Some(1.0), _) | (_, Some("V1")) => PartitionKeyVersion::V1,
+            (Some(2.0), _) | (_, Some("V2")) => PartitionKeyVersion::V2,
             _ => return Err(invalid("'version' of 'partitionKey' must be 1 or 2")),
         },
     };

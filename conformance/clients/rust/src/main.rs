@@ -3,6 +3,7 @@
 //!   resources   account, databases, containers, throughput
 //!   items       writes, reads, conditions, patches, ids, sessions, change feed
 //!   queries     the same queries on one range and on several, in pages of several sizes
+//!   kinds       queries of every kind, on one range and on several, in pages of several sizes
 //!   ttl         items end at their exact second, with the clock moved by hand
 //!
 //! The client keeps the SDK's defaults, so item bodies travel as Cosmos binary JSON and writes answer without a body.
@@ -12,6 +13,7 @@
 mod checks;
 mod clock;
 mod items;
+mod kinds;
 mod queries;
 mod resources;
 mod ttl;
@@ -31,6 +33,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     resources::run(&mut tour, &world).await;
     items::run(&mut tour, &world).await;
     queries::run(&mut tour, &world).await;
+    kinds::run(&mut tour, &world).await;
     ttl::run(&mut tour, &world).await;
     world.close().await?;
     Ok(if tour.finish() == 0 {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::checks::{Outcome, Tour, equal};
 use crate::world::{DATA, World, add, query, sorted};
 
-const PAGE_SIZES: [Option<u32>; 3] = [Some(1), Some(3), None];
+pub const PAGE_SIZES: [Option<u32>; 3] = [Some(1), Some(3), None];
 
 pub async fn run(tour: &mut Tour, world: &World) {
     for (place, wide) in [("one range", false), ("five ranges", true)] {
@@ -136,7 +136,7 @@ async fn malformed_query_is_refused(container: &ContainerClient) -> Outcome {
     }
 }
 
-fn paged(size: Option<u32>) -> QueryOptions {
+pub fn paged(size: Option<u32>) -> QueryOptions {
     match size.and_then(NonZeroU32::new) {
         Some(size) => QueryOptions::default().with_max_item_count(MaxItemCountHint::Limit(size)),
         None => QueryOptions::default(),

@@ -23,7 +23,7 @@ pub static DATA: LazyLock<Value> = LazyLock::new(|| {
 });
 
 /// Enough for five partition key ranges; the standard 400 give one.
-const FIVE_RANGES: u64 = 30_000;
+pub const FIVE_RANGES: u64 = 30_000;
 
 pub struct World {
     pub endpoint: String,

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::metadata::Feed;
 use super::{if_match, offers};
 use crate::addressing;
-use crate::service::Call;
+use crate::service::{Call, owner_path};
 use crate::status::Failure;
 use crate::wire::{Reply, body, headers};
 
@@ -53,7 +53,7 @@ pub(super) async fn read(call: &Call<'_>) -> Result<Reply, Failure> {
     if headers::flag(call.headers(), &headers::POPULATE_STATISTICS) {
         members.insert("statistics".to_owned(), statistics(call, &container).await?);
     }
-    let mut reply = Reply::value(StatusCode::OK, &Value::Object(members)).version(info.etag);
+    let mut reply = reply_with(StatusCode::OK, &info, members);
     if headers::flag(call.headers(), &headers::POPULATE_QUOTA) {
         let usage = call.account().usage(&container).await?;
         reply.text(&headers::RESOURCE_USAGE, usage_header(&usage));
@@ -102,7 +102,13 @@ fn children(call: &Call<'_>) -> Result<(String, Vec<ContainerInfo>), Failure> {
 }
 
 fn reply(status: StatusCode, info: &ContainerInfo) -> Reply {
-    Reply::value(status, &Value::Object(to_json(info))).version(info.etag)
+    reply_with(status, info, to_json(info))
+}
+
+fn reply_with(status: StatusCode, info: &ContainerInfo, members: Map<String, Value>) -> Reply {
+    let mut reply = Reply::value(status, &Value::Object(members)).version(info.etag);
+    reply.text(&headers::ALT_CONTENT_PATH, owner_path(info));
+    reply
 }
 
 fn to_json(info: &ContainerInfo) -> Map<String, Value> {

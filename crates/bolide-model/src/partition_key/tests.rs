@@ -44,6 +44,15 @@ fn absent_version_is_1_for_hash_and_2_for_a_hierarchy() {
 }
 
 #[test]
+fn version_may_be_named_as_the_java_sdk_does() {
+    for (named, expected) in [("V1", PartitionKeyVersion::V1), ("V2", PartitionKeyVersion::V2)] {
+        let definition = read(json!({"paths": ["/pk"], "kind": "Hash", "version": named})).unwrap();
+        assert_eq!(definition.version, expected);
+        assert_eq!(definition.to_json()["version"], json!(expected.number()));
+    }
+}
+
+#[test]
 fn missing_definition_has_a_kind_of_its_own() {
     assert_eq!(read(Value::Null).unwrap_err().kind, ErrorKind::PartitionKeyMissing);
 }
@@ -76,6 +85,7 @@ fn malformed_definitions_are_refused() {
         json!({"paths": ["/pk"], "kind": 1}),
         json!({"paths": ["/pk"], "version": 3}),
         json!({"paths": ["/pk"], "version": "2"}),
+        json!({"paths": ["/pk"], "version": "V3"}),
         json!({"paths": ["/pk"], "kind": "MultiHash", "version": 1}),
         json!({"paths": ["/a", "/\"a\""], "kind": "MultiHash", "version": 2}),
     ];

@@ -121,6 +121,13 @@ fn reads_repeat_the_session_token_of_the_last_write() {
 }
 
 #[test]
+fn answers_about_a_container_name_its_database() {
+    let (_server, mut client) = started();
+    let read = client.send(&Request::get("/dbs/d/colls/c")).expect(200);
+    assert_eq!(read.header("x-ms-alt-content-path"), Some("dbs/d"));
+}
+
+#[test]
 fn a_session_that_has_seen_more_is_told_so() {
     let (_server, mut client) = started();
     create_item(&mut client, "a");

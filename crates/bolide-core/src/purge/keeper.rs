@@ -32,6 +32,8 @@ const UNRESTED_ITEMS: u64 = 1_000;
 const ITEMS_BESIDE_USERS: u64 = 25;
 /// While users are there, the purge rests this many times as long as its last step took.
 const RESTS_BESIDE_USERS: u32 = 9;
+/// A backlog this old is purged without rests, so that it cannot grow for ever beside users who write faster than a resting purge removes.
+const PATIENT_FOR: Duration = Duration::from_secs(300);
 /// A forward step of the wall clock larger than this holds the purge (TTL-204).
 const STEP_HOLDS: Duration = Duration::from_secs(24 * 3600);
 
@@ -150,7 +152,7 @@ async fn purge_due(
         }
         if !is_busy {
             if pass.again_in.is_none() {
-                pass.restraint.unrested = UNRESTED_ITEMS;
+                pass.restraint.drained();
             }
             return pass.again_in;
         }
@@ -164,6 +166,8 @@ struct Restraint {
     unrested: u64,
     /// Whether users asked for anything during the last step.
     is_beside_users: bool,
+    /// Since when there has been a backlog.
+    backlog_since: Option<Instant>,
     /// Counts ticks.
     turn: usize,
 }
@@ -174,27 +178,42 @@ impl Restraint {
             allowance: Allowance::new(pace.items_per_second),
             unrested: UNRESTED_ITEMS,
             is_beside_users: false,
+            backlog_since: None,
             turn: 0,
         }
     }
 
-    fn must_rest(&self) -> bool {
-        self.is_beside_users && self.unrested == 0
+    /// How many times as long as a step the purge rests after it.
+    fn rests(&self, now: Instant) -> u32 {
+        if !self.is_beside_users || self.unrested > 0 {
+            return 0;
+        }
+        let age = self
+            .backlog_since
+            .map_or(Duration::ZERO, |since| now.duration_since(since));
+        let left = 1.0 - age.as_secs_f64() / PATIENT_FOR.as_secs_f64();
+        (f64::from(RESTS_BESIDE_USERS) * left).ceil() as u32
     }
 
     /// How many items the next step may take.
-    fn items(&mut self) -> u64 {
+    fn items(&mut self, now: Instant) -> u64 {
         let most = self.allowance.items();
-        if self.must_rest() {
-            most.min(ITEMS_BESIDE_USERS)
-        } else {
-            most
+        match self.rests(now) {
+            0 => most,
+            _ => most.min(ITEMS_BESIDE_USERS),
         }
     }
 
-    fn take(&mut self, purged: u64) {
+    fn take(&mut self, purged: u64, now: Instant) {
         self.allowance.take(purged);
         self.unrested = self.unrested.saturating_sub(purged);
+        self.backlog_since.get_or_insert(now);
+    }
+
+    /// All that was due is gone.
+    fn drained(&mut self) {
+        self.unrested = UNRESTED_ITEMS;
+        self.backlog_since = None;
     }
 }
 
@@ -248,7 +267,7 @@ impl Pass<'_> {
         partition: &Arc<Partition>,
         work: Work,
     ) -> Result<bool> {
-        let most = self.restraint.items();
+        let most = self.restraint.items(Instant::now());
         if most == 0 {
             self.again(TICK);
             return Ok(false);
@@ -265,7 +284,7 @@ impl Pass<'_> {
             Work::Drops => drops::run(visit.state.clone(), partition.clone(), mode).await?,
         };
         drop(visit);
-        self.restraint.take(step.purged);
+        self.restraint.take(step.purged, began);
         self.restraint.is_beside_users = self.account.requests() > requests;
         match step.end {
             End::Unfinished | End::Drained => {}
@@ -274,10 +293,9 @@ impl Pass<'_> {
         }
         // Users first, in CPU and disk as in everything else (TTL-265): beside them the purge rests most of the time. What it does at once
         // when a second begins is too little to be felt.
-        if self.restraint.must_rest() {
-            tokio::time::sleep(began.elapsed() * RESTS_BESIDE_USERS).await;
-        } else {
-            tokio::task::yield_now().await;
+        match self.restraint.rests(began) {
+            0 => tokio::task::yield_now().await,
+            rests => tokio::time::sleep(began.elapsed() * rests).await,
         }
         Ok(step.end == End::Unfinished)
     }
@@ -359,6 +377,37 @@ impl ClockWatch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn beside_users_the_purge_rests_less_the_older_its_backlog_is() {
+        // TTL-265, and a backlog must end even beside users who never pause.
+        let began = Instant::now();
+        let after = |seconds| began + Duration::from_secs(seconds);
+        let pace = Pace {
+            items_per_second: None,
+            hold: Duration::ZERO,
+        };
+        let mut restraint = Restraint::new(pace);
+        restraint.is_beside_users = true;
+        assert_eq!(
+            (restraint.rests(began), restraint.items(began)),
+            (0, u64::MAX),
+            "the first items go at once"
+        );
+        restraint.take(UNRESTED_ITEMS, began);
+        assert_eq!(restraint.rests(began), RESTS_BESIDE_USERS);
+        assert_eq!(restraint.items(began), ITEMS_BESIDE_USERS);
+        assert_eq!(restraint.rests(after(150)), 5);
+        assert_eq!(
+            (restraint.rests(after(301)), restraint.items(after(301))),
+            (0, u64::MAX)
+        );
+        restraint.is_beside_users = false;
+        assert_eq!(restraint.rests(began), 0, "nobody is there");
+        restraint.is_beside_users = true;
+        restraint.drained();
+        assert_eq!(restraint.rests(after(302)), 0, "a new backlog");
+    }
 
     #[test]
     fn a_step_of_more_than_a_day_holds_the_purge() {

@@ -54,7 +54,12 @@ pub fn run(data: &[u8]) {
         };
         assert_eq!(whole.finished.resume, None, "without a limit there is one page");
         if is_repeatable(text) {
-            assert_eq!(in_pages(&query, &items), rows(&whole.finished), "{text}");
+            let (mut paged, mut whole) = (in_pages(&query, &items), rows(&whole.finished));
+            if !has_an_order(text) {
+                paged.sort();
+                whole.sort();
+            }
+            assert_eq!(paged, whole, "{text}");
         }
     }
 }
@@ -62,6 +67,11 @@ pub fn run(data: &[u8]) {
 /// Stored items are objects that the ingest has read.
 fn is_item(bytes: &[u8]) -> bool {
     bolide_model::document::Document::parse(bytes).is_ok()
+}
+
+/// Groups come in the order of their keys where pages must go on behind one, and else as they were met: SQL promises neither.
+fn has_an_order(text: &str) -> bool {
+    !text.to_ascii_uppercase().contains("GROUP")
 }
 
 /// Random numbers differ from page to page.

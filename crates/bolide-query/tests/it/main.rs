@@ -1,4 +1,4 @@
-//! The conformance cases of `conformance/sql` and `conformance/query-plan`, without a server around the language.
+//! The conformance cases of the query language and of query plans, without a server around the language.
 
 #![allow(
     clippy::unwrap_used,

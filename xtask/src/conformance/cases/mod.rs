@@ -1,4 +1,4 @@
-//! Cases: one query each, with what must come of it. `conformance/sql/README.md` and `conformance/query-plan/README.md` have the format.
+//! Cases: one query each, with what must come of it. They lie beside the project, where each family's README has the format.
 
 mod compare;
 mod container;
@@ -41,14 +41,14 @@ impl Case {
     }
 }
 
-/// The names of all cases of the project.
+/// The names of all cases.
 ///
 /// # Errors
 /// If a file cannot be read, or two cases have one name.
-pub fn names(conformance: &Path) -> Result<BTreeSet<String>> {
+pub fn names(cases: &Path) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for family in ["sql", "query-plan"] {
-        for case in read(&conformance.join(family))? {
+        for case in read(&cases.join(family))? {
             if !names.insert(case.name.clone()) {
                 return Err(format!("two cases have one name. name=`{}`", case.name).into());
             }

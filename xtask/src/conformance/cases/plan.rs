@@ -4,6 +4,7 @@
 //! request that names the key in its header covers that key alone.
 
 use serde_json::{Map, Value, json};
+use std::path::Path;
 
 use super::container::{Container, Host};
 use super::sql::check_refusal;
@@ -16,8 +17,8 @@ use crate::conformance::{Engine, Run};
 ///
 /// # Errors
 /// If a case cannot be read, or the server does not start; what fails is in the report.
-pub fn run(run: &Run<'_>, engine: Engine) -> Result<Report> {
-    let mut cases = read(&run.cases.join("query-plan"))?;
+pub fn run(run: &Run<'_>, folder: &Path, engine: Engine) -> Result<Report> {
+    let mut cases = read(&folder.join("query-plan"))?;
     cases.retain(|case| run.wants(&case.name));
     let host = Host::start(run.binary, engine)?;
     let verdicts = judge_all(&cases, |case| judge(&host, case, run.gaps.contains_key(&case.name)));

@@ -2,6 +2,7 @@
 //! each with pages as large as the server likes and with pages of two rows.
 
 use serde_json::{Map, Value, json};
+use std::path::Path;
 
 use super::compare::{self, Tolerance};
 use super::container::{Container, Host, Outcome};
@@ -35,8 +36,8 @@ const WAYS: [Way; 3] = [Way::OnePartitionKey, Way::OneRange, Way::SeveralRanges]
 ///
 /// # Errors
 /// If a case cannot be read, or the server does not start; what fails is in the report.
-pub fn run(run: &Run<'_>, engine: Engine) -> Result<Report> {
-    let mut cases = read(&run.cases.join("sql"))?;
+pub fn run(run: &Run<'_>, folder: &Path, engine: Engine) -> Result<Report> {
+    let mut cases = read(&folder.join("sql"))?;
     cases.retain(|case| run.wants(&case.name));
     let host = Host::start(run.binary, engine)?;
     let verdicts = judge_all(&cases, |case| judge(&host, case, run.gaps.contains_key(&case.name)));

@@ -3,8 +3,9 @@
 //! Cases give ranges as key values, the wire as effective partition keys. What a value becomes is asked of the server too: the plan of a
 //! request that names the key in its header covers that key alone.
 
-use serde_json::{Map, Value, json};
 use std::path::Path;
+
+use serde_json::{Map, Value, json};
 
 use super::container::{Container, Host};
 use super::sql::check_refusal;

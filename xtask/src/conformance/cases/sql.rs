@@ -1,8 +1,9 @@
 //! The SQL suite: every query runs inside one partition key, across partitions in one range, and across several ranges as an SDK runs it,
 //! each with pages as large as the server likes and with pages of two rows.
 
-use serde_json::{Map, Value, json};
 use std::path::Path;
+
+use serde_json::{Map, Value, json};
 
 use super::compare::{self, Tolerance};
 use super::container::{Container, Host, Outcome};

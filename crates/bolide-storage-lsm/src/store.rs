@@ -218,6 +218,6 @@ mod tests {
         assert!(store.write_out_above(ROW_BYTES as u64 / 2).unwrap());
         store.wait_for_flushes(Instant::now() + CLOSE_PATIENCE);
         assert_eq!(space.table_count(), 1);
-        assert!(!store.write_out_above(0).unwrap(), "nothing is left in memtables");
+        assert_eq!(space.get([1]).unwrap().map(|row| row.len()), Some(ROW_BYTES));
     }
 }

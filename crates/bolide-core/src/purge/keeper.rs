@@ -29,9 +29,9 @@ const READERS_PAUSE: Duration = Duration::from_millis(5);
 /// Of a backlog, so many items go at once, users or not: what is due in one second is rarely more.
 const UNRESTED_ITEMS: u64 = 1_000;
 /// While users are there, a step takes no more items than these: a user's write that meets it waits for about a millisecond.
-const ITEMS_BESIDE_USERS: u64 = 50;
+const ITEMS_BESIDE_USERS: u64 = 25;
 /// While users are there, the purge rests this many times as long as its last step took.
-const RESTS_BESIDE_USERS: u32 = 19;
+const RESTS_BESIDE_USERS: u32 = 9;
 /// A backlog this old is purged without rests, so that it cannot grow for ever beside users who write faster than a resting purge removes.
 const PATIENT_FOR: Duration = Duration::from_secs(300);
 /// A forward step of the wall clock larger than this holds the purge (TTL-204).
@@ -397,7 +397,7 @@ mod tests {
         restraint.take(UNRESTED_ITEMS, began);
         assert_eq!(restraint.rests(began), RESTS_BESIDE_USERS);
         assert_eq!(restraint.items(began), ITEMS_BESIDE_USERS);
-        assert_eq!(restraint.rests(after(150)), 10);
+        assert_eq!(restraint.rests(after(150)), 5);
         assert_eq!(
             (restraint.rests(after(301)), restraint.items(after(301))),
             (0, u64::MAX)

@@ -3,9 +3,7 @@
 //!
 //! The answer is a refusal in the protocol's shape, or a stream of results with one for each row.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-
-use bolide_cosmos::{AccountKey, CosmosOptions, CosmosService, Keys, Listener, Payload, WELL_KNOWN_KEY};
+use bolide_cosmos::Payload;
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use serde_json::Value;
@@ -14,10 +12,6 @@ use super::input::Input;
 use super::request::sign;
 use super::rig::Rig;
 
-const LISTENER: Listener = Listener {
-    is_tls: false,
-    local: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8081),
-};
 const SEGMENT: &[u8] = b"\x81\xF0\xD8\xFF\x7F\x01\x0A\0\0\0";
 const RECORD: &[u8] = b"\x81\xF1\xD8\xFF\x7F";
 const RESULT: &[u8] = b"\x81\x71\x54\xE1\x7F";
@@ -35,14 +29,7 @@ pub fn run(data: &[u8]) {
         ([&[0x81], rows].concat(), None)
     };
     let rig = Rig::new(2);
-    let key = AccountKey::parse(WELL_KNOWN_KEY).expect("the well-known key");
-    let options = CosmosOptions {
-        clock: rig.clock.clone(),
-        faults_enabled: false,
-        certificate_pem: None,
-    };
-    let service = CosmosService::new(rig.account.clone(), Keys::new(key), options);
-    let response = rig.run(service.handle(request(body, mode & IS_BULK != 0), LISTENER));
+    let response = rig.answer(request(body, mode & IS_BULK != 0));
     let (status, payload) = (response.status(), response.into_body());
     let Payload::Whole(body) = payload else {
         panic!("results are whole")

@@ -3,12 +3,11 @@
 //!
 //! Requests are signed here, so that what lies behind the signature is tested.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bolide_cosmos::{AccountKey, CosmosOptions, CosmosService, Keys, Listener, Payload, WELL_KNOWN_KEY};
+use bolide_cosmos::{Payload, WELL_KNOWN_KEY};
 use bolide_model::time::wall_clock;
 use bytes::Bytes;
 use hmac::{Hmac, Mac};
@@ -19,10 +18,6 @@ use sha2::Sha256;
 use super::input::Input;
 use super::rig::Rig;
 
-const LISTENER: Listener = Listener {
-    is_tls: false,
-    local: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8081),
-};
 /// The store in memory is the test's: splits and imports of any size would only be slow.
 const BODY_BYTES: usize = 4_096;
 
@@ -30,14 +25,7 @@ const BODY_BYTES: usize = 4_096;
 pub fn run(data: &[u8]) {
     let Some(request) = parse(data) else { return };
     let rig = Rig::new(2);
-    let key = AccountKey::parse(WELL_KNOWN_KEY).expect("the well-known key");
-    let options = CosmosOptions {
-        clock: rig.clock.clone(),
-        faults_enabled: false,
-        certificate_pem: None,
-    };
-    let service = CosmosService::new(rig.account.clone(), Keys::new(key), options);
-    let response = rig.run(service.handle(request, LISTENER));
+    let response = rig.answer(request);
     let (status, payload) = (response.status(), response.into_body());
     let Payload::Whole(body) = payload else { return };
     assert_ne!(

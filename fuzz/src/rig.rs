@@ -1,19 +1,27 @@
 //! An account over an engine in memory, with a few items to look for.
 
 use std::future::Future;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use bolide_core::{Account, AccountOptions, Container, CreateItem, RequestContext, Throughput};
+use bolide_cosmos::{AccountKey, CosmosOptions, CosmosService, Keys, Listener, Payload, WELL_KNOWN_KEY};
 use bolide_model::UnixMillis;
 use bolide_model::container::ContainerProperties;
 use bolide_model::document::Document;
 use bolide_model::time::Clock;
 use bolide_storage::memory::MemoryEngine;
+use bytes::Bytes;
+use http::{Request, Response};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 
 /// Items of the container.
 pub const ITEMS: usize = 8;
+const LISTENER: Listener = Listener {
+    is_tls: false,
+    local: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8081),
+};
 const START: UnixMillis = UnixMillis(1_700_000_000_000);
 
 /// See the module.
@@ -59,6 +67,18 @@ impl Rig {
             ..AccountOptions::default()
         };
         Account::open(engine.clone(), options).await
+    }
+
+    /// What a front end over the account answers; it takes the well-known key.
+    pub fn answer(&self, request: Request<Bytes>) -> Response<Payload> {
+        let key = AccountKey::parse(WELL_KNOWN_KEY).expect("the well-known key");
+        let options = CosmosOptions {
+            clock: self.clock.clone(),
+            faults_enabled: false,
+            certificate_pem: None,
+        };
+        let service = CosmosService::new(self.account.clone(), Keys::new(key), options);
+        self.run(service.handle(request, LISTENER))
     }
 
     /// Runs something to its end.

@@ -152,25 +152,23 @@ impl Requests {
 
     /// Sets the container's default ttl, which holds for the items already there too.
     pub fn set_default_ttl(&self, seconds: i32) -> Vec<u8> {
-        self.request(&Draft {
-            method: "PUT",
-            path: CONTAINER,
-            resource_type: "colls",
-            link: CONTAINER,
-            headers: "",
-            body: &container_definition(Some(seconds), ""),
-        })
+        self.replace_container(&container_definition(Some(seconds), ""))
     }
 
     /// Lets the container keep its history for a day, for the all-versions change feed; its default ttl is −1.
     pub fn keep_history(&self) -> Vec<u8> {
+        let history = ",\"changeFeedPolicy\":{\"retentionDuration\":1440}";
+        self.replace_container(&container_definition(Some(-1), history))
+    }
+
+    fn replace_container(&self, definition: &str) -> Vec<u8> {
         self.request(&Draft {
             method: "PUT",
             path: CONTAINER,
             resource_type: "colls",
             link: CONTAINER,
             headers: "",
-            body: &container_definition(Some(-1), ",\"changeFeedPolicy\":{\"retentionDuration\":1440}"),
+            body: definition,
         })
     }
 

@@ -16,7 +16,6 @@ use bolide_core::{Account, PermissionMode};
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, Result};
 use http::HeaderMap;
-use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use crate::addressing;
@@ -25,7 +24,7 @@ use crate::keys::{Access, Keys};
 use crate::operation::Operation;
 use crate::routes::Route;
 use crate::status::{FORBIDDEN, Failure, UNAUTHORIZED};
-use crate::wire::{headers, scope};
+use crate::wire::{headers, percent, scope};
 
 /// Stands before what is signed, so that no signature of a request is one of a token.
 const DOMAIN: &[u8] = b"bolide resource token\n";
@@ -209,7 +208,7 @@ impl Scope {
 fn below_container(route: &Route<'_>) -> Vec<String> {
     let segments = route.path.split('/').skip(4);
     segments
-        .map(|segment| percent_decode_str(segment).decode_utf8_lossy().into_owned())
+        .map(|segment| percent::decode_lossy(segment).into_owned())
         .collect()
 }
 

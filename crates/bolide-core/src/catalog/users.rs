@@ -93,13 +93,7 @@ impl Catalog {
         let (row_after, name) = (database_row.clone(), id.to_owned());
         let row = self
             .commit(move |round| {
-                let moment = Moment::begin(round);
-                let row = UserRow {
-                    id: name.clone(),
-                    etag: moment.etag(),
-                    last_modified: moment.now,
-                    next_permission: 1,
-                };
+                let row = written(Moment::begin(round), &name, 1);
                 round.put(database_key(database), database_row.encode());
                 round.put(user_key(rid), row.encode());
                 Ok(row)
@@ -129,13 +123,7 @@ impl Catalog {
         let name = id.to_owned();
         let row = self
             .commit(move |round| {
-                let moment = Moment::begin(round);
-                let row = UserRow {
-                    id: name.clone(),
-                    etag: moment.etag(),
-                    last_modified: moment.now,
-                    next_permission: row.next_permission,
-                };
+                let row = written(Moment::begin(round), &name, row.next_permission);
                 round.put(user_key(rid), row.encode());
                 Ok(row)
             })
@@ -144,6 +132,16 @@ impl Catalog {
         let user = memory.user_mut(rid)?;
         user.row = row;
         Ok(user.info(rid))
+    }
+}
+
+/// A user's row as a write at this moment leaves it.
+fn written(moment: Moment, id: &str, next_permission: u64) -> UserRow {
+    UserRow {
+        id: id.to_owned(),
+        etag: moment.etag(),
+        last_modified: moment.now,
+        next_permission,
     }
 }
 

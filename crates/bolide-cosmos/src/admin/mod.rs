@@ -14,14 +14,13 @@ use bolide_model::{Error, ErrorKind, Result};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, StatusCode};
-use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
 use crate::keys::Access;
 use crate::routes::Route;
 use crate::service::CosmosService;
 use crate::status::{self, FORBIDDEN, Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
-use crate::wire::{Reply, body, headers};
+use crate::wire::{Reply, body, headers, percent};
 use crate::{addressing, auth};
 
 /// A request to the admin API.
@@ -140,8 +139,8 @@ impl<'r> Admin<'r> {
         let Some((_, value)) = pairs.into_iter().find(|(key, _)| *key == name) else {
             return Ok(None);
         };
-        let value = percent_decode_str(value).decode_utf8();
-        let value = value.map_err(|_| Error::bad_request(format!("parameter `{name}` is not UTF-8")))?;
+        let value = percent::decode(value);
+        let value = value.ok_or_else(|| Error::bad_request(format!("parameter `{name}` is not UTF-8")))?;
         Ok(Some(value.into_owned()))
     }
 

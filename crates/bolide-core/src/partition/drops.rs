@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bolide_model::Lsn;
-use bolide_model::ttl::Horizon;
+use bolide_model::ttl::{Horizon, Stamp};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use parking_lot::RwLock;
 
@@ -34,9 +34,11 @@ pub(crate) struct Dropped {
 
 impl Dropped {
     pub fn hides(&self, item_key: &[u8], record: &Record) -> bool {
-        keys::epk_of_item(item_key) == self.epk
-            && record.version().lsn <= self.upto
-            && record.stamp().is_live(self.horizon)
+        self.hides_version(item_key, record.version().lsn, record.stamp())
+    }
+
+    fn hides_version(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
+        keys::epk_of_item(item_key) == self.epk && lsn <= self.upto && stamp.is_live(self.horizon)
     }
 }
 
@@ -144,5 +146,14 @@ impl PublishedDrops {
 
     pub fn hides(&self, item_key: &[u8], record: &Record) -> bool {
         self.are_any() && self.drops.read().hides(item_key, record)
+    }
+
+    /// As `hides`, of a version that is known by an entry of a queue only.
+    pub fn hides_version(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
+        let drops = || self.drops.read();
+        self.are_any()
+            && drops()
+                .iter()
+                .any(|dropped| dropped.hides_version(item_key, lsn, stamp))
     }
 }

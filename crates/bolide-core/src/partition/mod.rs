@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use bolide_model::epk::{Epk, EpkRange};
+use bolide_model::ttl::Stamp;
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds};
 use bolide_storage::{Ask, Engine, PartitionId, Reply};
 use parking_lot::RwLock;
@@ -182,6 +183,11 @@ impl Partition {
     /// Whether a stored version belongs to a logical partition that was deleted after it was written.
     pub fn hides(&self, item_key: &[u8], record: &Record) -> bool {
         self.drops.hides(item_key, record)
+    }
+
+    /// As [`Partition::hides`], of a version that is known by an entry of a queue only.
+    pub fn hides_version(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
+        self.drops.hides_version(item_key, lsn, stamp)
     }
 
     /// As [`Partition::hides`], where only the effective partition key is known.

@@ -65,6 +65,15 @@ impl Amount {
         self.bytes += size as u64;
     }
 
+    /// What is left without some of it.
+    #[must_use]
+    pub fn without(self, other: Amount) -> Amount {
+        Amount {
+            items: self.items.saturating_sub(other.items),
+            bytes: self.bytes.saturating_sub(other.bytes),
+        }
+    }
+
     fn remove(&mut self, size: usize) {
         self.items = self.items.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(size as u64);

@@ -14,7 +14,7 @@ use crate::keys;
 use crate::partition::Partition;
 use crate::partition::drops::Dropped;
 use crate::partition::round::{Round, Step as Decided};
-use crate::partition::state::Amount;
+use crate::partition::state::{Amount, PartitionState};
 use crate::record::Record;
 use bolide_model::ttl::Horizon;
 
@@ -89,10 +89,22 @@ fn scan(dropped: &Dropped) -> Scan {
     }
 }
 
-/// What is stored of deleted logical partitions and would be live.
-pub(crate) async fn hidden(partition: &Partition, drops: &[Dropped], horizon: Horizon) -> Result<Amount> {
-    let mut hidden = Amount::default();
-    for dropped in drops {
+/// What is still stored of deleted logical partitions. It is neither live nor a ghost: it ended by its deletion.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Hidden {
+    /// What would be live.
+    pub live: Amount,
+    /// What would be ghosts, and is counted by what counts those.
+    pub expired: Amount,
+}
+
+/// See [`Hidden`].
+pub(crate) async fn hidden(partition: &Partition, counted: &PartitionState, horizon: Horizon) -> Result<Hidden> {
+    let mut hidden = Hidden::default();
+    for (at, dropped) in counted.drops.iter().enumerate() {
+        // A key may have been deleted again before the first deletion is through: an item belongs to the first that hides it.
+        let is_taken =
+            |key: &[u8], record: &Record| counted.drops.iter().take(at).any(|earlier| earlier.hides(key, record));
         let mut scan = scan(dropped);
         loop {
             let ask = bolide_storage::Ask {
@@ -102,8 +114,9 @@ pub(crate) async fn hidden(partition: &Partition, drops: &[Dropped], horizon: Ho
             let page = partition.read(ask).await?.pages.pop().unwrap_or_default();
             for (key, value) in &page.rows {
                 let record = Record::decode(value.clone())?;
-                if dropped.hides(key, &record) && record.stamp().is_live(horizon) {
-                    hidden.add(record.size());
+                let is_live = record.stamp().is_live(horizon);
+                if dropped.hides(key, &record) && !is_taken(key, &record) {
+                    if is_live { &mut hidden.live } else { &mut hidden.expired }.add(record.size());
                 }
                 scan.from = keys::after(key);
             }

@@ -250,7 +250,7 @@ impl Pass<'_> {
             match done {
                 Ok(more) => is_busy |= more,
                 Err(error) => {
-                    if error.kind != ErrorKind::NotFound {
+                    if !matches!(error.kind, ErrorKind::NotFound | ErrorKind::RangeGone) {
                         tracing::warn!(%error, "the purge failed and will be tried again");
                     }
                     self.again(TICK);
@@ -272,7 +272,7 @@ impl Pass<'_> {
             self.again(TICK);
             return Ok(false);
         }
-        let visit = container.enter().await?;
+        let visit = super::visit_of(container, partition).await?;
         let (began, requests) = (Instant::now(), self.account.requests());
         let mode = PurgeMode::Paced;
         let step = match work {

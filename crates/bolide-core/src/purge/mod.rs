@@ -21,10 +21,11 @@ mod keeper;
 pub(crate) mod report;
 mod step;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bolide_model::Result;
 use bolide_model::ttl::{Class, Policy, Stamp};
+use bolide_model::{ErrorKind, Result};
 
 pub(crate) use alarm::Alarm;
 pub(crate) use keeper::{Keeper, Pace};
@@ -66,50 +67,70 @@ impl Account {
     /// # Errors
     /// From the engine; what was removed before stays removed.
     pub async fn purge(&self, container: &Arc<Container>, mode: PurgeMode, max: Option<u64>) -> Result<u64> {
-        let mut purged = 0;
-        let layout = container.state().layout.clone();
-        for partition in &layout.partitions {
-            loop {
-                let left = max.map_or(u64::MAX, |max| max - purged);
-                if left == 0 {
-                    return Ok(purged);
+        let (mut purged, mut done) = (0, BTreeSet::new());
+        // After a split of what is being purged its children come next.
+        let next = |done: &BTreeSet<u32>| {
+            let state = container.state();
+            let mut partitions = state.layout.partitions.iter();
+            partitions.find(|partition| !done.contains(&partition.range)).cloned()
+        };
+        while let Some(partition) = next(&done) {
+            match self
+                .purge_partition(container, &partition, mode, max, &mut purged)
+                .await
+            {
+                Ok(()) if max.is_some_and(|max| purged >= max) => return Ok(purged),
+                Ok(()) => {
+                    done.insert(partition.range);
                 }
-                // A visit a step: a change of settings waits for one step, not for the whole backlog.
-                let visit = container.enter().await?;
-                let step = self.purge_step(container, &visit, partition, mode, left).await?;
-                purged += step.purged;
-                if step.end != End::Unfinished {
-                    break;
-                }
+                Err(error) if error.kind == ErrorKind::RangeGone => {}
+                Err(error) => return Err(error),
             }
-            self.remove_drops(container, partition, mode).await?;
-            self.trim_history(container, partition).await?;
         }
         Ok(purged)
     }
 
-    /// Removes the items of deleted logical partitions, as far as the budget goes.
-    async fn remove_drops(
+    /// Purges a partition, and adds to `purged` as it goes. Does nothing more once that is `max`.
+    ///
+    /// # Errors
+    /// `RangeGone` if the partition was split; otherwise from the engine.
+    async fn purge_partition(
         &self,
         container: &Arc<Container>,
         partition: &Arc<Partition>,
         mode: PurgeMode,
+        max: Option<u64>,
+        purged: &mut u64,
     ) -> Result<()> {
+        loop {
+            let left = max.map_or(u64::MAX, |max| max - *purged);
+            if left == 0 {
+                return Ok(());
+            }
+            // A visit a step: a change of settings waits for one step, not for the whole backlog.
+            let visit = visit_of(container, partition).await?;
+            let step = self.purge_step(container, &visit, partition, mode, left).await?;
+            *purged += step.purged;
+            if step.end != End::Unfinished {
+                break;
+            }
+        }
+        // What was deleted with its partition key, as far as the budget goes.
         while partition.has_drops() {
-            let visit = container.enter().await?;
+            let visit = visit_of(container, partition).await?;
             let step = drops::run(visit.state.clone(), partition.clone(), mode).await?;
             if step.end != End::Unfinished {
                 break;
             }
         }
-        Ok(())
+        self.trim_history(container, partition).await
     }
 
     /// Takes out of a partition's history what is over its retention.
     pub(crate) async fn trim_history(&self, container: &Arc<Container>, partition: &Arc<Partition>) -> Result<()> {
         loop {
             // A visit a step, as above.
-            let visit = container.enter().await?;
+            let visit = visit_of(container, partition).await?;
             if history::trim::step(&visit.state, partition).await? {
                 return Ok(());
             }
@@ -138,4 +159,14 @@ impl Account {
         self.purge_fault().purged(step.purged);
         Ok(step)
     }
+}
+
+/// Enters a container to work on a partition, which must still be there.
+///
+/// # Errors
+/// `RangeGone` if it was split; `NotFound` if the container was deleted.
+async fn visit_of<'a>(container: &'a Container, partition: &Partition) -> Result<Visit<'a>> {
+    let visit = container.enter().await?;
+    visit.state.layout.partition_with_id(partition.range)?;
+    Ok(visit)
 }

@@ -7,14 +7,16 @@ use bolide_model::partition_key::PartitionKey;
 use bolide_model::ttl::{Class, Policy, Stamp};
 use bolide_model::{RequestUnits, Result, UnixSeconds};
 use bolide_storage::Space;
+use bytes::Bytes;
 
 use super::{ends_at, ghosts};
 use crate::account::Account;
 use crate::container::{Container, ContainerState, Stretch};
 use crate::items::{self, ItemTarget, StoredItem};
-use crate::keys::ExpiryPosition;
+use crate::keys::{ExpiryPosition, LogPosition};
 use crate::partition::{Pages, Partition};
-use crate::record::{LogEntry, Record};
+use crate::record::{ExpiryEntry, LogEntry, Record};
+use crate::upkeep::amounts;
 
 const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;
@@ -134,12 +136,13 @@ impl Account {
         self.begin().await?;
         let (all, now) = ghosts::counted_together(state).await?;
         for (partition, counted) in state.layout.partitions.iter().zip(all) {
-            report.backlog_items += counted.ghosts.counted.items;
-            report.backlog_bytes += counted.ghosts.counted.bytes;
+            let (ghosts, _) = amounts(state, partition, &counted, now).await?;
+            report.backlog_items += ghosts.items;
+            report.backlog_bytes += ghosts.bytes;
             report.purged_total += counted.purged_total;
             report.ru_spent_total += counted.spent_total;
             report.ru_billed_total += counted.billed_total;
-            if counted.ghosts.counted.items > 0 {
+            if ghosts.items > 0 {
                 oldest = earliest(oldest, oldest_ghost(state, partition, now).await?);
             }
             let credit = partition.meter().lock().credit(now);
@@ -315,12 +318,21 @@ pub(crate) async fn oldest_ghost(
     now: UnixSeconds,
 ) -> Result<Option<i64>> {
     let horizon = state.settings.horizon(now);
-    let mut own = Pages::over(partition, Space::Expiry);
     let mut oldest = None;
-    if let Some((key, _)) = own.next().await?.first() {
-        let stamp = own_stamp(key)?;
-        if !stamp.is_live(horizon) {
-            oldest = earliest(oldest, moment_of_expiry(stamp, &state.history, now));
+    let mut own = Pages::over(partition, Space::Expiry);
+    'own: loop {
+        let rows = own.next().await?;
+        if rows.is_empty() {
+            break;
+        }
+        for (key, value) in &rows {
+            let Some(stamp) = own_stamp(partition, key, value)? else {
+                continue;
+            };
+            if !stamp.is_live(horizon) {
+                oldest = moment_of_expiry(stamp, &state.history, now);
+            }
+            break 'own;
         }
     }
     let mut log = Pages::over(partition, Space::Log);
@@ -329,13 +341,9 @@ pub(crate) async fn oldest_ghost(
         if rows.is_empty() {
             return Ok(oldest);
         }
-        for (_, value) in &rows {
-            let entry = LogEntry::decode(value)?;
-            if entry.class == Class::Inherited {
-                let stamp = Stamp {
-                    class: Class::Inherited,
-                    base: entry.last_modified,
-                };
+        for (key, value) in &rows {
+            let stamp = log_stamp(partition, key, value)?;
+            if let Some(stamp) = stamp.filter(|stamp| stamp.class == Class::Inherited) {
                 let moment = if stamp.is_live(horizon) {
                     None
                 } else {
@@ -351,15 +359,31 @@ fn earliest(one: Option<i64>, other: Option<i64>) -> Option<i64> {
     one.into_iter().chain(other).min()
 }
 
-fn own_stamp(key: &[u8]) -> Result<Stamp> {
+/// The stamp of an entry of the expiry queue; `None` if its item was deleted with its partition key.
+fn own_stamp(partition: &Partition, key: &[u8], value: &Bytes) -> Result<Option<Stamp>> {
     let position = ExpiryPosition::decode(key).ok_or_else(super::step::damaged)?;
-    Ok(Stamp {
+    let stamp = Stamp {
         class: Class::Own,
         base: position.base,
-    })
+    };
+    let is_hidden = partition.has_drops()
+        && partition.hides_version(&ExpiryEntry::decode(value)?.item_key, position.version.lsn, stamp);
+    Ok((!is_hidden).then_some(stamp))
 }
 
-/// Visits the stamp of every stored item of a container.
+/// The stamp of an entry of the log, unless it is of the class that the expiry queue has; `None` as in [`own_stamp`].
+fn log_stamp(partition: &Partition, key: &[u8], value: &Bytes) -> Result<Option<Stamp>> {
+    let version = LogPosition::decode(key).ok_or_else(super::step::damaged)?;
+    let entry = LogEntry::decode(value)?;
+    let stamp = Stamp {
+        class: entry.class,
+        base: entry.last_modified,
+    };
+    let is_counted = entry.class != Class::Own && !partition.hides_version(&entry.item_key, version.lsn, stamp);
+    Ok(is_counted.then_some(stamp))
+}
+
+/// Visits the stamp of every stored item of a container that was not deleted with its partition key.
 async fn for_each_stamp(state: &ContainerState, mut visit: impl FnMut(Stamp)) -> Result<()> {
     for partition in &state.layout.partitions {
         let mut own = Pages::over(partition, Space::Expiry);
@@ -368,8 +392,8 @@ async fn for_each_stamp(state: &ContainerState, mut visit: impl FnMut(Stamp)) ->
             if rows.is_empty() {
                 break;
             }
-            for (key, _) in &rows {
-                visit(own_stamp(key)?);
+            for (key, value) in &rows {
+                own_stamp(partition, key, value)?.into_iter().for_each(&mut visit);
             }
         }
         let mut log = Pages::over(partition, Space::Log);
@@ -378,14 +402,8 @@ async fn for_each_stamp(state: &ContainerState, mut visit: impl FnMut(Stamp)) ->
             if rows.is_empty() {
                 break;
             }
-            for (_, value) in &rows {
-                let entry = LogEntry::decode(value)?;
-                if entry.class != Class::Own {
-                    visit(Stamp {
-                        class: entry.class,
-                        base: entry.last_modified,
-                    });
-                }
+            for (key, value) in &rows {
+                log_stamp(partition, key, value)?.into_iter().for_each(&mut visit);
             }
         }
     }

@@ -8,7 +8,7 @@ use bolide_model::{Result, UnixSeconds};
 use crate::account::Account;
 use crate::container::{Container, ContainerState};
 use crate::partition::Partition;
-use crate::partition::state::PartitionState;
+use crate::partition::state::{Amount, PartitionState};
 use crate::purge::{drops, ghosts, report};
 
 /// What a container holds.
@@ -18,6 +18,15 @@ pub struct Usage {
     pub items: u64,
     /// Bytes of their documents.
     pub bytes: u64,
+}
+
+impl Usage {
+    fn of(amount: Amount) -> Usage {
+        Usage {
+            items: amount.items,
+            bytes: amount.bytes,
+        }
+    }
 }
 
 /// What a container holds and has purged, for metrics.
@@ -63,7 +72,8 @@ impl Account {
         let mut ranges = Vec::new();
         let (all, now) = ghosts::counted_together(&visit.state).await?;
         for (partition, counted) in visit.state.layout.partitions.iter().zip(all) {
-            ranges.push((partition.range, usage(&visit.state, partition, &counted, now).await?));
+            let (_, usage) = amounts(&visit.state, partition, &counted, now).await?;
+            ranges.push((partition.range, usage));
         }
         Ok(ranges)
     }
@@ -97,10 +107,7 @@ impl Account {
         };
         let (all, now) = ghosts::counted_together(&visit.state).await?;
         for (partition, counted) in visit.state.layout.partitions.iter().zip(all) {
-            let (ghosts, usage) = (
-                counted.ghosts.counted,
-                usage(&visit.state, partition, &counted, now).await?,
-            );
+            let (ghosts, usage) = amounts(&visit.state, partition, &counted, now).await?;
             if ghosts.items > 0 {
                 let oldest = report::oldest_ghost(&visit.state, partition, now).await?;
                 figures.lag_seconds = figures.lag_seconds.max(oldest.map_or(0, |oldest| now.0 - oldest));
@@ -120,18 +127,15 @@ impl Account {
     }
 }
 
-/// What a partition holds: what is stored, without ghosts and without what was deleted with its partition key.
-async fn usage(
+/// A partition's ghosts, and what is live in it: what is stored without the ghosts. What was deleted with its partition key is neither.
+pub(crate) async fn amounts(
     state: &ContainerState,
     partition: &Partition,
     counted: &PartitionState,
     now: UnixSeconds,
-) -> Result<Usage> {
-    let dropped: Vec<_> = counted.drops.iter().cloned().collect();
-    let hidden = drops::hidden(partition, &dropped, state.settings.horizon(now)).await?;
-    let ghosts = counted.ghosts.counted;
-    Ok(Usage {
-        items: counted.stored.items.saturating_sub(ghosts.items + hidden.items),
-        bytes: counted.stored.bytes.saturating_sub(ghosts.bytes + hidden.bytes),
-    })
+) -> Result<(Usage, Usage)> {
+    let hidden = drops::hidden(partition, counted, state.settings.horizon(now)).await?;
+    let due = counted.ghosts.counted;
+    let live = counted.stored.without(due).without(hidden.live);
+    Ok((Usage::of(due.without(hidden.expired)), Usage::of(live)))
 }

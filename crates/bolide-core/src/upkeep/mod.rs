@@ -5,6 +5,7 @@ mod import;
 mod split;
 mod verify;
 
+pub(crate) use figures::amounts;
 pub use figures::{ContainerFigures, Usage};
 pub use split::SplitReport;
 pub use verify::VerifyReport;

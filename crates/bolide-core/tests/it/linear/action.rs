@@ -34,6 +34,10 @@ pub struct Body {
 pub enum Call {
     One(Action),
     Batch(Vec<Action>),
+    /// A stored procedure that handles the errors of its operations.
+    Script(Vec<Action>),
+    /// Deletes everything of the partition key.
+    DropAll,
     List,
 }
 
@@ -59,6 +63,9 @@ pub enum Outcome {
     Seen(Seen),
     Refused(Refused),
     Committed(Vec<Seen>),
+    /// What became of each operation of a stored procedure.
+    Ran(Vec<Result<Seen, Refused>>),
+    Dropped,
     RolledBack(usize, Refused),
     /// Ids and etags.
     Listed(Vec<(String, String)>),
@@ -75,6 +82,8 @@ impl Outcome {
             Outcome::Refused(Refused::Conflict) => "Conflict",
             Outcome::Refused(Refused::Precondition) => "Precondition",
             Outcome::Committed(_) => "committed",
+            Outcome::Ran(_) => "ran",
+            Outcome::Dropped => "dropped",
             Outcome::RolledBack(..) => "rolled back",
             Outcome::Listed(_) => "listed",
         }
@@ -136,6 +145,16 @@ impl State {
                     .all(|action| state.carry_out(now, action, UNKNOWN).is_ok());
                 (carried_out && state.refuses(now, &actions[*at], *why)).then_some(before)
             }
+            (Call::Script(actions), Outcome::Ran(all)) => {
+                let mut both = actions.iter().zip(all);
+                let fits = actions.len() == all.len()
+                    && both.all(|(action, ran)| match ran {
+                        Ok(seen) => state.succeeds(now, action, seen),
+                        Err(why) => state.refuses(now, action, *why),
+                    });
+                fits.then_some(state)
+            }
+            (Call::DropAll, Outcome::Dropped) => Some(State::default()),
             (Call::List, Outcome::Listed(listed)) => {
                 let items = state.0.iter().map(|(id, item)| ((*id).to_owned(), item.etag.clone()));
                 items.eq(listed.iter().cloned()).then_some(state)

@@ -104,7 +104,11 @@ impl Checker {
                 Outcome::Committed(seen) => seen,
                 _ => &[],
             };
-            for seen in seen {
+            let ran = match &call.outcome {
+                Outcome::Ran(ran) => &ran[..],
+                _ => &[],
+            };
+            for seen in seen.iter().chain(ran.iter().flatten()) {
                 if let Seen::Written { etag, .. } = seen
                     && !self.etags.insert(etag.clone())
                 {

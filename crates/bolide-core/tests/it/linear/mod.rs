@@ -6,11 +6,17 @@
 //! gives every answer that was seen. All of the partition is one object to it, so a torn batch or a unique key held twice has no
 //! such order either.
 //!
+//! Stored procedures, deletions of the whole key and splits take part. After each round two followers catch up with the change feed, in both
+//! of its modes, and must have seen what is there; in the end each item has ended once (P7).
+//!
 //! `BOLIDE_SECONDS` gives each engine so much time, and `BOLIDE_SEED` begins with another seed.
 
 mod action;
 mod checker;
+mod followers;
+mod procedure;
 mod racers;
+mod track;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -72,6 +78,8 @@ async fn race(name: &str, kind: Kind) {
         "listed",
         "committed",
         "rolled back",
+        "ran",
+        "dropped",
         "NotFound",
         "Conflict",
         "Precondition",

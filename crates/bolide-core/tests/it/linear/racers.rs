@@ -4,23 +4,24 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bolide_core::{
-    Account, Batch, BatchAnswer, BatchOperation, Container, CreateItem, DeleteItem, ItemRead, ItemTarget,
-    OperationDone, PatchItem, PurgeMode, ReadFeed, ReadItem, ReplaceItem, StoredItem, UpsertItem, Work,
-};
+use bolide_core::{Account, Container, PurgeMode};
+use bolide_model::UnixMillis;
 use bolide_model::container::ContainerProperties;
-use bolide_model::document::{Document, Patch};
 use bolide_model::time::Clock;
-use bolide_model::{Error, UnixMillis};
 use serde_json::json;
 use tokio::sync::Barrier;
 
-use super::action::{Action, Body, Call, IDS, Outcome, Refused, Seen};
+use super::action::{Action, Body, Call, IDS, Outcome, Seen};
 use super::checker::Made;
+use super::followers::Followers;
+use super::procedure;
+use super::track::Track;
 use crate::random::{Dice, Kind, Store};
-use crate::stage::{START, definition, key, options, scope_of, shown};
+use crate::stage::{START, definition, options};
 
 const CLIENTS: usize = 4;
+/// Splits of one container.
+const MOST_SPLITS: usize = 3;
 /// Calls of one client in one round.
 const CALLS: u64 = 4;
 
@@ -34,6 +35,8 @@ pub struct Race {
     moments: Arc<AtomicU64>,
     clients: Vec<Client>,
     dice: Dice,
+    followers: Followers,
+    splits: usize,
 }
 
 /// A client with what it knows.
@@ -53,9 +56,16 @@ impl Race {
             .expect("a new account");
         let ctx = account.begin().await.expect("a clock");
         let database = account.create_database(&ctx, "d", None).await.expect("a new database");
-        let more = json!({"defaultTtl": -1, "uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/u"]}]}});
+        let more = json!({
+            "defaultTtl": -1,
+            "uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/u"]}]},
+            "changeFeedPolicy": {"retentionDuration": 10_000_000},
+        });
         let properties = ContainerProperties::from_json(&definition(&more)).expect("a definition");
         let container = account.create_container(&ctx, database.rid, properties, None).await;
+        let container = container.expect("a new container");
+        procedure::define(&account, &container).await;
+        let followers = Followers::from_now(&account, &container).await;
         let clients = (0..CLIENTS).map(|number| Client {
             number,
             dice: Dice::new(seed * 1000 + number as u64),
@@ -65,7 +75,9 @@ impl Race {
             clock,
             _store: store,
             account,
-            container: container.expect("a new container"),
+            container,
+            followers,
+            splits: 0,
             second: START,
             moments: Arc::default(),
             clients: clients.collect(),
@@ -80,6 +92,7 @@ impl Race {
             self.clock.set(UnixMillis(self.second * 1000));
         }
         let purge = self.dice.percent(30).then(|| self.purge());
+        let split = (self.splits < MOST_SPLITS && self.dice.percent(2)).then(|| self.split());
         let start = Arc::new(Barrier::new(CLIENTS));
         let racing: Vec<_> = self
             .clients
@@ -108,7 +121,19 @@ impl Race {
         if let Some(purge) = purge {
             purge.await.expect("a purge");
         }
+        if let Some(split) = split {
+            split.await.expect("a split");
+            self.splits += 1;
+        }
+        self.followers.catch_up(&self.account, &self.container).await;
         all
+    }
+
+    fn split(&self) -> tokio::task::JoinHandle<()> {
+        let (account, container) = (self.account.clone(), self.container.clone());
+        tokio::spawn(async move {
+            account.split(&container, None).await.expect("a split");
+        })
     }
 
     fn purge(&self) -> tokio::task::JoinHandle<()> {
@@ -121,19 +146,12 @@ impl Race {
         })
     }
 
-    /// Items, indexes and queues agree in the end.
-    pub async fn assert_sound(&self) {
+    /// Items, indexes, queues and feeds agree in the end.
+    pub async fn assert_sound(&mut self) {
+        self.followers.assert_complete(&self.account, &self.container).await;
         let report = self.account.verify(&self.container).await.expect("a check");
         assert_eq!(report.problems, Vec::<String>::new());
     }
-}
-
-/// Where a round takes place.
-struct Track {
-    account: Arc<Account>,
-    container: Arc<Container>,
-    moments: Arc<AtomicU64>,
-    second: i64,
 }
 
 impl Client {
@@ -161,6 +179,11 @@ impl Client {
 
     fn choose(&mut self) -> Call {
         match self.dice.roll(10) {
+            _ if self.dice.percent(2) => Call::DropAll,
+            _ if self.dice.percent(8) => {
+                let count = 1 + self.dice.roll(3);
+                Call::Script((0..count).map(|_| self.action()).collect())
+            }
             0 => Call::List,
             1..4 => {
                 let count = 1 + self.dice.roll(3);
@@ -194,6 +217,13 @@ impl Client {
         let (actions, seen) = match (call, outcome) {
             (Call::One(action), Outcome::Seen(seen)) => (std::slice::from_ref(action), std::slice::from_ref(seen)),
             (Call::Batch(actions), Outcome::Committed(seen)) => (&actions[..], &seen[..]),
+            (Call::Script(actions), Outcome::Ran(ran)) => {
+                let etags = actions.iter().zip(ran).filter_map(|(action, ran)| match ran {
+                    Ok(Seen::Written { etag, .. } | Seen::Found { etag, .. }) => Some((action.id(), etag.clone())),
+                    _ => None,
+                });
+                return self.etags.extend(etags);
+            }
             _ => return,
         };
         for (action, seen) in actions.iter().zip(seen) {
@@ -201,208 +231,5 @@ impl Client {
                 self.etags.insert(action.id(), etag.clone());
             }
         }
-    }
-}
-
-impl Action {
-    fn id(&self) -> &'static str {
-        match self {
-            Action::Create(body) | Action::Upsert(body) | Action::Replace(body, _) => body.id,
-            Action::Increment(id, _) | Action::Delete(id, _) | Action::Read(id) => id,
-        }
-    }
-
-    fn to_operation(&self) -> BatchOperation {
-        match self.clone() {
-            Action::Create(body) => BatchOperation::Create {
-                document: document(&body),
-            },
-            Action::Upsert(body) => BatchOperation::Upsert {
-                document: document(&body),
-                if_match: None,
-            },
-            Action::Replace(body, if_match) => BatchOperation::Replace {
-                id: body.id.to_owned(),
-                document: document(&body),
-                if_match,
-            },
-            Action::Increment(id, if_match) => BatchOperation::Patch {
-                id: id.to_owned(),
-                patch: increment(),
-                if_match,
-            },
-            Action::Delete(id, if_match) => BatchOperation::Delete {
-                id: id.to_owned(),
-                if_match,
-            },
-            Action::Read(id) => BatchOperation::Read {
-                id: id.to_owned(),
-                if_none_match: None,
-            },
-        }
-    }
-}
-
-fn document(body: &Body) -> Document {
-    let mut item = json!({"id": body.id, "pk": "p", "n": body.n, "u": body.u});
-    if let Some(ttl) = body.ttl {
-        item["ttl"] = ttl.into();
-    }
-    Document::parse(item.to_string().as_bytes()).expect("an item")
-}
-
-fn increment() -> Patch {
-    Patch::from_value(&json!([{"op": "incr", "path": "/n", "value": 1}])).expect("a patch")
-}
-
-fn number(item: &StoredItem, name: &str) -> i64 {
-    shown(item)[name].as_i64().expect("a whole number")
-}
-
-fn written(item: &StoredItem, created: bool) -> Seen {
-    Seen::Written {
-        created,
-        n: number(item, "n"),
-        etag: item.etag().to_string(),
-    }
-}
-
-fn found(item: &StoredItem) -> Seen {
-    Seen::Found {
-        n: number(item, "n"),
-        u: number(item, "u"),
-        etag: item.etag().to_string(),
-    }
-}
-
-/// What a call came to, and the position that its answer showed.
-type Answered<T> = Result<(T, u64), (Error, u64)>;
-
-fn position(work: &Work) -> u64 {
-    let positions = work.touched.iter().map(|touched| touched.lsn.0);
-    positions.max().expect("an answer about items shows a position")
-}
-
-fn answered<T>(answer: bolide_core::Answered<T>) -> Answered<T> {
-    match answer {
-        Ok(answer) => Ok((answer.value, position(&answer.work))),
-        Err(refusal) => Err((refusal.error, position(&refusal.work))),
-    }
-}
-
-impl Track {
-    async fn make(&self, call: &Call) -> (Outcome, u64) {
-        match call {
-            Call::One(action) => match self.one(action).await {
-                Ok((seen, lsn)) => (Outcome::Seen(seen), lsn),
-                Err((error, lsn)) => (Outcome::Refused(Refused::of(&error.kind)), lsn),
-            },
-            Call::Batch(actions) => self.batch(actions).await,
-            Call::List => self.list().await,
-        }
-    }
-
-    async fn one(&self, action: &Action) -> Answered<Seen> {
-        let (account, container) = (&self.account, &self.container);
-        let ctx = account.begin().await.expect("a clock");
-        let target = ItemTarget::Id(action.id().to_owned());
-        let partition_key = key("p");
-        let answer = match action.clone() {
-            Action::Create(body) => {
-                let create = CreateItem {
-                    document: document(&body),
-                    partition_key: None,
-                };
-                account.create_item(&ctx, container, create).await
-            }
-            Action::Upsert(body) => {
-                let upsert = UpsertItem {
-                    document: document(&body),
-                    partition_key: None,
-                    if_match: None,
-                };
-                account.upsert_item(&ctx, container, upsert).await
-            }
-            Action::Replace(body, if_match) => {
-                let replace = ReplaceItem {
-                    target,
-                    partition_key,
-                    document: document(&body),
-                    if_match,
-                };
-                account.replace_item(&ctx, container, replace).await
-            }
-            Action::Increment(_, if_match) => {
-                let patch = PatchItem {
-                    target,
-                    partition_key,
-                    patch: increment(),
-                    if_match,
-                };
-                account.patch_item(&ctx, container, patch).await
-            }
-            Action::Delete(_, if_match) => {
-                let delete = DeleteItem {
-                    target,
-                    partition_key,
-                    if_match,
-                };
-                let deleted = answered(account.delete_item(&ctx, container, delete).await);
-                return deleted.map(|((), lsn)| (Seen::Deleted, lsn));
-            }
-            Action::Read(_) => {
-                let read = ReadItem {
-                    target,
-                    partition_key,
-                    if_none_match: None,
-                };
-                let read = answered(account.read_item(&ctx, container, &read).await);
-                return read.map(|(read, lsn)| match read {
-                    ItemRead::Found(item) => (found(&item), lsn),
-                    ItemRead::NotModified { .. } => panic!("a read without a condition is never spared"),
-                });
-            }
-        };
-        answered(answer).map(|(answer, lsn)| (written(&answer.item, answer.created), lsn))
-    }
-
-    async fn batch(&self, actions: &[Action]) -> (Outcome, u64) {
-        let ctx = self.account.begin().await.expect("a clock");
-        let batch = Batch {
-            partition_key: key("p"),
-            operations: actions.iter().map(Action::to_operation).collect(),
-        };
-        let answer = answered(self.account.batch(&ctx, &self.container, batch).await);
-        let (answer, lsn) = answer.expect("a batch");
-        let outcome = match answer {
-            BatchAnswer::Committed(all) => {
-                let seen = all.iter().map(|result| match &result.done {
-                    OperationDone::Written(answer) => written(&answer.item, answer.created),
-                    OperationDone::Read(item) => found(item),
-                    OperationDone::Deleted => Seen::Deleted,
-                    OperationDone::NotModified { .. } => panic!("a read without a condition is never spared"),
-                });
-                Outcome::Committed(seen.collect())
-            }
-            BatchAnswer::RolledBack { at, error } => Outcome::RolledBack(at, Refused::of(&error.kind)),
-        };
-        (outcome, lsn)
-    }
-
-    async fn list(&self) -> (Outcome, u64) {
-        let ctx = self.account.begin().await.expect("a clock");
-        let read = ReadFeed {
-            scope: scope_of("p"),
-            max_items: Some(100),
-            ..ReadFeed::default()
-        };
-        let (page, lsn) = answered(self.account.read_feed(&ctx, &self.container, &read).await).expect("a page");
-        let pairs = page
-            .items
-            .iter()
-            .map(|item| (item.id().to_owned(), item.etag().to_string()));
-        let mut pairs: Vec<_> = pairs.collect();
-        pairs.sort();
-        (Outcome::Listed(pairs), lsn)
     }
 }

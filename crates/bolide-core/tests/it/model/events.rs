@@ -21,7 +21,7 @@ pub struct Event {
     pub version: Version,
     /// The version before.
     pub before: Option<Version>,
-    /// Events of one number may come in any order: the ghosts of one purge.
+    /// Events of one number may come in any order: what one purge removes.
     pub turn: u64,
 }
 
@@ -48,11 +48,22 @@ impl Events {
         self.all.iter().enumerate().skip(start)
     }
 
-    /// Ghosts are gone, one after the other.
-    pub fn purged(&mut self, at: i64, ghosts: &[Version]) {
+    /// What comes until the next turn may be shown in any order.
+    pub fn begin_turn(&mut self) {
         self.turn += 1;
+    }
+
+    /// Ghosts are gone.
+    pub fn purged(&mut self, at: i64, ghosts: &[Version]) {
         for ghost in ghosts {
             self.push(Happened::Purged, at, ghost.clone(), Some(ghost.clone()));
+        }
+    }
+
+    /// What was deleted with its partition key is gone.
+    pub fn removed(&mut self, at: i64, dropped: &[Version]) {
+        for version in dropped {
+            self.push(Happened::Deleted, at, version.clone(), Some(version.clone()));
         }
     }
 

@@ -7,8 +7,9 @@
 //!   history    settings and verdicts          versions   what is stored, ghosts included
 //!   writes     what a write comes to          feeds      what pages hold and where the next one goes on
 //!   windows    what the purge may spend       figures    counts, previews, reasons
-//!   events     what the all-versions feed shows
+//!   events     what the all-versions feed shows       drops      what was deleted with its partition key
 
+mod drops;
 mod events;
 mod feeds;
 mod figures;
@@ -38,6 +39,8 @@ pub struct Model {
     pub history: History,
     /// Live items and ghosts.
     pub versions: Vec<Version>,
+    /// Deleted with their partition key, and not removed yet.
+    pub dropped: Vec<Version>,
     pub ranges: Vec<Range>,
     pub purged_total: u64,
     pub spent_total: f64,
@@ -52,6 +55,16 @@ pub struct Model {
     is_in_transaction: bool,
     /// For the all-versions feed.
     pub events: Events,
+}
+
+/// How many items a paced purge may remove in a range.
+#[derive(Debug, Clone, Copy)]
+pub struct Affordable {
+    pub range: u32,
+    /// Ghosts, if nothing else is removed.
+    pub ghosts: usize,
+    /// Ghosts, and what was deleted with its key.
+    pub all: usize,
 }
 
 /// A partition key range.
@@ -82,6 +95,7 @@ impl Model {
             now_ms,
             history: History::new(now, default_ttl),
             versions: Vec::new(),
+            dropped: Vec::new(),
             ranges: ranges.into_iter().map(range).collect(),
             purged_total: 0,
             spent_total: 0.0,
@@ -194,28 +208,44 @@ impl Model {
         self.ranges.iter_mut().map(|range| range.windows.credit(now)).sum()
     }
 
-    /// How many ghosts a paced purge may remove in each range: the next one while there is credit left (TTL-259).
-    pub fn affordable(&mut self) -> Vec<(u32, usize)> {
+    /// How many items a paced purge may remove in each range: the next one while there is credit left (TTL-259).
+    pub fn affordable(&mut self) -> Vec<Affordable> {
         let (now, cost) = (self.now(), self.cost());
-        let waiting: Vec<usize> = (0..self.ranges.len()).map(|at| self.ghosts_in(at)).collect();
+        let waiting: Vec<[usize; 2]> = (0..self.ranges.len()).map(|at| self.waiting_in(at)).collect();
         let ranges = self.ranges.iter_mut().zip(waiting);
-        let affordable = ranges.map(|(range, ghosts)| {
-            let Some(credit) = range.windows.credit(now) else {
-                return (range.id, ghosts);
+        let affordable = ranges.map(|(range, [ghosts, dropped])| {
+            let credit = range.windows.credit(now);
+            let of = |items: usize| match credit {
+                None => items,
+                Some(credit) => (0..items)
+                    .take_while(|begun| credit - *begun as f64 * cost > 0.0)
+                    .count(),
             };
-            let items = (0..ghosts).take_while(|begun| credit - *begun as f64 * cost > 0.0);
-            (range.id, items.count())
+            Affordable {
+                range: range.id,
+                ghosts: of(ghosts),
+                all: of(ghosts + dropped),
+            }
         });
         affordable.collect()
     }
 
-    fn ghosts_in(&self, range: usize) -> usize {
+    /// Ghosts, and what was deleted with its key, in a range.
+    fn waiting_in(&self, range: usize) -> [usize; 2] {
         let epk = &self.ranges[range].epk;
-        self.ghosts().filter(|ghost| epk.contains(&ghost.epk)).count()
+        let ghosts = self.ghosts().filter(|ghost| epk.contains(&ghost.epk)).count();
+        let dropped = self.dropped.iter().filter(|dropped| epk.contains(&dropped.epk)).count();
+        [ghosts, dropped]
     }
 
     /// Ghosts are gone, removed by the purge or by a writer (TTL-255): counted, and what they cost is spent.
     pub fn purged(&mut self, is_gone: impl Fn(&Version) -> bool) -> usize {
+        self.events.begin_turn();
+        self.purged_in_turn(is_gone)
+    }
+
+    /// As [`Model::purged`], together with what else goes in this turn.
+    fn purged_in_turn(&mut self, is_gone: impl Fn(&Version) -> bool) -> usize {
         let gone: Vec<Version> = self
             .versions
             .iter()

@@ -27,6 +27,8 @@ pub struct Plan {
     replaced: Option<String>,
     /// Etags of the ghosts in its way.
     ghosts: Vec<String>,
+    /// Etags of what is in its way of what was deleted with its key.
+    dropped: Vec<String>,
 }
 
 /// The kinds of error of which a refusal may be one.
@@ -84,6 +86,7 @@ impl Model {
                     version: None,
                     replaced: Some(live.etag.clone()),
                     ghosts: Vec::new(),
+                    dropped: Vec::new(),
                 })
             }
         }
@@ -91,7 +94,10 @@ impl Model {
 
     /// Carries a plan out, with the labels that the server gave the version.
     pub fn carry_out(&mut self, plan: Plan, etag: &str, rid: &str) {
-        self.purged(|version| plan.ghosts.contains(&version.etag));
+        self.purged_and_removed(
+            |version| plan.ghosts.contains(&version.etag),
+            |version| plan.dropped.contains(&version.etag),
+        );
         let replaced = self
             .versions
             .iter()
@@ -148,6 +154,7 @@ impl Model {
         let ghosts = self.ghosts_in_the_way(&draft, None)?;
         Ok(Plan {
             is_new: true,
+            dropped: self.dropped_in_the_way(&draft),
             version: Some(draft),
             replaced: None,
             ghosts,
@@ -166,6 +173,7 @@ impl Model {
         Ok(Plan {
             is_new: false,
             ghosts: ghosts?,
+            dropped: self.dropped_in_the_way(&draft),
             replaced: Some(live.etag.clone()),
             version: Some(Version {
                 inserted: live.inserted,
@@ -191,6 +199,18 @@ impl Model {
             .filter(|other| !self.is_live(other))
             .map(|ghost| ghost.etag.clone())
             .collect())
+    }
+}
+
+impl Model {
+    /// What was deleted with its key and still holds the id or the unique value. It is no conflict.
+    fn dropped_in_the_way(&self, draft: &Version) -> Vec<String> {
+        let is_in_the_way = |dropped: &&Version| {
+            let shares_value = self.has_unique_key && unique_value(dropped) == unique_value(draft);
+            dropped.pk == draft.pk && (shares_value || dropped.id == draft.id)
+        };
+        let in_the_way = self.dropped.iter().filter(is_in_the_way);
+        in_the_way.map(|dropped| dropped.etag.clone()).collect()
     }
 }
 

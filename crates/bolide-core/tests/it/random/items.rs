@@ -117,16 +117,29 @@ impl Runner {
     pub(super) fn stored(&mut self, write: &Write, plan: Plan, item: &StoredItem) -> Result<(), String> {
         let (pk, id) = write.name();
         let (etag, rid) = labels(item);
-        if !self.etags.insert(etag.clone()) {
+        self.labelled(pk, id, plan, &etag, &rid)?;
+        check_item(item, self.model.stored(pk, id).expect("just stored"))
+    }
+
+    /// A plan was carried out, and the server has given these labels.
+    pub(super) fn labelled(
+        &mut self,
+        pk: &'static str,
+        id: &'static str,
+        plan: Plan,
+        etag: &str,
+        rid: &str,
+    ) -> Result<(), String> {
+        if !self.etags.insert(etag.to_owned()) {
             return Err(format!("etag {etag} was given twice"));
         }
-        self.known.entry((pk, id)).or_default().push(etag.clone());
+        self.known.entry((pk, id)).or_default().push(etag.to_owned());
         let rid_before = plan.version.as_ref().map(|version| version.rid.clone());
         if !plan.is_new {
-            differ("a replaced item's _rid", Some(rid.clone()), rid_before)?;
+            differ("a replaced item's _rid", Some(rid.to_owned()), rid_before)?;
         }
-        self.model.carry_out(plan, &etag, &rid);
-        check_item(item, self.model.stored(pk, id).expect("just stored"))
+        self.model.carry_out(plan, etag, rid);
+        Ok(())
     }
 
     pub(super) async fn read(&mut self, pk: &'static str, id: &'static str, on: Match) -> Stepped {

@@ -120,7 +120,10 @@ impl Runner {
         self.store.reopen().await;
         self.open().await?;
         self.note_purged().await?;
-        self.model.restarted();
+        // What that purged to find out was spent after the start.
+        self.server = None;
+        self.store.reopen().await;
+        self.open().await?;
         self.verify().await?;
         self.be_calm(false);
         Ok("restarted".into())
@@ -160,7 +163,9 @@ pub(super) async fn create(store: &Store, setup: Setup) -> (Arc<Account>, Arc<Co
     let container = account
         .create_container(&ctx, database.rid, properties, throughput)
         .await;
-    (account, container.expect("a new container"))
+    let container = container.expect("a new container");
+    super::scripts::define(&account, &container).await;
+    (account, container)
 }
 
 fn container_definition(setup: Setup, default_ttl: Option<i64>) -> Value {

@@ -1,4 +1,5 @@
-//! Random programs against the literal model (P1–P9).
+//! Random programs against the literal model (P1–P9): items, batches, stored procedures, deletions by partition key, queries, feeds,
+//! settings, budgets, the clock, splits, restarts and crashes.
 //!
 //! A seed makes a program ([`program`]); a runner carries it out on an account and on the model at once and compares every answer
 //! ([`runner`]). A program that fails is made smaller before it is shown ([`shrink`]).
@@ -7,12 +8,14 @@
 
 mod batches;
 mod checks;
+mod drops;
 mod feeds;
 mod items;
 mod life;
 mod program;
 mod queries;
 mod runner;
+mod scripts;
 mod shrink;
 mod store;
 mod troubles;

@@ -30,6 +30,10 @@ pub enum Op {
     Delete(&'static str, &'static str, Match),
     /// Creates, upserts, replaces, patches and deletes of one key.
     Batch(&'static str, Vec<Op>),
+    /// A stored procedure that makes such writes in a key, and lists what it sees then.
+    Script(&'static str, Vec<Op>, Ending),
+    /// Deletes everything of a key.
+    DropKey(&'static str),
     Read(&'static str, &'static str, Match),
     /// Begins a read feed, and keeps its place in a slot.
     List(usize, Where, usize),
@@ -67,6 +71,17 @@ pub enum Op {
     Crash,
     /// A purge that is cut off after so many commits, and a crash.
     CrashInPurge(i64),
+}
+
+/// How a stored procedure ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Ending {
+    /// With what succeeded; it handles the errors of the rest.
+    Tolerant,
+    /// At the first error, which it does not handle.
+    Strict,
+    /// With an error of its own, after all writes.
+    Throws,
 }
 
 /// A condition: on which version.
@@ -173,6 +188,12 @@ fn op(dice: &mut Dice, names: Names, theme: Theme) -> Op {
             let count = dice.between(1, 4);
             Op::Batch(pk, (0..count).map(|_| write(dice, names, pk)).collect())
         }
+        _ if dice.percent(4) => {
+            let count = dice.between(1, 4);
+            let ending = dice.pick(&[Ending::Tolerant, Ending::Tolerant, Ending::Strict, Ending::Throws]);
+            Op::Script(pk, (0..count).map(|_| write(dice, names, pk)).collect(), ending)
+        }
+        _ if dice.percent(2) => Op::DropKey(pk),
         _ if dice.percent(3) => Op::Versions(slot(dice), part(dice, pk), page_size(dice)),
         _ if dice.percent(7) => Op::VersionsOn(slot(dice), page_size(dice)),
         0..12 => Op::Create(doc(dice, pk, id)),

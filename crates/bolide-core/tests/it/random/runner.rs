@@ -196,7 +196,12 @@ impl Runner {
             self.fence(pk).await?;
         }
         self.audit().await?;
-        self.verify().await.map(|_| ()).map_err(what)
+        self.verify().await.map(|_| ()).map_err(what)?;
+        if self.options.purging != Purging::Never {
+            self.purge_quietly().await?;
+            self.verify().await.map(|_| ()).map_err(what)?;
+        }
+        Ok(())
     }
 
     async fn carry_out(&mut self, op: &Op) -> Stepped {
@@ -206,6 +211,8 @@ impl Runner {
                 self.write(write).await
             }
             Op::Batch(pk, ops) => self.batch(pk, ops).await,
+            Op::Script(pk, ops, ending) => self.script(pk, ops, ending).await,
+            Op::DropKey(pk) => self.drop_key(pk).await,
             Op::Read(pk, id, on) => self.read(pk, id, on).await,
             Op::List(slot, part, size) => {
                 let part = self.part(part);

@@ -3,6 +3,7 @@
 use bolide_core::{Account, ChangeKind, FeedStart, Pacing, PacingSettings, PurgeMode, ReadChanges, Scope};
 use bolide_model::ErrorKind;
 use bolide_model::partition_key::{Component, PartitionKey};
+use bolide_model::ttl::Policy;
 use serde_json::json;
 
 use crate::stage::{Stage, ids, key};
@@ -147,4 +148,28 @@ async fn a_key_of_too_few_components_is_refused() {
         refused.err().map(|refusal| refusal.error.kind),
         Some(ErrorKind::PartitionKeyMismatch)
     );
+}
+
+#[tokio::test]
+async fn what_was_deleted_with_its_key_is_in_no_figure_of_expiry() {
+    // TTL-272
+    let stage = Stage::with(json!({"defaultTtl": 10})).await;
+    stage.create(json!({"id": "own", "ttl": 20})).await.unwrap();
+    stage.create(json!({"id": "inherits"})).await.unwrap();
+    delete_all(&stage, "p").await;
+    stage.at(105);
+    stage.create(json!({"id": "later"})).await.unwrap();
+    for (second, live, ghosts, oldest, next) in [(105, 1, 0, 0, Some(115)), (130, 0, 1, 15, None)] {
+        stage.at(second);
+        let report = stage.account.ttl_report(&stage.container).await.unwrap();
+        assert_eq!(stage.count().await, live);
+        assert_eq!(report.forecast.iter().map(|slice| slice.items).sum::<u64>(), live);
+        assert_eq!(report.next_expiry_seconds, next);
+        assert_eq!((report.backlog_items, report.oldest_pending_seconds), (ghosts, oldest));
+        let figures = stage.account.container_figures().await.unwrap().remove(0);
+        assert_eq!((figures.ghosts.items, figures.lag_seconds), (ghosts, oldest));
+        let preview = stage.account.ttl_preview(&stage.container, Policy::Off).await.unwrap();
+        assert_eq!(preview.expire_now + preview.never_expire, live);
+    }
+    assert_eq!(stage.purge().await, 1);
 }

@@ -1,0 +1,130 @@
+//! Followers of the change feed: one of its latest versions, one of all versions. Whenever nobody writes, both know what is there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bolide_core::{
+    Account, ChangeKind, Container, FeedStart, ItemChange, PurgeMode, ReadChanges, ReadFeed, Scope, StoredItem,
+};
+
+/// See the module.
+pub struct Followers {
+    latest: FeedStart,
+    all: FeedStart,
+    /// Etags by id, from the latest versions: of what is there, and of what has ended.
+    seen: BTreeMap<String, String>,
+    /// Etags by id, from all versions: of what is stored.
+    stored: BTreeMap<String, String>,
+    expired: u64,
+}
+
+impl Followers {
+    pub async fn from_now(account: &Account, container: &Container) -> Followers {
+        let mut followers = Followers {
+            latest: FeedStart::Beginning,
+            all: FeedStart::Now,
+            seen: BTreeMap::new(),
+            stored: BTreeMap::new(),
+            expired: 0,
+        };
+        // A place, not a wish: the next page begins here.
+        followers.follow_all(account, container).await;
+        followers
+    }
+
+    /// Reads on to the end. Nobody may be writing.
+    pub async fn catch_up(&mut self, account: &Account, container: &Container) {
+        self.follow_latest(account, container).await;
+        self.follow_all(account, container).await;
+        for item in list(account, container).await {
+            let (id, etag) = (item.id(), item.etag().to_string());
+            assert_eq!(self.seen.get(id), Some(&etag), "the latest version of {id}");
+            assert_eq!(self.stored.get(id), Some(&etag), "what all versions left of {id}");
+        }
+    }
+
+    /// Everything is purged: what all versions have left is what is listed, and each ghost has ended once (P7).
+    pub async fn assert_complete(&mut self, account: &Account, container: &Arc<Container>) {
+        let purged = account.purge(container, PurgeMode::Force, None).await;
+        purged.expect("a purge");
+        self.catch_up(account, container).await;
+        let listed = list(account, container).await;
+        let listed = listed
+            .iter()
+            .map(|item| (item.id().to_owned(), item.etag().to_string()));
+        assert_eq!(self.stored, listed.collect());
+        let report = account.ttl_report(container).await.expect("a report");
+        assert_eq!(self.expired, report.purged_total, "P7");
+    }
+
+    async fn follow_latest(&mut self, account: &Account, container: &Container) {
+        loop {
+            let ctx = account.begin().await.expect("a clock");
+            let read = page(&self.latest);
+            let page = account.change_feed(&ctx, container, &read).await.expect("a page").value;
+            self.latest = FeedStart::After(page.continuation);
+            if page.items.is_empty() {
+                return;
+            }
+            let versions = page
+                .items
+                .iter()
+                .map(|item| (item.id().to_owned(), item.etag().to_string()));
+            self.seen.extend(versions);
+        }
+    }
+
+    async fn follow_all(&mut self, account: &Account, container: &Container) {
+        loop {
+            let ctx = account.begin().await.expect("a clock");
+            let read = page(&self.all);
+            let page = account
+                .all_versions(&ctx, container, &read)
+                .await
+                .expect("a page")
+                .value;
+            self.all = FeedStart::After(page.continuation);
+            if page.changes.is_empty() {
+                return;
+            }
+            page.changes.iter().for_each(|change| self.take(change));
+        }
+    }
+
+    fn take(&mut self, change: &ItemChange) {
+        let etag = |item: &Option<StoredItem>| item.as_ref().map(|item| item.etag().to_string());
+        let item = change.current.as_ref().or(change.previous.as_ref()).expect("a version");
+        let before = match etag(&change.current) {
+            Some(current) => self.stored.insert(item.id().to_owned(), current),
+            None => self.stored.remove(item.id()),
+        };
+        assert_eq!(
+            before,
+            etag(&change.previous),
+            "{:?} of {} follows another",
+            change.kind,
+            item.id()
+        );
+        self.expired += u64::from(change.kind == ChangeKind::Expire);
+    }
+}
+
+/// A few changes at a time, so that there are many places between pages.
+fn page(start: &FeedStart) -> ReadChanges {
+    ReadChanges {
+        scope: Scope::default(),
+        start: start.clone(),
+        max_items: Some(3),
+    }
+}
+
+async fn list(account: &Account, container: &Container) -> Vec<StoredItem> {
+    let ctx = account.begin().await.expect("a clock");
+    let read = ReadFeed::default();
+    account
+        .read_feed(&ctx, container, &read)
+        .await
+        .expect("a page")
+        .value
+        .items
+}

@@ -1,0 +1,39 @@
+//! Deleting everything of a partition key in the programs, and how far its removal has come.
+
+use super::checks::differ;
+use super::runner::{Runner, Stepped};
+use crate::model::Version;
+use crate::stage::key;
+
+/// What a purge was seen to have removed.
+pub struct Removed {
+    pub ghosts: Vec<Version>,
+    /// How many items that were deleted with their key.
+    pub dropped: usize,
+}
+
+impl Runner {
+    pub(super) async fn drop_key(&mut self, pk: &'static str) -> Stepped {
+        // A deletion of unknown outcome could not be told from one that did not happen, until somebody looks.
+        self.be_calm(true);
+        let ctx = self.begin().await?;
+        let answer = self.account().delete_all_of_key(&ctx, self.container(), &key(pk)).await;
+        let answer = answer.map_err(|refusal| format!("delete all of {pk}: {refusal:?}"))?;
+        self.charged(&answer.work);
+        self.model.drop_all(pk);
+        let of_key = self.known.iter().filter(|((known, _), _)| *known == pk);
+        self.gone.extend(of_key.flat_map(|(_, etags)| etags).cloned());
+        self.be_calm(false);
+        Ok(format!("deleted {:?}", answer.work.charge))
+    }
+
+    /// How many items that were deleted with their key are still stored. The engine must be calm.
+    pub(super) async fn stored_of_dropped(&self, ghosts_left: usize) -> Result<usize, String> {
+        let report = self.account().verify(self.container()).await;
+        let report = report.map_err(|error| format!("verify: {error}"))?;
+        differ("problems of the storage", &report.problems, &Vec::new())?;
+        let others = self.model.usage().0 + ghosts_left as u64;
+        let left = report.stored.checked_sub(others).ok_or("items are lost")?;
+        usize::try_from(left).map_err(|error| error.to_string())
+    }
+}

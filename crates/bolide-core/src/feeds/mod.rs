@@ -14,5 +14,5 @@ pub use all_versions::{ItemChange, VersionPage};
 pub use change_feed::{ChangePage, FeedStart, ReadChanges};
 pub use read_feed::{FeedPage, ReadFeed};
 pub use scope::Scope;
-pub(crate) use scope::Slice;
+pub(crate) use scope::{KeyInterval, Slice};
 pub(crate) use walk::{ItemWalk, WalkedItem};

@@ -45,7 +45,7 @@ impl Scope {
     /// # Errors
     /// `RangeGone`: no such range, any more; `PartitionKeyMismatch`: more components than the container's key has.
     pub(crate) fn slices(&self, state: &ContainerState) -> Result<Vec<Slice>> {
-        let bounds = self.bounds(state)?;
+        let bounds = self.keys(state)?;
         let partitions = match self.range {
             Some(range) => std::slice::from_ref(state.layout.partition_with_id(range)?),
             None => &state.layout.partitions[..],
@@ -69,13 +69,23 @@ impl Scope {
         Ok(slices)
     }
 
-    fn bounds(&self, state: &ContainerState) -> Result<Bounds> {
-        let mut bounds = Bounds {
-            from: Bytes::new(),
-            to: None,
-        };
+    /// The item keys of the scope, whatever ranges they lie in now: two ways to name one part of a container give the same interval.
+    ///
+    /// # Errors
+    /// As [`Scope::slices`].
+    pub(crate) fn interval(&self, state: &ContainerState) -> Result<KeyInterval> {
+        let mut interval = self.keys(state)?;
+        if let Some(range) = self.range {
+            interval.narrow(KeyInterval::of_range(&state.layout.partition_with_id(range)?.epk));
+        }
+        Ok(interval)
+    }
+
+    /// The item keys that the partition key and the interval of effective partition keys leave over.
+    fn keys(&self, state: &ContainerState) -> Result<KeyInterval> {
+        let mut bounds = KeyInterval::default();
         if let Some(range) = &self.epk {
-            bounds.narrow(Bounds::of_range(range));
+            bounds.narrow(KeyInterval::of_range(range));
         }
         if let Some(key) = self.partition_key.as_ref().filter(|key| !key.is_empty()) {
             let definition = &state.properties.partition_key;
@@ -84,7 +94,7 @@ impl Scope {
             // Effective partition keys are never prefixes of one another, so below a prefix lie the items of the key itself, or of
             // all keys that begin with it.
             let from = Bytes::copy_from_slice(epk.as_bytes());
-            bounds.narrow(Bounds {
+            bounds.narrow(KeyInterval {
                 to: keys::after_prefix(&from),
                 from,
             });
@@ -94,26 +104,40 @@ impl Scope {
 }
 
 /// An interval of item keys.
-struct Bounds {
-    from: Bytes,
-    to: Option<Bytes>,
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct KeyInterval {
+    /// Inclusive.
+    pub from: Bytes,
+    /// Exclusive; `None`: there is no end.
+    pub to: Option<Bytes>,
 }
 
-impl Bounds {
-    fn of_range(range: &EpkRange) -> Bounds {
+impl KeyInterval {
+    fn of_range(range: &EpkRange) -> KeyInterval {
         let is_end = range.max == Epk::end();
         let to = (!is_end).then(|| Bytes::copy_from_slice(range.max.as_bytes()));
-        Bounds {
+        KeyInterval {
             from: Bytes::copy_from_slice(range.min.as_bytes()),
             to,
         }
     }
 
-    fn narrow(&mut self, other: Bounds) {
+    fn narrow(&mut self, other: KeyInterval) {
         self.from = self.from.clone().max(other.from);
         self.to = match (self.to.take(), other.to) {
             (Some(one), Some(two)) => Some(one.min(two)),
             (one, two) => one.or(two),
         };
+    }
+
+    /// Whether all of `other` lies inside; nothing lies inside everything.
+    pub fn covers(&self, other: &KeyInterval) -> bool {
+        let ends_inside = match (&self.to, &other.to) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(to), Some(other)) => other <= to,
+        };
+        let is_empty = other.to.as_ref().is_some_and(|to| *to <= other.from);
+        is_empty || (self.from <= other.from && ends_inside)
     }
 }

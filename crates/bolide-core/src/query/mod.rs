@@ -9,6 +9,7 @@
 //! execution's own word on what it has returned; neither depends on the process.
 
 mod page;
+mod place;
 mod route;
 mod schema;
 
@@ -29,6 +30,7 @@ use crate::feeds::Scope;
 use crate::scripts::QueryFunctions;
 use page::PageRun;
 pub(crate) use page::random_seed;
+use place::Owner;
 pub(crate) use schema::of as schema_of;
 
 /// Runs a query.
@@ -117,7 +119,9 @@ impl Account {
         let compile_ms = milliseconds(started);
 
         let route = route::route(&compiled, query, &visit.state)?;
-        if route.needs_merge(&compiled) && !query.merges_ranges {
+        // A continuation without a range was given when no merge was needed. After a split, the merge is done here.
+        let is_merged_here = query.merges_ranges || query.continuation.is_some();
+        if route.needs_merge(&compiled) && !is_merged_here {
             return Err(self.needs_client_merge(&compiled, properties).into());
         }
         self.admit_all(ctx, &route.slices, &visit)?;
@@ -140,8 +144,8 @@ impl Account {
                 bytes: limits::PAGE_BYTES,
             },
         };
-        let continuation_owner = page::owner(container, query);
-        let page = run.run(ctx.now, &continuation_owner, query.continuation.as_deref());
+        let owner = Owner::of(container, query, query.scope.interval(&visit.state)?);
+        let page = run.run(ctx.now, &owner, query.continuation.as_deref());
         let done = if functions.may_block() {
             functions.or_failure(blocking(page).await)?
         } else {

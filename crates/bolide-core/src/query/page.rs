@@ -4,16 +4,14 @@ use std::hash::{BuildHasher, RandomState};
 
 use bolide_model::{Result, UnixMillis};
 use bolide_query::{Environment, Execution, Item, PageLimit, Progress, Query};
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 
-use super::{QueryItems, QueryMetrics, query_error};
+use super::place::{After, Owner, Place};
+use super::{QueryMetrics, query_error};
 use crate::answer::RangePosition;
 use crate::container::{Container, Visit};
-use crate::continuation;
 use crate::feeds::{ItemWalk, Slice, WalkedItem};
 use crate::items::StoredItem;
-
-const KIND: &[u8] = b"query";
 
 /// Most items that are held to be gone through in the order of creation.
 const IN_ORDER_OF_CREATION: usize = 1_000;
@@ -40,58 +38,16 @@ pub(super) struct PageDone {
     pub touched: Vec<RangePosition>,
 }
 
-/// Where a page begins or ends: behind an item of the walk, and what the execution says it has returned.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Place {
-    after: After,
-    resume: Option<String>,
-}
-
-/// What a walk has dealt with.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-enum After {
-    /// Nothing yet.
-    #[default]
-    Nothing,
-    /// Items up to this key, in the order of keys.
-    Key(Bytes),
-    /// Items up to this resource id, in the order in which they were created.
-    Rid(u64),
-}
-
-impl After {
-    fn key(&self) -> Option<&Bytes> {
-        match self {
-            After::Key(key) => Some(key),
-            After::Nothing | After::Rid(_) => None,
-        }
-    }
-}
-
-/// What a continuation of a query belongs to: the container and what was asked.
-pub(super) fn owner(container: &Container, query: &QueryItems) -> Vec<Vec<u8>> {
-    let parameters = serde_json::to_vec(&query.parameters).unwrap_or_default();
-    let scope = format!("{:?}", query.scope);
-    vec![
-        KIND.to_vec(),
-        container.rid().bytes().to_vec(),
-        query.text.clone().into_bytes(),
-        parameters,
-        scope.into_bytes(),
-    ]
-}
-
 /// A seed that differs from page to page.
 pub(crate) fn random_seed() -> u64 {
-    RandomState::new().hash_one(KIND)
+    RandomState::new().hash_one("query")
 }
 
 impl PageRun<'_> {
     /// Runs the page that `from` names, or the first.
-    pub async fn run(&self, now: UnixMillis, owner: &[Vec<u8>], from: Option<&str>) -> Result<PageDone> {
-        let owner: Vec<&[u8]> = owner.iter().map(Vec::as_slice).collect();
+    pub async fn run(&self, now: UnixMillis, owner: &Owner, from: Option<&str>) -> Result<PageDone> {
         let place = match from {
-            Some(text) => Place::decode(&continuation::decode(&owner, text)?)?,
+            Some(text) => owner.read(text)?,
             None => Place::default(),
         };
         let mut execution = self.execution(self.limit, place.resume.as_deref())?;
@@ -119,7 +75,7 @@ impl PageRun<'_> {
         });
         let continuation = match next {
             Some(next) if scanned.is_at_boundary && !self.has_more(now, &next).await? => None,
-            next => next.map(|next| continuation::encode(&owner, &next.encode())),
+            next => next.map(|next| owner.write(&next)),
         };
         Ok(PageDone {
             count: finished.rows.len(),
@@ -182,7 +138,12 @@ impl PageRun<'_> {
                 }
                 match push(execution, &walked.item)? {
                     Progress::Continue => scanned.after = After::Key(walked.key),
-                    Progress::PageFull => return Ok(scanned),
+                    Progress::PageFull => {
+                        if scanned.after == After::Nothing {
+                            scanned.after = After::Key(Bytes::new());
+                        }
+                        return Ok(scanned);
+                    }
                     Progress::Done => {
                         scanned.is_end = true;
                         return Ok(scanned);
@@ -302,7 +263,13 @@ fn push_in_order_of_creation(
     for walked in items {
         match push(execution, &walked.item)? {
             Progress::Continue => scanned.after = After::Rid(walked.item.rid().number),
-            Progress::PageFull => return Ok(()),
+            Progress::PageFull => {
+                if scanned.after == After::Nothing {
+                    // Within the first item: the next page is to go on in this order, too.
+                    scanned.after = After::Rid(walked.item.rid().number.saturating_sub(1));
+                }
+                return Ok(());
+            }
             Progress::Done => break,
         }
     }
@@ -321,45 +288,4 @@ fn replay(execution: &mut Execution, item: &StoredItem) -> Result<()> {
     Item::stored(item.record().document_text(), item)
         .and_then(|again| execution.replay(&again, item.record().number()))
         .map_err(query_error)
-}
-
-impl Place {
-    /// `kind(1) ‖ length(2) ‖ key ‖ resume`; the key is empty, an item key, or a resource id, as the kind says.
-    fn encode(&self) -> Vec<u8> {
-        let rid;
-        let (kind, key): (u8, &[u8]) = match &self.after {
-            After::Nothing => (0, &[]),
-            After::Key(key) => (1, key),
-            After::Rid(number) => {
-                rid = number.to_be_bytes();
-                (2, &rid)
-            }
-        };
-        let mut bytes = vec![kind];
-        bytes.extend((key.len() as u16).to_be_bytes());
-        bytes.extend(key);
-        bytes.extend(self.resume.as_deref().unwrap_or_default().as_bytes());
-        bytes
-    }
-
-    fn decode(mut bytes: &[u8]) -> Result<Place> {
-        let malformed = || bolide_model::Error::bad_request("The continuation token is malformed.");
-        if bytes.len() < 3 {
-            return Err(malformed());
-        }
-        let kind = bytes.get_u8();
-        let length = usize::from(bytes.get_u16());
-        let (key, resume) = bytes.split_at_checked(length).ok_or_else(malformed)?;
-        let resume = std::str::from_utf8(resume).map_err(|_| malformed())?;
-        let after = match kind {
-            0 => After::Nothing,
-            1 => After::Key(Bytes::copy_from_slice(key)),
-            2 => After::Rid(u64::from_be_bytes(key.try_into().map_err(|_| malformed())?)),
-            _ => return Err(malformed()),
-        };
-        Ok(Place {
-            after,
-            resume: Some(resume.to_owned()),
-        })
-    }
 }

@@ -313,7 +313,7 @@ impl Scene {
             ),
             0,
         );
-        let after = if compiled.rescans() { None } else { after };
+        let after = after.filter(|_| !compiled.rescans() || compiled.replays());
         let continuation = finished.resume.map(|resume| {
             let next = Place {
                 after,
@@ -338,7 +338,9 @@ impl Scene {
         items: impl Fn(Bytes) -> Result<Answer>,
     ) -> Result<(bolide_query::Finished, Option<Bytes>)> {
         let mut after = place.after.clone();
-        let mut next = Some(after.as_deref().map_or_else(|| self.from.clone(), keys::after));
+        let replayed = after.clone().filter(|_| query.replays());
+        let goes_on = after.as_deref().filter(|_| replayed.is_none());
+        let mut next = Some(goes_on.map_or_else(|| self.from.clone(), keys::after));
         let mut execution = None;
         loop {
             let from = next.take().unwrap_or_else(|| self.from.clone());
@@ -361,6 +363,12 @@ impl Scene {
             let mut is_full = false;
             if query.reads_items() && !running.is_done() {
                 for (key, item) in page.items {
+                    if replayed.as_ref().is_some_and(|last| key <= last) {
+                        let again = item.to_json();
+                        let again = bolide_query::Item::complete(&again).map_err(query_error)?;
+                        running.replay(&again, item.rid().number).map_err(query_error)?;
+                        continue;
+                    }
                     match running.push(&item.to_json(), item.rid().number).map_err(query_error)? {
                         Progress::Continue => after = Some(key),
                         Progress::PageFull => {

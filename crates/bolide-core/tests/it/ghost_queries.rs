@@ -93,6 +93,10 @@ enum Shape {
     Ids,
     Tags,
     Groups,
+    SortedGroups,
+    LimitedGroups,
+    NestedGroups,
+    GroupedGroups,
     Counts,
     SortedUp,
     SortedDown,
@@ -103,7 +107,7 @@ enum Shape {
 
 impl Shape {
     fn random(dice: &mut Dice) -> Shape {
-        match dice.roll(9) {
+        match dice.roll(13) {
             0 => Shape::Ids,
             1 => Shape::Tags,
             2 => Shape::Groups,
@@ -115,6 +119,10 @@ impl Shape {
                 take: dice.roll(5) as usize,
             },
             7 => Shape::Number,
+            8 => Shape::SortedGroups,
+            9 => Shape::LimitedGroups,
+            10 => Shape::NestedGroups,
+            11 => Shape::GroupedGroups,
             _ => Shape::Sum,
         }
     }
@@ -125,6 +133,14 @@ impl Shape {
             Shape::Ids => format!("SELECT VALUE c.id FROM c WHERE {filter}"),
             Shape::Tags => format!("SELECT VALUE t FROM c JOIN t IN c.t WHERE {filter}"),
             Shape::Groups => format!("SELECT DISTINCT VALUE c.g FROM c WHERE {filter}"),
+            Shape::SortedGroups => format!("SELECT DISTINCT VALUE c.g FROM c WHERE {filter} ORDER BY c.g DESC"),
+            Shape::LimitedGroups => format!("SELECT DISTINCT TOP 5 VALUE c.g FROM c WHERE {filter}"),
+            Shape::NestedGroups => {
+                format!("SELECT VALUE d FROM (SELECT DISTINCT VALUE c.g FROM c WHERE {filter}) d")
+            }
+            Shape::GroupedGroups => {
+                format!("SELECT VALUE c.g FROM c WHERE {filter} GROUP BY c.g OFFSET 0 LIMIT 5")
+            }
             Shape::Counts => format!("SELECT c.g, COUNT(1) AS k FROM c WHERE {filter} GROUP BY c.g"),
             Shape::SortedUp => format!("SELECT VALUE c.id FROM c WHERE {filter} ORDER BY c.n"),
             Shape::SortedDown => format!("SELECT VALUE c.id FROM c WHERE {filter} ORDER BY c.n DESC"),
@@ -134,6 +150,14 @@ impl Shape {
             Shape::Number => format!("SELECT VALUE COUNT(1) FROM c WHERE {filter}"),
             Shape::Sum => format!("SELECT VALUE SUM(c.n) FROM c WHERE {filter}"),
         }
+    }
+
+    /// Each group comes out as one row.
+    fn gives_groups(self) -> bool {
+        matches!(
+            self,
+            Shape::Groups | Shape::SortedGroups | Shape::LimitedGroups | Shape::NestedGroups | Shape::GroupedGroups
+        )
     }
 
     /// The rows for the items that pass, and whether their order is promised.
@@ -148,7 +172,7 @@ impl Shape {
                     .collect(),
                 false,
             ),
-            Shape::Groups => {
+            Shape::Groups | Shape::SortedGroups | Shape::LimitedGroups | Shape::NestedGroups | Shape::GroupedGroups => {
                 let groups: BTreeSet<i64> = items.iter().filter_map(|item| item["g"].as_i64()).collect();
                 (groups.into_iter().map(Value::from).collect(), false)
             }
@@ -372,9 +396,13 @@ async fn what_changes_between_pages_costs_nothing_else_its_place() {
             Shape::SortedUp,
             Shape::SortedDown,
             Shape::Groups,
+            Shape::SortedGroups,
+            Shape::LimitedGroups,
+            Shape::NestedGroups,
+            Shape::GroupedGroups,
             Shape::Counts,
         ];
-        let shape = shapes[play.dice.roll(5) as usize];
+        let shape = shapes[play.dice.roll(shapes.len() as u64) as usize];
         let text = shape.text(&filter);
         let pages = play.pages(&text, true).await;
         let steady = steady(&pages);
@@ -382,10 +410,12 @@ async fn what_changes_between_pages_costs_nothing_else_its_place() {
         let rows: Vec<&Value> = pages.iter().flat_map(|(rows, _)| rows).collect();
         let times = |wanted: &Value| rows.iter().filter(|row| **row == wanted).count();
         match shape {
-            Shape::Groups => {
+            _ if shape.gives_groups() => {
                 for group in bodies.iter().filter_map(|body| body.get("g")) {
-                    assert!(times(group) >= 1, "seed {seed}: {text}: {group} is lost in {rows:?}");
+                    assert_eq!(times(group), 1, "seed {seed}: {text}: {group} in {rows:?}");
                 }
+                let distinct: BTreeSet<String> = rows.iter().map(|row| row.to_string()).collect();
+                assert_eq!(distinct.len(), rows.len(), "seed {seed}: {text}: {rows:?}");
             }
             Shape::Counts => {
                 for body in bodies {
@@ -399,7 +429,7 @@ async fn what_changes_between_pages_costs_nothing_else_its_place() {
                 }
             }
         }
-        if !matches!(shape, Shape::Groups | Shape::Counts) {
+        if !matches!(shape, Shape::Counts) {
             for (rows, live) in &pages {
                 let allowed = shape.rows(&passing(live, &filter)).0;
                 for row in rows {

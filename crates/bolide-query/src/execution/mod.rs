@@ -4,34 +4,39 @@
 //!
 //! Streams give rows while items come in; the other stages hold theirs until [`Execution::finish`].
 
+mod distinct;
+mod given;
 mod needles;
 mod nested;
 mod output;
 mod ranker;
 mod resume;
+mod sort_value;
 mod sorter;
 #[cfg(test)]
 mod tests;
+mod writing;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 pub use output::{PageLimit, Rows};
 pub use resume::Resume;
 
 use crate::bind::Bound;
-use crate::error::{QueryError, Result};
+use crate::error::Result;
 use crate::eval::{Flow, Row, each_row, project};
 use crate::group::Groups;
-use crate::limits::STATE_BYTES;
-use crate::program::{Ordering, Projection, Select};
+use crate::program::{Ordering, Select};
 use crate::session::Session;
-use crate::value::{Item, SameKey, Value, append_same_key, same_key, write_json, write_string};
+use crate::value::{Item, SameKey};
+use distinct::Distinct;
+use given::{Given, Ordinals};
 use needles::Needles;
 use nested::Nested;
-use output::{Offer, Output};
+use output::{Before, Output};
 use ranker::Ranker;
 use sorter::Sorter;
+use writing::{give, write_distinct, write_row};
 
 /// What the caller should do after a push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,47 +89,21 @@ pub struct Execution {
     within: Option<resume::Within>,
     /// Rows of the current item processed so far.
     item_rows: u64,
+    ordinals: Ordinals,
     /// The item that must be pushed again.
     again: Option<resume::Within>,
     /// The last group given out, when groups come in the order of their keys' identities.
     group: Option<SameKey>,
+    /// Earlier pages gave out more rows than a continuation can name.
+    is_counted: bool,
 }
 
 #[derive(Debug)]
 enum Stage {
     Stream,
     Groups(Groups),
-    Sort(Sorter),
+    Sort(Box<Sorter>),
     Rank(Ranker),
-}
-
-/// The values DISTINCT has let through.
-#[derive(Debug, Default)]
-struct Distinct {
-    seen: HashSet<SameKey>,
-    bytes: usize,
-    scratch: Vec<u8>,
-}
-
-impl Distinct {
-    /// Whether this is the first of its sort.
-    fn is_new(&mut self, value: &Value<'_>) -> Result<bool> {
-        self.scratch.clear();
-        append_same_key(value, &mut self.scratch);
-        let key = same_key(&self.scratch);
-        const ENTRY_BYTES: usize = 48;
-        let key_bytes = key.len() + ENTRY_BYTES;
-        if !self.seen.insert(key) {
-            return Ok(false);
-        }
-        self.bytes += key_bytes;
-        if self.bytes > STATE_BYTES {
-            return Err(QueryError::TooLarge {
-                limit_bytes: STATE_BYTES,
-            });
-        }
-        Ok(true)
-    }
 }
 
 /// Whether pages go on where the scan stopped, or every page sees all items again.
@@ -145,26 +124,49 @@ pub fn replays(select: &Select) -> bool {
         && Nested::of(select).is_none()
 }
 
+/// Whether pages begin anew and only a list of the rows given out tells where they go on.
+fn needs_all_given(select: &Select) -> bool {
+    match (&select.grouping, &select.ordering) {
+        (Some(_), _) => is_cut(select),
+        (None, Ordering::Rank(_)) => true,
+        (None, Ordering::Keys(_)) => false,
+        (None, Ordering::None) => Nested::of(select).is_some(),
+    }
+}
+
+/// Whether TOP or OFFSET LIMIT choose among the rows.
+fn is_cut(select: &Select) -> bool {
+    select.take.is_some() || select.skip > 0
+}
+
 impl Execution {
     pub(crate) fn new(bound: Bound, session: Session, page: PageLimit, resume: Resume, fingerprint: u32) -> Execution {
         let select = Arc::clone(&bound.select);
         let take = select.take.map(|take| take.saturating_sub(resume.returned));
-        let boundary = resume.boundary;
-        // A place already lies behind what was skipped and returned.
-        let started = boundary.is_some() || resume.group.is_some() || !rescans(&select) || replays(&select);
-        let skip = if started {
-            select.skip.saturating_sub(resume.skipped)
-        } else {
-            select.skip
+        let is_listed = needs_all_given(&select) && !resume.given.is_empty();
+        // A place, and a complete list of rows, already lie behind what was skipped and returned.
+        let started =
+            resume.boundary.is_some() || resume.group.is_some() || is_listed || !rescans(&select) || replays(&select);
+        let before = Before {
+            skip: if started {
+                select.skip.saturating_sub(resume.skipped)
+            } else {
+                select.skip
+            },
+            drop: if started { 0 } else { resume.returned },
+            returned: resume.returned,
+            skipped: if started { resume.skipped } else { 0 },
+            given: resume.given,
         };
-        let drop = if started { 0 } else { resume.returned };
-        let output = Output::new(page, skip, drop, take, resume.returned, resume.skipped);
+        let is_counted = before.drop > 0;
+        let boundary = resume.boundary;
+        let output = Output::new(page, take, before);
         let stage = match (&select.grouping, &select.ordering) {
             (Some(grouping), _) => Stage::Groups(Groups::new(grouping)),
             (None, Ordering::None) => Stage::Stream,
             (None, Ordering::Keys(keys)) => {
                 let most = if select.distinct { None } else { output.rows_wanted() };
-                Stage::Sort(Sorter::new(keys, most, boundary, select.distinct))
+                Stage::Sort(Box::new(Sorter::new(keys, most, boundary, select.distinct)))
             }
             (None, Ordering::Rank(ranking)) => Stage::Rank(Ranker::new(ranking)),
         };
@@ -179,8 +181,10 @@ impl Execution {
             metrics: Metrics::default(),
             within: resume.within,
             item_rows: 0,
+            ordinals: Ordinals::default(),
             again: None,
             group: resume.group,
+            is_counted,
             bound,
         }
     }
@@ -216,11 +220,12 @@ impl Execution {
             output,
             within,
             item_rows,
+            ordinals,
             ..
         } = self;
+        // Other items may have come before it meanwhile.
         let already = within
-            .take()
-            .filter(|within| within.rid == rid)
+            .take_if(|within| within.rid == rid)
             .map_or(0, |within| within.rows);
         if !needles.may_match(item.document()) {
             return Ok(Progress::Continue);
@@ -230,7 +235,7 @@ impl Execution {
             ranker.count(&mut row, ranking(&select))?;
         }
         let flow = nested::each_item_row(&select, nested.as_mut(), &mut row, &mut |row| {
-            stage.accept(&select, distinct.as_mut(), output, row, item_rows, already)
+            stage.accept(&select, distinct.as_mut(), output, row, ordinals, (item_rows, already))
         })?;
         if self.output.is_done() {
             return Ok(Progress::Done);
@@ -315,6 +320,12 @@ impl Execution {
                 _ => None,
             },
             group: self.group.clone(),
+            given: if self.is_counted {
+                Given::default()
+            } else {
+                self.output.given().clone()
+            },
+            needs_all_given: needs_all_given(&self.bound.select),
         }
     }
 
@@ -328,17 +339,18 @@ impl Execution {
             distinct,
             output,
             item_rows,
+            ordinals,
             group,
             ..
         } = self;
         let mut row = Row::new(bound.slots, session);
         if !select.reads_items() {
             each_row(select, &mut row, &mut |row| {
-                stage.accept(select, distinct.as_mut(), output, row, item_rows, 0)
+                stage.accept(select, distinct.as_mut(), output, row, ordinals, (item_rows, 0))
             })?;
         }
         nested::each_row_at_end(select, nested.take(), &mut row, &mut |row| {
-            stage.accept(select, distinct.as_mut(), output, row, item_rows, 0)
+            stage.accept(select, distinct.as_mut(), output, row, ordinals, (item_rows, 0))
         })?;
         match stage {
             Stage::Stream => Ok(()),
@@ -350,9 +362,8 @@ impl Execution {
                 // What fits one page comes as it was found. Over pages each group needs a place that does not depend on the others:
                 // they may expire meanwhile (TTL-247).
                 // Where TOP or LIMIT choose among them, the choice is the same for all sizes of pages.
-                let is_cut = select.take.is_some() || select.skip > 0;
                 let is_first_of_several = output.is_fresh() && groups.len() > output.page_rows();
-                let is_over_pages = group.is_some() || (is_first_of_several && !is_cut);
+                let is_over_pages = group.is_some() || (is_first_of_several && !is_cut(select));
                 if is_over_pages {
                     groups.sort();
                 }
@@ -366,7 +377,8 @@ impl Execution {
                         }
                         continue;
                     }
-                    if give(select, distinct.as_mut(), output, &mut row)? == Flow::Stop {
+                    let name = needs_all_given(select).then(|| given::hash(&[&key]));
+                    if give(select, distinct.as_mut(), output, &mut row, name)? == Flow::Stop {
                         break;
                     }
                     if is_over_pages {
@@ -396,8 +408,8 @@ impl Stage {
         distinct: Option<&mut Distinct>,
         output: &mut Output,
         row: &mut Row<'a>,
-        item_rows: &mut u64,
-        already: u64,
+        ordinals: &mut Ordinals,
+        (item_rows, already): (&mut u64, u64),
     ) -> Result<Flow> {
         match self {
             Stage::Groups(groups) => match &select.grouping {
@@ -408,8 +420,7 @@ impl Stage {
                 let Ordering::Keys(keys) = &select.ordering else {
                     return Ok(Flow::Continue);
                 };
-                *item_rows += 1;
-                let ordinal = *item_rows;
+                let ordinal = ordinals.next(row.rid);
                 if select.distinct {
                     sorter.add_distinct(keys, row, ordinal, |row| project(&select.projection, row))?;
                 } else {
@@ -418,8 +429,9 @@ impl Stage {
                 Ok(Flow::Continue)
             }
             Stage::Rank(ranker) => {
-                ranker.add(ranking(select), row, |row, out| {
-                    write_distinct(select, distinct, row, out)
+                let ordinal = ordinals.next(row.rid);
+                ranker.add(ranking(select), row, ordinal, |row, out| {
+                    write_distinct(select, distinct, row, out, None)
                 })?;
                 Ok(Flow::Continue)
             }
@@ -431,75 +443,13 @@ impl Stage {
                     }
                     return Ok(Flow::Continue);
                 }
-                let flow = give(select, distinct, output, row)?;
+                let name = needs_all_given(select).then(|| given::hash_of_row(row.rid, ordinals.next(row.rid)));
+                let flow = give(select, distinct, output, row, name)?;
                 if flow == Flow::Continue {
                     *item_rows += 1;
                 }
                 Ok(flow)
             }
-        }
-    }
-}
-
-/// Projects a row straight into the page.
-fn give<'a>(
-    select: &'a Select,
-    distinct: Option<&mut Distinct>,
-    output: &mut Output,
-    row: &mut Row<'a>,
-) -> Result<Flow> {
-    let offer = output.offer(|out| write_distinct(select, distinct, row, out))?;
-    Ok(if offer == Offer::Refused {
-        Flow::Stop
-    } else {
-        Flow::Continue
-    })
-}
-
-/// Writes the result of a row; tells whether there is one and DISTINCT lets it through.
-fn write_distinct<'a>(
-    select: &'a Select,
-    distinct: Option<&mut Distinct>,
-    row: &mut Row<'a>,
-    out: &mut Vec<u8>,
-) -> Result<bool> {
-    let Some(distinct) = distinct else {
-        return write_row(&select.projection, row, out);
-    };
-    let value = project(&select.projection, row)?;
-    if !value.is_defined() || !distinct.is_new(&value)? {
-        return Ok(false);
-    }
-    write_json(&value, out);
-    Ok(true)
-}
-
-/// Writes a select list member by member, without making an object first.
-fn write_row<'a>(projection: &'a Projection, row: &mut Row<'a>, out: &mut Vec<u8>) -> Result<bool> {
-    match projection {
-        Projection::Value(scalar) => {
-            let value = scalar.eval(row)?;
-            write_json(&value, out);
-            Ok(value.is_defined())
-        }
-        Projection::List(columns) => {
-            out.push(b'{');
-            let mut first = true;
-            for (name, scalar) in columns {
-                let value = scalar.eval(row)?;
-                if !value.is_defined() {
-                    continue;
-                }
-                if !first {
-                    out.push(b',');
-                }
-                first = false;
-                write_string(name, out);
-                out.push(b':');
-                write_json(&value, out);
-            }
-            out.push(b'}');
-            Ok(true)
         }
     }
 }

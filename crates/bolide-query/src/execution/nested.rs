@@ -1,7 +1,8 @@
 //! A FROM subquery over the container that groups or removes duplicates: its results exist only when all items are in, or must be
 //! remembered from item to item.
 
-use super::Distinct;
+use super::distinct::Distinct;
+use super::given;
 use crate::error::Result;
 use crate::eval::{Flow, Row, each_row, each_source_row, project};
 use crate::group::Groups;
@@ -55,13 +56,24 @@ impl Nested {
         if !value.is_defined() {
             return Ok(Flow::Continue);
         }
-        if let Some(distinct) = &mut self.distinct
-            && !distinct.is_new(&value)?
-        {
+        let Some(distinct) = &mut self.distinct else {
+            return emit(row, value);
+        };
+        if !distinct.is_new(&value)? {
             return Ok(Flow::Continue);
         }
-        emit(row, value)
+        let hash = distinct.hash_of_last();
+        standing_for(hash, row, |row| emit(row, value))
     }
+}
+
+/// Runs `emit` for a row that is of no item: what makes it the row it is takes the place of the resource id, so that ties and
+/// continuations do not depend on which items there are.
+fn standing_for<'a>(hash: u64, row: &mut Row<'a>, emit: impl FnOnce(&mut Row<'a>) -> Result<Flow>) -> Result<Flow> {
+    let rid = std::mem::replace(&mut row.rid, hash);
+    let flow = emit(row);
+    row.rid = rid;
+    flow
 }
 
 /// Runs `sink` for the rows that one more item makes.
@@ -105,10 +117,13 @@ pub(super) fn each_row_at_end<'a>(
     }
     if let (Some(groups), Some(grouping)) = (nested.groups.take(), &inner.grouping) {
         for group in groups.finish(grouping) {
+            let hash = given::hash(&[group.key()]);
             group.fill(grouping, row);
             let value = project(&inner.projection, row)?;
-            let flow = nested.emit_new(value, row, &mut |row, value| {
-                outer_rows(select, input, value, row, sink)
+            let flow = standing_for(hash, row, |row| {
+                nested.emit_new(value, row, &mut |row, value| {
+                    outer_rows(select, input, value, row, sink)
+                })
             })?;
             if flow == Flow::Stop {
                 return Ok(flow);

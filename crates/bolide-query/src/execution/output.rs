@@ -1,5 +1,6 @@
 //! The page: OFFSET, LIMIT, and how much fits.
 
+use super::given::Given;
 use crate::error::Result;
 
 /// How much a page may hold.
@@ -71,6 +72,32 @@ pub(super) enum Offer {
     Refused,
 }
 
+/// What a write came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    /// There is no row.
+    Nothing,
+    /// A row that a place in some order tells from others.
+    Row,
+    /// A row that its hash tells from others.
+    Named(u64),
+}
+
+/// What the pages before gave out.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    /// Rows OFFSET still swallows.
+    pub skip: u64,
+    /// Rows that were given out already, when the scan began anew and they are not told apart otherwise.
+    pub drop: u64,
+    /// Rows given out so far.
+    pub returned: u64,
+    /// Rows OFFSET has swallowed so far.
+    pub skipped: u64,
+    /// Those of them that have names.
+    pub given: Given,
+}
+
 #[derive(Debug)]
 pub(super) struct Output {
     rows: Rows,
@@ -83,11 +110,19 @@ pub(super) struct Output {
     take: Option<u64>,
     returned: u64,
     skipped: u64,
+    given: Given,
     full: bool,
 }
 
 impl Output {
-    pub fn new(page: PageLimit, skip: u64, drop: u64, take: Option<u64>, returned: u64, skipped: u64) -> Output {
+    pub fn new(page: PageLimit, take: Option<u64>, before: Before) -> Output {
+        let Before {
+            skip,
+            drop,
+            returned,
+            skipped,
+            given,
+        } = before;
         Output {
             rows: Rows::default(),
             page,
@@ -96,6 +131,7 @@ impl Output {
             take,
             returned,
             skipped,
+            given,
             full: false,
         }
     }
@@ -138,12 +174,17 @@ impl Output {
         self.skipped
     }
 
+    /// The named rows that were given out or swallowed.
+    pub fn given(&self) -> &Given {
+        &self.given
+    }
+
     pub fn into_rows(self) -> Rows {
         self.rows
     }
 
-    /// Lets `write` append a row and keeps it if it counts and fits. `write` tells whether there is a row.
-    pub fn offer(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<bool>) -> Result<Offer> {
+    /// Lets `write` append a row and keeps it if it counts and fits. A row that was given out before is left out.
+    pub fn offer(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<Written>) -> Result<Offer> {
         if self.is_done() {
             return Ok(Offer::Refused);
         }
@@ -152,37 +193,59 @@ impl Output {
             self.rows.joined.push(b',');
         }
         let written = write(&mut self.rows.joined)?;
-        let offer = if written { self.judge() } else { Some(Offer::Settled) };
-        match offer {
-            None => {
+        let fate = self.judge(written);
+        match fate {
+            Fate::Kept => {
                 self.rows.ends.push(self.rows.joined.len());
                 self.returned += 1;
                 self.take = self.take.map(|take| take - 1);
-                Ok(Offer::Settled)
             }
-            Some(offer) => {
-                self.rows.joined.truncate(before);
-                Ok(offer)
-            }
+            Fate::Swallowed | Fate::Absent | Fate::Refused => self.rows.joined.truncate(before),
         }
+        if let (Written::Named(hash), Fate::Kept | Fate::Swallowed) = (written, fate) {
+            self.given.note(hash);
+        }
+        Ok(if fate == Fate::Refused {
+            Offer::Refused
+        } else {
+            Offer::Settled
+        })
     }
 
-    /// What to do with a row that was written, unless it stays.
-    fn judge(&mut self) -> Option<Offer> {
+    fn judge(&mut self, written: Written) -> Fate {
+        let is_absent = match written {
+            Written::Nothing => true,
+            Written::Row => false,
+            Written::Named(hash) => self.given.contains(hash),
+        };
+        if is_absent {
+            return Fate::Absent;
+        }
         if self.skip > 0 {
             self.skip -= 1;
             self.skipped += 1;
-            return Some(Offer::Settled);
+            return Fate::Swallowed;
         }
         if self.drop > 0 {
             self.drop -= 1;
-            return Some(Offer::Settled);
+            return Fate::Swallowed;
         }
         let rows = self.rows.len();
         if rows >= self.page.rows || (rows > 0 && self.rows.joined.len() > self.page.bytes) {
             self.full = true;
-            return Some(Offer::Refused);
+            return Fate::Refused;
         }
-        None
+        Fate::Kept
     }
+}
+
+/// What becomes of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Kept,
+    /// OFFSET took it, or an earlier page had it by count.
+    Swallowed,
+    /// There is none, or an earlier page had it by name.
+    Absent,
+    Refused,
 }

@@ -3,7 +3,8 @@
 //! BM25 needs statistics over all items, so scores are computed when the last item is in; until then each candidate keeps the counts
 //! of its terms.
 
-use super::output::{Offer, Output};
+use super::given;
+use super::output::{Offer, Output, Written};
 use crate::error::{QueryError, Result};
 use crate::eval::Row;
 use crate::functions::{Analyzer, Term, bm25, term_hits};
@@ -36,6 +37,7 @@ struct Candidate {
     rid: u64,
     evidence: Vec<Evidence>,
     row: Box<[u8]>,
+    hash: u64,
 }
 
 /// Candidates and statistics so far.
@@ -99,17 +101,20 @@ impl Ranker {
         Some((words.len() as u64, hits))
     }
 
-    /// Keeps the current item as a candidate.
+    /// Keeps a row of the current item as a candidate; `ordinal` says which row of it.
     pub fn add<'a>(
         &mut self,
         ranking: &'a Ranking,
         row: &mut Row<'a>,
-        write: impl FnOnce(&mut Row<'a>, &mut Vec<u8>) -> Result<bool>,
+        ordinal: u64,
+        write: impl FnOnce(&mut Row<'a>, &mut Vec<u8>) -> Result<Written>,
     ) -> Result<()> {
         let mut out = Vec::new();
-        if !write(row, &mut out)? {
-            return Ok(());
-        }
+        let hash = match write(row, &mut out)? {
+            Written::Nothing => return Ok(()),
+            Written::Row => given::hash_of_row(row.rid, ordinal),
+            Written::Named(hash) => hash,
+        };
         const CANDIDATE_BYTES: usize = 128;
         self.bytes += out.len() + CANDIDATE_BYTES * (1 + ranking.components.len());
         if self.bytes > STATE_BYTES {
@@ -121,6 +126,7 @@ impl Ranker {
             rid: row.rid,
             evidence: self.current.clone(),
             row: out.into(),
+            hash,
         });
         Ok(())
     }
@@ -133,10 +139,10 @@ impl Ranker {
                 .then_with(|| self.candidates[*x].rid.cmp(&self.candidates[*y].rid))
         });
         for (_, candidate) in scored {
-            let row = &self.candidates[candidate].row;
+            let Candidate { row, hash, .. } = &self.candidates[candidate];
             let offer = output.offer(|out| {
                 out.extend_from_slice(row);
-                Ok(true)
+                Ok(Written::Named(*hash))
             })?;
             if offer == Offer::Refused {
                 break;

@@ -2,22 +2,26 @@
 //!
 //! # Shape
 //! Fields joined by `.`, all of `[A-Za-z0-9_-]`: version, fingerprint of the query in hexadecimal, rows returned, rows skipped, then
-//! either nothing, or `w`, rid and rows (the item that must be pushed again), or `g` and the identity of a group in base64url, or `o`,
-//! rid, ordinal and the sort values. A sort value is a letter for its kind and its content: `n` the bits of a double, `i` an integer, `s` base64url, `a` and `b` hashes.
-//!
-//! Sort values too long for the limit are left out; the next page then counts rows instead.
+//! optionally `d` and the hashes of rows given out in base64url, see `given`; then either nothing, or `w`, rid and rows (the item that must be pushed again), or `g` and the identity of a group in base64url, or `o`,
+//! rid, ordinal and the sort values. A sort value is a letter for its kind and its content: `n` the bits of a double, `i` an integer, `s` base64url, `a` and `b` hashes,
+//! `c` a hash and the beginning of a string that is too long for the limit.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use smallvec::SmallVec;
 
-use super::sorter::{Place, SortValue};
+use super::given::{Given, HASH_BYTES};
+use super::sort_value::SortValue;
+use super::sorter::Place;
 use crate::error::{QueryError, Result};
 use crate::limits::RESUME_BYTES;
 use crate::number::Number;
 use crate::value::SameKey;
 
-const VERSION: &str = "1";
+const VERSION: &str = "2";
+
+/// Room that a place in an order leaves to the values that DISTINCT gave out.
+const DISTINCT_RESERVE: usize = 120;
 
 /// An item that was processed in part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,24 +42,35 @@ pub struct Resume {
     pub(super) boundary: Option<Place>,
     /// The identity of the last group given out, when groups come in that order.
     pub(super) group: Option<SameKey>,
+    /// Rows that were given out and have no place in an order.
+    pub(super) given: Given,
+    /// `given` is of no use unless it is complete.
+    pub(super) needs_all_given: bool,
 }
 
 impl Resume {
     pub(super) fn to_text(&self, fingerprint: u32) -> String {
         let head = format!("{VERSION}.{fingerprint:08x}.{}.{}", self.returned, self.skipped);
-        if let Some(Within { rid, rows }) = self.within {
-            return format!("{head}.w.{rid}.{rows}");
+        let tail = if let Some(Within { rid, rows }) = self.within {
+            format!(".w.{rid}.{rows}")
+        } else if let Some(group) = &self.group {
+            format!(".g.{}", URL_SAFE_NO_PAD.encode(group))
+        } else if let Some(place) = &self.boundary {
+            place_text(place, RESUME_BYTES.saturating_sub(head.len() + DISTINCT_RESERVE))
+        } else {
+            String::new()
+        };
+        let room = RESUME_BYTES.saturating_sub(head.len() + tail.len() + ".d.".len());
+        let most = room * 3 / 4 / HASH_BYTES;
+        let given = match self.needs_all_given {
+            true => self.given.all(most).unwrap_or_default(),
+            false => self.given.latest(most),
+        };
+        if given.is_empty() {
+            return head + &tail;
         }
-        if let Some(group) = &self.group {
-            return format!("{head}.g.{}", URL_SAFE_NO_PAD.encode(group));
-        }
-        let Some(place) = &self.boundary else { return head };
-        let mut text = format!("{head}.o.{}.{}", place.rid, place.ordinal);
-        for value in &place.values {
-            text.push('.');
-            text.push_str(&value_text(value));
-        }
-        if text.len() > RESUME_BYTES { head } else { text }
+        let given = URL_SAFE_NO_PAD.encode(Given::to_bytes(given));
+        format!("{head}.d.{given}{tail}")
     }
 
     /// Reads what [`super::Finished::resume`] gave.
@@ -76,7 +91,14 @@ impl Resume {
             skipped: number(next()?)?,
             ..Resume::default()
         };
-        match fields.next() {
+        let mut kind = fields.next();
+        if kind == Some("d") {
+            let given = URL_SAFE_NO_PAD.decode(fields.next().ok_or_else(malformed)?);
+            let given = given.ok().and_then(|bytes| Given::from_bytes(&bytes));
+            resume.given = given.ok_or_else(malformed)?;
+            kind = fields.next();
+        }
+        match kind {
             None => return Ok(resume),
             Some("w") => {
                 let mut next = || fields.next().ok_or_else(malformed).and_then(number);
@@ -120,6 +142,32 @@ fn number(text: &str) -> Result<u64> {
     text.parse().map_err(|_| malformed())
 }
 
+/// The place in an order. Where it is too long, each long string is cut to an equal share.
+fn place_text(place: &Place, room: usize) -> String {
+    let text = |share: usize| {
+        let values = place.values.iter().map(|value| {
+            let text = value_text(value);
+            match value {
+                SortValue::String(string) if text.len() > share => value_text(&SortValue::cut(string, share)),
+                _ => text,
+            }
+        });
+        let mut text = format!(".o.{}.{}", place.rid, place.ordinal);
+        for value in values {
+            text.push('.');
+            text.push_str(&value);
+        }
+        text
+    };
+    let whole = text(usize::MAX);
+    if whole.len() <= room {
+        return whole;
+    }
+    let keys = place.values.len().max(1);
+    let rids_and_ordinals = 48;
+    text((room.saturating_sub(rids_and_ordinals) / keys).saturating_sub(1))
+}
+
 fn value_text(value: &SortValue) -> String {
     match value {
         SortValue::Undefined => "u".to_owned(),
@@ -129,6 +177,10 @@ fn value_text(value: &SortValue) -> String {
         SortValue::Number(Number::Int(value)) => format!("i{value}"),
         SortValue::Number(Number::Float(value)) => format!("n{:016x}", value.to_bits()),
         SortValue::String(text) => format!("s{}", URL_SAFE_NO_PAD.encode(text.as_bytes())),
+        SortValue::Cut { hash, start } => {
+            let (hash, start) = (hash.to_be_bytes(), start.as_bytes());
+            format!("c{}", URL_SAFE_NO_PAD.encode([&hash[..], start].concat()))
+        }
         SortValue::Array(hash) => format!("a{}", URL_SAFE_NO_PAD.encode(hash)),
         SortValue::Object(hash) => format!("b{}", URL_SAFE_NO_PAD.encode(hash)),
     }
@@ -149,6 +201,14 @@ fn parse_value(text: &str) -> Result<SortValue> {
             SortValue::Number(Number::Float(f64::from_bits(bits)))
         }
         "s" => SortValue::String(String::from_utf8(bytes()?).map_err(|_| malformed())?.into()),
+        "c" => {
+            let bytes = bytes()?;
+            let (hash, start) = bytes.split_first_chunk().ok_or_else(malformed)?;
+            SortValue::Cut {
+                hash: u64::from_be_bytes(*hash),
+                start: std::str::from_utf8(start).map_err(|_| malformed())?.into(),
+            }
+        }
         "a" => SortValue::Array(hash()?),
         "b" => SortValue::Object(hash()?),
         _ => return Err(malformed()),

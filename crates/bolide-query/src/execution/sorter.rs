@@ -5,73 +5,16 @@
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, hash_map};
 
-use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
 
-use super::output::{Offer, Output};
+use super::given;
+use super::output::{Offer, Output, Written};
+use super::sort_value::SortValue;
 use crate::error::{QueryError, Result};
 use crate::eval::Row;
 use crate::limits::STATE_BYTES;
-use crate::number::Number;
 use crate::program;
-use crate::value::{Kind, SameKey, Value, append_same_key, same_key, write_json};
-
-/// A sort value that stands alone.
-#[derive(Debug, Clone, PartialEq)]
-pub enum SortValue {
-    Undefined,
-    Null,
-    Bool(bool),
-    Number(Number),
-    String(Box<str>),
-    /// Arrays and objects sort by a hash of their content.
-    Array([u8; 16]),
-    Object([u8; 16]),
-}
-
-impl SortValue {
-    fn new(value: &Value<'_>) -> SortValue {
-        match value {
-            Value::Undefined => SortValue::Undefined,
-            Value::Null => SortValue::Null,
-            Value::Bool(value) => SortValue::Bool(*value),
-            Value::Number(number) => SortValue::Number(*number),
-            Value::String(text) => SortValue::String(text.as_str().into()),
-            other if other.kind() == Kind::Array => SortValue::Array(hash(other)),
-            other => SortValue::Object(hash(other)),
-        }
-    }
-
-    fn rank(&self) -> u8 {
-        match self {
-            SortValue::Undefined => 0,
-            SortValue::Null => 1,
-            SortValue::Bool(_) => 2,
-            SortValue::Number(_) => 3,
-            SortValue::String(_) => 4,
-            SortValue::Array(_) => 5,
-            SortValue::Object(_) => 6,
-        }
-    }
-
-    fn order(&self, other: &SortValue) -> Ordering {
-        match (self, other) {
-            (SortValue::Bool(a), SortValue::Bool(b)) => a.cmp(b),
-            (SortValue::Number(a), SortValue::Number(b)) => a.total_order(*b),
-            (SortValue::String(a), SortValue::String(b)) => a.cmp(b),
-            (SortValue::Array(a), SortValue::Array(b)) | (SortValue::Object(a), SortValue::Object(b)) => a.cmp(b),
-            _ => self.rank().cmp(&other.rank()),
-        }
-    }
-}
-
-fn hash(value: &Value<'_>) -> [u8; 16] {
-    let mut canonical = Vec::new();
-    append_same_key(value, &mut canonical);
-    let mut out = [0; 16];
-    out.copy_from_slice(&Sha256::digest(&canonical)[..16]);
-    out
-}
+use crate::value::{SameKey, Value, append_same_key, same_key, write_json};
 
 /// The place of a row in the order.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,6 +30,7 @@ struct Entry {
     place: Place,
     row: Box<[u8]>,
     directions: Directions,
+    written: Written,
 }
 
 /// Bit n: key n descends.
@@ -139,6 +83,8 @@ pub(super) struct Sorter {
     most: Option<usize>,
     boundary: Option<Place>,
     last_given: Option<Place>,
+    /// Rows of which only the whole of a string that was cut in `boundary` could tell whether they were given.
+    unsure: Vec<Entry>,
     /// With DISTINCT: of each value the row that comes first.
     by_value: Option<HashMap<SameKey, Entry>>,
     bytes: usize,
@@ -158,6 +104,7 @@ impl Sorter {
             most,
             boundary,
             last_given: None,
+            unsure: Vec::new(),
             by_value: is_distinct.then(HashMap::new),
             bytes: 0,
         }
@@ -174,18 +121,45 @@ impl Sorter {
         let Some(place) = place_of(keys, row, ordinal)? else {
             return Ok(());
         };
-        if self.is_behind(&place) {
+        self.learn(&place);
+        let is_unsure = self.is_unsure(&place);
+        if !is_unsure && self.is_behind(&place) {
             return Ok(());
         }
         let mut out = Vec::new();
-        if write(row, &mut out)? {
-            self.keep(Entry {
-                place,
-                row: out.into(),
-                directions: self.directions,
-            })?;
+        if !write(row, &mut out)? {
+            return Ok(());
         }
-        Ok(())
+        let entry = Entry {
+            place,
+            row: out.into(),
+            directions: self.directions,
+            written: Written::Row,
+        };
+        if is_unsure {
+            self.bytes += entry.weight();
+            self.unsure.push(entry);
+            return self.check_memory();
+        }
+        self.keep(entry)
+    }
+
+    /// Takes the whole of a string that was cut in the boundary from a row that has it.
+    fn learn(&mut self, place: &Place) {
+        let Some(boundary) = &mut self.boundary else { return };
+        for (value, known) in place.values.iter().zip(&mut boundary.values) {
+            if value.is_whole_of(known) {
+                *known = value.clone();
+            }
+        }
+    }
+
+    /// Whether only the whole of a string that was cut could tell on which side of the boundary a row is.
+    fn is_unsure(&self, place: &Place) -> bool {
+        let Some(boundary) = &self.boundary else { return false };
+        let mut values = place.values.iter().zip(&boundary.values);
+        let differs = values.find(|(value, known)| value.order(known).is_ne());
+        differs.is_some_and(|(value, known)| value.is_unsure(known))
     }
 
     /// Takes a row in if its value is new, or if it comes before the row that had it. Rows of earlier pages are kept too: they stand for
@@ -200,6 +174,7 @@ impl Sorter {
         let Some(place) = place_of(keys, row, ordinal)? else {
             return Ok(());
         };
+        self.learn(&place);
         let value = value(row)?;
         if !value.is_defined() {
             return Ok(());
@@ -219,10 +194,12 @@ impl Sorter {
                 let mut out = Vec::new();
                 write_json(&value, &mut out);
                 let key_bytes = vacant.key().len();
+                let written = Written::Named(given::hash(&[vacant.key()]));
                 let entry = vacant.insert(Entry {
                     place,
                     row: out.into(),
                     directions,
+                    written,
                 });
                 self.bytes += key_bytes + entry.weight();
             }
@@ -266,15 +243,17 @@ impl Sorter {
     /// Gives the rows out in order until the page refuses one.
     pub fn give(&mut self, output: &mut Output) -> Result<()> {
         let mut entries = std::mem::take(&mut self.heap).into_sorted_vec();
-        if let Some(by_value) = self.by_value.take() {
-            entries.extend(by_value.into_values());
+        let unsorted = self.by_value.take().unwrap_or_default().into_values();
+        let unsorted: Vec<Entry> = unsorted.chain(std::mem::take(&mut self.unsure)).collect();
+        if !unsorted.is_empty() {
+            entries.extend(unsorted);
             entries.retain(|entry| !self.was_given(&entry.place));
             entries.sort();
         }
         for entry in entries {
             let offer = output.offer(|out| {
                 out.extend_from_slice(&entry.row);
-                Ok(true)
+                Ok(entry.written)
             })?;
             if offer == Offer::Refused {
                 break;
@@ -284,8 +263,9 @@ impl Sorter {
         Ok(())
     }
 
+    /// Where it cannot be told, rather not: what is given twice is better than what is lost.
     fn was_given(&self, place: &Place) -> bool {
-        let boundary = self.boundary.as_ref();
+        let boundary = self.boundary.as_ref().filter(|_| !self.is_unsure(place));
         boundary.is_some_and(|boundary| self.directions.compare(place, boundary).is_le())
     }
 

@@ -161,3 +161,66 @@ fn continuations_have_a_limit_of_at_least_a_kilobyte() {
         "{message}"
     );
 }
+
+/// The rows of a page, and where it goes on.
+fn page(client: &mut Client, request: &Request, continuation: Option<&str>) -> (Vec<Value>, Option<String>) {
+    let request = request.clone().header("x-ms-max-item-count", "2");
+    let request = match continuation {
+        Some(continuation) => request.header("x-ms-continuation", continuation),
+        None => request,
+    };
+    let answer = client.send(&request).expect(200);
+    let rows = answer.json()["Documents"].as_array().expect("documents").clone();
+    (rows, answer.header("x-ms-continuation").map(str::to_owned))
+}
+
+fn rest(client: &mut Client, request: &Request, mut from: Option<String>) -> Vec<Value> {
+    let mut rows = Vec::new();
+    while let Some(continuation) = from {
+        let (more, next) = page(client, request, Some(&continuation));
+        rows.extend(more);
+        from = next;
+    }
+    rows
+}
+
+#[test]
+fn continuations_go_on_in_the_children_of_a_split_and_over_all_of_them() {
+    for text in [
+        "SELECT VALUE c.id FROM c",
+        "SELECT VALUE c.id FROM c ORDER BY c.id DESC",
+        "SELECT DISTINCT VALUE c.id FROM c",
+        "SELECT VALUE c.id FROM c GROUP BY c.id",
+        "SELECT VALUE c.id FROM c OFFSET 0 LIMIT 20",
+    ] {
+        let server = Server::in_memory(&[]);
+        let mut client = server.client();
+        create_container(&mut client);
+        for n in 0..12 {
+            let item = json!({"id": format!("i{n:02}"), "pk": format!("k{n}")}).to_string();
+            let key = format!(r#"["k{n}"]"#);
+            let create = Request::post("/dbs/d/colls/c/docs", item).header("x-ms-documentdb-partitionkey", &key);
+            client.send(&create).expect(201);
+        }
+        let whole = query(text).header("x-ms-documentdb-query-enablecrosspartition", "True");
+        let of_range = |range: &str| query(text).header("x-ms-documentdb-partitionkeyrangeid", range);
+        let (all_begun, all_from) = page(&mut client, &whole, None);
+        let (range_begun, range_from) = page(&mut client, &of_range("0"), None);
+        client
+            .send(&Request::post("/_bolide/dbs/d/colls/c/split", "{}"))
+            .expect(200);
+
+        let gone = of_range("0").header("x-ms-continuation", range_from.as_deref().expect("more"));
+        client.send(&gone).expect(410);
+        let over_all = [all_begun, rest(&mut client, &whole, all_from)].concat();
+        let mut over_children = range_begun;
+        for child in ["1", "2"] {
+            over_children.extend(rest(&mut client, &of_range(child), range_from.clone()));
+        }
+        let expected: Vec<Value> = (0..12).map(|n| json!(format!("i{n:02}"))).collect();
+        for mut rows in [over_all, over_children] {
+            rows.sort_by_key(Value::to_string);
+            assert_eq!(rows, expected, "{text}");
+        }
+    }
+}

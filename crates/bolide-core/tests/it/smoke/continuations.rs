@@ -1,0 +1,296 @@
+//! Continuations of queries: what they belong to, and what they outlive (TTL-247, TTL-277).
+
+use bolide_core::{QueryItems, Refusal, Scope};
+use bolide_model::ErrorKind;
+use bolide_model::epk::{Epk, EpkRange};
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, key, scope_of};
+
+const ITEMS: usize = 24;
+
+/// A page of a query: its rows, and where it goes on.
+type Page = (Vec<Value>, Option<String>);
+
+fn asked(text: &str, scope: Scope, size: usize, continuation: Option<String>) -> QueryItems {
+    QueryItems {
+        text: text.to_owned(),
+        scope,
+        cross_partition: true,
+        max_items: Some(size),
+        continuation,
+        ..QueryItems::default()
+    }
+}
+
+async fn ask(stage: &Stage, query: &QueryItems) -> Result<Page, Refusal> {
+    let ctx = stage.begin().await;
+    let page = stage.account.query(&ctx, &stage.container, query).await?.value;
+    let rows = serde_json::from_slice(&[b"[", &page.rows[..], b"]"].concat()).unwrap();
+    Ok((rows, page.continuation))
+}
+
+async fn refusal(stage: &Stage, query: &QueryItems) -> ErrorKind {
+    ask(stage, query).await.expect_err("a refusal").error.kind
+}
+
+/// All rows from a continuation on; from the beginning without one.
+async fn rest(stage: &Stage, text: &str, scope: &Scope, size: usize, mut from: Option<String>) -> Vec<Value> {
+    let mut rows = Vec::new();
+    loop {
+        let query = asked(text, scope.clone(), size, from);
+        let (more, next) = ask(stage, &query)
+            .await
+            .unwrap_or_else(|refusal| panic!("{text} by {size}: {refusal:?}"));
+        rows.extend(more);
+        from = next;
+        if from.is_none() {
+            return rows;
+        }
+        assert!(rows.len() <= 10 * ITEMS, "{text} by {size}: pages never end");
+    }
+}
+
+fn range(id: u32) -> Scope {
+    Scope {
+        range: Some(id),
+        ..Scope::default()
+    }
+}
+
+/// A container that all the pipelines can work on, with items in one range.
+async fn filled() -> Stage {
+    let paths = json!([[{"path": "/g", "order": "ascending"}, {"path": "/n", "order": "descending"}]]);
+    let more = json!({
+        "defaultTtl": -1,
+        "indexingPolicy": {
+            "compositeIndexes": paths,
+            "fullTextIndexes": [{"path": "/text"}],
+        },
+        "fullTextPolicy": {"defaultLanguage": "en-US", "fullTextPaths": [{"path": "/text", "language": "en-US"}]},
+        "vectorEmbeddingPolicy": {"vectorEmbeddings": [
+            {"path": "/v", "dataType": "float32", "dimensions": 2, "distanceFunction": "euclidean"},
+        ]},
+    });
+    let stage = Stage::with(more).await;
+    for n in 0..ITEMS {
+        let item = json!({
+            "id": format!("i{n:02}"),
+            "pk": format!("p{n}"),
+            "n": n,
+            "g": n % 3,
+            "tags": [n, n + 100],
+            "long": format!("{}{:02}", "x".repeat(2_000), (n * 7) % ITEMS),
+            "text": "red ".repeat(1 + n % 5),
+            "v": [n, 0],
+        });
+        stage.create(item).await.unwrap();
+    }
+    stage
+}
+
+/// Queries whose rows come in one order.
+const ORDERED: &[&str] = &[
+    "SELECT VALUE c.id FROM c ORDER BY c.n DESC",
+    "SELECT VALUE c.id FROM c ORDER BY c.g, c.n DESC",
+    "SELECT VALUE c.id FROM c ORDER BY c.long",
+    "SELECT VALUE t FROM c JOIN t IN c.tags ORDER BY c.g",
+    "SELECT DISTINCT VALUE c.g FROM c ORDER BY c.g",
+    "SELECT TOP 9 VALUE c.id FROM c ORDER BY c.n",
+    "SELECT VALUE c.id FROM c ORDER BY c.n OFFSET 2 LIMIT 9",
+    "SELECT TOP 9 VALUE c.id FROM c ORDER BY VectorDistance(c.v, [3, 0])",
+    "SELECT TOP 9 VALUE c.id FROM c ORDER BY RANK FullTextScore(c.text, 'red')",
+    "SELECT TOP 9 VALUE c.id FROM c ORDER BY RANK RRF(FullTextScore(c.text, 'red'), VectorDistance(c.v, [3, 0]))",
+    "SELECT VALUE c.id FROM c",
+    "SELECT TOP 9 VALUE c.id FROM c",
+    "SELECT VALUE c.id FROM c OFFSET 2 LIMIT 9",
+];
+
+/// Queries whose rows may come in any order.
+const UNORDERED: &[&str] = &[
+    "SELECT VALUE t FROM c JOIN t IN c.tags",
+    "SELECT DISTINCT VALUE c.g FROM c",
+    "SELECT DISTINCT VALUE c.pk FROM c",
+    "SELECT c.g, COUNT(1) AS k FROM c GROUP BY c.g",
+    "SELECT VALUE c.pk FROM c GROUP BY c.pk",
+    "SELECT VALUE g.k FROM (SELECT c.pk AS k, COUNT(1) AS n FROM c GROUP BY c.pk) g",
+];
+
+fn sorted(rows: &[Value]) -> Vec<String> {
+    let mut texts: Vec<String> = rows.iter().map(Value::to_string).collect();
+    texts.sort();
+    texts
+}
+
+#[tokio::test]
+async fn every_pipeline_goes_on_over_a_split_and_a_restart() {
+    for text in ORDERED.iter().chain(UNORDERED) {
+        let all = Scope::default();
+        let stage = filled().await;
+        let whole = rest(&stage, text, &all, 100, None).await;
+        let mut begun = Vec::new();
+        for size in [1, 3, 5] {
+            begun.push((size, ask(&stage, &asked(text, all.clone(), size, None)).await.unwrap()));
+        }
+        stage.account.split(&stage.container, None).await.unwrap();
+        let stage = stage.reopen().await;
+        for (size, (mut rows, continuation)) in begun {
+            if continuation.is_some() {
+                rows.extend(rest(&stage, text, &all, size, continuation).await);
+            }
+            if ORDERED.contains(text) {
+                assert_eq!(rows, whole, "{text} by {size}");
+            }
+            assert_eq!(sorted(&rows), sorted(&whole), "{text} by {size}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_child_of_a_split_goes_on_in_its_own_part() {
+    for text in [
+        "SELECT VALUE c.id FROM c",
+        "SELECT VALUE t FROM c JOIN t IN c.tags",
+        "SELECT VALUE c.id FROM c ORDER BY c.n DESC",
+        "SELECT VALUE c.id FROM c ORDER BY c.g, c.n DESC",
+        "SELECT VALUE c.id FROM c ORDER BY c.long",
+        "SELECT TOP 100 VALUE c.id FROM c ORDER BY VectorDistance(c.v, [3, 0])",
+        "SELECT TOP 100 VALUE c.id FROM c ORDER BY RANK FullTextScore(c.text, 'red')",
+        "SELECT DISTINCT VALUE c.pk FROM c",
+        "SELECT DISTINCT VALUE c.pk FROM c ORDER BY c.n",
+        "SELECT VALUE c.pk FROM c GROUP BY c.pk",
+        "SELECT VALUE c.pk FROM c GROUP BY c.pk OFFSET 0 LIMIT 100",
+    ] {
+        let stage = filled().await;
+        let whole = rest(&stage, text, &range(0), 100, None).await;
+        let mut begun = Vec::new();
+        for size in [1, 3, 5] {
+            begun.push((size, ask(&stage, &asked(text, range(0), size, None)).await.unwrap()));
+        }
+        let split = stage.account.split(&stage.container, None).await.unwrap();
+        for (size, (mut rows, continuation)) in begun {
+            for child in &split.children {
+                rows.extend(rest(&stage, text, &range(*child), size, continuation.clone()).await);
+            }
+            assert_eq!(sorted(&rows), sorted(&whole), "{text} by {size}");
+        }
+    }
+}
+
+/// TTL-246, TTL-247: what expires between two pages takes nothing else with it, and brings nothing back.
+#[tokio::test]
+async fn what_expires_between_pages_costs_no_other_row_and_gives_none_twice() {
+    for (text, was_first) in [
+        ("SELECT DISTINCT VALUE c.g FROM c", json!(0)),
+        ("SELECT DISTINCT VALUE c.g FROM c ORDER BY c.n", json!(0)),
+        ("SELECT DISTINCT TOP 3 VALUE c.g FROM c", json!(0)),
+        ("SELECT VALUE c.g FROM c GROUP BY c.g OFFSET 0 LIMIT 3", json!(0)),
+        ("SELECT VALUE d FROM (SELECT DISTINCT VALUE c.g FROM c) d", json!(0)),
+        (
+            "SELECT TOP 9 VALUE c.n FROM c ORDER BY RANK FullTextScore(c.text, 'red')",
+            json!(4),
+        ),
+        ("SELECT VALUE c.n FROM c ORDER BY c.long", json!(0)),
+    ] {
+        let stage = filled().await;
+        let all = Scope::default();
+        let (mut rows, continuation) = ask(&stage, &asked(text, all.clone(), 1, None)).await.unwrap();
+        assert_eq!(rows, [was_first], "{text}");
+        // Every item that has that row now goes; another with the same value of `g` stays.
+        for n in [0, 3, 4, 6] {
+            let renewed = json!({"id": format!("i{n:02}"), "pk": format!("p{n}"), "ttl": 10});
+            stage.upsert(renewed, None).await.unwrap();
+        }
+        stage.at(110);
+        stage.purge().await;
+        let expected = rest(&stage, text, &all, 100, None).await;
+        rows.extend(rest(&stage, text, &all, 1, continuation).await);
+        let later: Vec<&Value> = rows[1..].iter().collect();
+        for row in &expected {
+            let times = rows.iter().filter(|other| *other == row).count();
+            assert!(times == 1 || expected.len() == 9, "{text}: {row} in {rows:?}");
+        }
+        assert!(!later.contains(&&rows[0]), "{text}: {rows:?}");
+        let distinct = sorted(&rows).into_iter().collect::<std::collections::BTreeSet<_>>();
+        assert_eq!(distinct.len(), rows.len(), "{text}: {rows:?}");
+    }
+}
+
+/// Clients ask for continuations of at most a kilobyte.
+#[tokio::test]
+async fn continuations_stay_within_a_kilobyte() {
+    let stage = filled().await;
+    for text in ORDERED.iter().chain(UNORDERED) {
+        let mut continuation = None;
+        for number in 1.. {
+            assert!(number < 10 * ITEMS, "{text}: pages never end");
+            let query = QueryItems {
+                continuation_limit_kb: Some(1),
+                ..asked(text, range(0), 1, continuation)
+            };
+            (_, continuation) = ask(&stage, &query).await.unwrap();
+            if continuation.is_none() {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_key_is_one_part_however_it_is_named() {
+    let stage = Stage::with(json!({})).await;
+    for n in 0..6 {
+        stage.create(json!({"id": n.to_string()})).await.unwrap();
+    }
+    let text = "SELECT VALUE c.id FROM c ORDER BY c.id";
+    let (_, continuation) = ask(&stage, &asked(text, scope_of("p"), 2, None)).await.unwrap();
+    let epk = Epk::of(&stage.container.properties().partition_key, &key("p"));
+    let names = [
+        scope_of("p"),
+        Scope {
+            epk: Some(EpkRange::point(epk)),
+            ..Scope::default()
+        },
+        Scope {
+            range: Some(0),
+            ..scope_of("p")
+        },
+    ];
+    for scope in names {
+        assert_eq!(
+            rest(&stage, text, &scope, 2, continuation.clone()).await,
+            ["2", "3", "4", "5"],
+            "{scope:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_continuation_is_refused_for_another_question_or_another_part() {
+    let stage = Stage::with(json!({})).await;
+    for n in 0..6 {
+        stage.create(json!({"id": n.to_string()})).await.unwrap();
+    }
+    let text = "SELECT VALUE c.id FROM c";
+    let (_, continuation) = ask(&stage, &asked(text, scope_of("p"), 2, None)).await.unwrap();
+    let continued = |text: &str, scope| asked(text, scope, 2, continuation.clone());
+    assert!(ask(&stage, &continued(text, scope_of("p"))).await.is_ok());
+    for query in [
+        continued("SELECT VALUE c.id  FROM c", scope_of("p")),
+        continued(text, scope_of("q")),
+        continued(text, Scope::default()),
+        QueryItems {
+            parameters: vec![("@p".to_owned(), json!(1))],
+            ..continued(text, scope_of("p"))
+        },
+    ] {
+        assert_eq!(refusal(&stage, &query).await, ErrorKind::BadRequest, "{query:?}");
+    }
+    let whole = continuation.clone().unwrap();
+    for at in 0..whole.len() {
+        let mut damaged = whole.clone().into_bytes();
+        damaged[at] = if damaged[at] == b'A' { b'B' } else { b'A' };
+        let query = asked(text, scope_of("p"), 2, Some(String::from_utf8(damaged).unwrap()));
+        assert_eq!(refusal(&stage, &query).await, ErrorKind::BadRequest, "{query:?}");
+    }
+}

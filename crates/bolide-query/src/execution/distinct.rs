@@ -1,0 +1,44 @@
+//! DISTINCT within one page: each value once (cosmos-sql §8.4). What earlier pages gave out is in `given`.
+
+use std::collections::HashSet;
+
+use super::given;
+use crate::error::{QueryError, Result};
+use crate::limits::STATE_BYTES;
+use crate::value::{SameKey, Value, append_same_key, same_key};
+
+/// The values DISTINCT has let through.
+#[derive(Debug, Default)]
+pub(super) struct Distinct {
+    seen: HashSet<SameKey>,
+    bytes: usize,
+    scratch: Vec<u8>,
+    /// The hash of the value that was asked about last.
+    last: u64,
+}
+
+impl Distinct {
+    pub fn hash_of_last(&self) -> u64 {
+        self.last
+    }
+
+    /// Whether this is the first of its sort.
+    pub fn is_new(&mut self, value: &Value<'_>) -> Result<bool> {
+        self.scratch.clear();
+        append_same_key(value, &mut self.scratch);
+        let key = same_key(&self.scratch);
+        self.last = given::hash(&[&key]);
+        const ENTRY_BYTES: usize = 48;
+        let key_bytes = key.len() + ENTRY_BYTES;
+        if !self.seen.insert(key) {
+            return Ok(false);
+        }
+        self.bytes += key_bytes;
+        if self.bytes > STATE_BYTES {
+            return Err(QueryError::TooLarge {
+                limit_bytes: STATE_BYTES,
+            });
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,106 @@
+//! Values as ORDER BY compares them, without the item that they came from (cosmos-sql §13).
+
+use std::cmp::Ordering;
+
+use sha2::{Digest, Sha256};
+
+use super::given;
+use crate::number::Number;
+use crate::value::{Kind, Value, append_same_key};
+
+/// A sort value that stands alone.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SortValue {
+    Undefined,
+    Null,
+    Bool(bool),
+    Number(Number),
+    String(Box<str>),
+    /// In a continuation only: the beginning of a longer string, and the hash of all of it.
+    Cut {
+        hash: u64,
+        start: Box<str>,
+    },
+    /// Arrays and objects sort by a hash of their content.
+    Array([u8; 16]),
+    Object([u8; 16]),
+}
+
+impl SortValue {
+    pub fn new(value: &Value<'_>) -> SortValue {
+        match value {
+            Value::Undefined => SortValue::Undefined,
+            Value::Null => SortValue::Null,
+            Value::Bool(value) => SortValue::Bool(*value),
+            Value::Number(number) => SortValue::Number(*number),
+            Value::String(text) => SortValue::String(text.as_str().into()),
+            other if other.kind() == Kind::Array => SortValue::Array(hash(other)),
+            other => SortValue::Object(hash(other)),
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            SortValue::Undefined => 0,
+            SortValue::Null => 1,
+            SortValue::Bool(_) => 2,
+            SortValue::Number(_) => 3,
+            SortValue::String(_) | SortValue::Cut { .. } => 4,
+            SortValue::Array(_) => 5,
+            SortValue::Object(_) => 6,
+        }
+    }
+
+    /// A string cut such that its text in a continuation is about so long at most.
+    pub fn cut(string: &str, text_bytes: usize) -> SortValue {
+        let most = (text_bytes * 3 / 4).saturating_sub(size_of::<u64>() + 1);
+        SortValue::Cut {
+            hash: hash_of_string(string),
+            start: string[..string.floor_char_boundary(most)].into(),
+        }
+    }
+
+    /// Whether a value is the one that was cut.
+    pub fn is_whole_of(&self, cut: &SortValue) -> bool {
+        match (self, cut) {
+            (SortValue::String(string), SortValue::Cut { hash, start }) => {
+                string.starts_with(&**start) && hash_of_string(string) == *hash
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the order of a value and one that was cut cannot be told.
+    pub fn is_unsure(&self, cut: &SortValue) -> bool {
+        match (self, cut) {
+            (SortValue::String(string), SortValue::Cut { start, .. }) => {
+                string.starts_with(&**start) && !self.is_whole_of(cut)
+            }
+            _ => false,
+        }
+    }
+
+    pub fn order(&self, other: &SortValue) -> Ordering {
+        match (self, other) {
+            (SortValue::Bool(a), SortValue::Bool(b)) => a.cmp(b),
+            (SortValue::Number(a), SortValue::Number(b)) => a.total_order(*b),
+            (SortValue::String(a), SortValue::String(b)) => a.cmp(b),
+            (SortValue::String(_), SortValue::Cut { .. }) if self.is_whole_of(other) => Ordering::Equal,
+            (SortValue::String(a), SortValue::Cut { start, .. }) => a.cmp(start),
+            (SortValue::Array(a), SortValue::Array(b)) | (SortValue::Object(a), SortValue::Object(b)) => a.cmp(b),
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+}
+
+fn hash(value: &Value<'_>) -> [u8; 16] {
+    let mut canonical = Vec::new();
+    append_same_key(value, &mut canonical);
+    let mut out = [0; 16];
+    out.copy_from_slice(&Sha256::digest(&canonical)[..16]);
+    out
+}
+
+fn hash_of_string(string: &str) -> u64 {
+    given::hash(&[string.as_bytes()])
+}

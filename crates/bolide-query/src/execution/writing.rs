@@ -1,0 +1,78 @@
+//! Results of rows, as JSON text.
+
+use super::distinct::Distinct;
+use super::output::{Offer, Output, Written};
+use crate::error::Result;
+use crate::eval::{Flow, Row, project};
+use crate::program::{Projection, Select};
+use crate::value::{write_json, write_string};
+
+/// Projects a row straight into the page. `name`: what tells it from others, where no place does.
+pub(super) fn give<'a>(
+    select: &'a Select,
+    distinct: Option<&mut Distinct>,
+    output: &mut Output,
+    row: &mut Row<'a>,
+    name: Option<u64>,
+) -> Result<Flow> {
+    let offer = output.offer(|out| write_distinct(select, distinct, row, out, name))?;
+    Ok(if offer == Offer::Refused {
+        Flow::Stop
+    } else {
+        Flow::Continue
+    })
+}
+
+/// Writes the result of a row; tells whether there is one and DISTINCT lets it through. A distinct value is its own name.
+pub(super) fn write_distinct<'a>(
+    select: &'a Select,
+    distinct: Option<&mut Distinct>,
+    row: &mut Row<'a>,
+    out: &mut Vec<u8>,
+    name: Option<u64>,
+) -> Result<Written> {
+    let Some(distinct) = distinct else {
+        let is_written = write_row(&select.projection, row, out)?;
+        return Ok(match name {
+            _ if !is_written => Written::Nothing,
+            Some(name) => Written::Named(name),
+            None => Written::Row,
+        });
+    };
+    let value = project(&select.projection, row)?;
+    if !value.is_defined() || !distinct.is_new(&value)? {
+        return Ok(Written::Nothing);
+    }
+    write_json(&value, out);
+    Ok(Written::Named(distinct.hash_of_last()))
+}
+
+/// Writes a select list member by member, without making an object first.
+pub(super) fn write_row<'a>(projection: &'a Projection, row: &mut Row<'a>, out: &mut Vec<u8>) -> Result<bool> {
+    match projection {
+        Projection::Value(scalar) => {
+            let value = scalar.eval(row)?;
+            write_json(&value, out);
+            Ok(value.is_defined())
+        }
+        Projection::List(columns) => {
+            out.push(b'{');
+            let mut first = true;
+            for (name, scalar) in columns {
+                let value = scalar.eval(row)?;
+                if !value.is_defined() {
+                    continue;
+                }
+                if !first {
+                    out.push(b',');
+                }
+                first = false;
+                write_string(name, out);
+                out.push(b':');
+                write_json(&value, out);
+            }
+            out.push(b'}');
+            Ok(true)
+        }
+    }
+}

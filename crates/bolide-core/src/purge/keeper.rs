@@ -28,8 +28,11 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 const READERS_PAUSE: Duration = Duration::from_millis(5);
 /// Of a backlog, so many items go at once, users or not: what is due in one second is rarely more.
 const UNRESTED_ITEMS: u64 = 1_000;
-/// While users are there, a step takes no more items than these: a user's write that meets it waits for about a millisecond.
-const ITEMS_BESIDE_USERS: u64 = 25;
+/// Users are there for so long after a request. Most steps are shorter than the time between two requests of a busy user, so a step alone
+/// does not tell.
+const USERS_STAY_FOR: Duration = Duration::from_secs(1);
+/// While users are there, a step takes no more items than these: a user's write that meets it waits for half a millisecond.
+const ITEMS_BESIDE_USERS: u64 = 10;
 /// While users are there, the purge rests this many times as long as its last step took.
 const RESTS_BESIDE_USERS: u32 = 9;
 /// A backlog this old is purged without rests, so that it cannot grow for ever beside users who write faster than a resting purge removes.
@@ -164,8 +167,8 @@ struct Restraint {
     allowance: Allowance,
     /// Items of the backlog that may go before the purge rests beside users.
     unrested: u64,
-    /// Whether users asked for anything during the last step.
-    is_beside_users: bool,
+    /// How many requests there had been when it was last looked, and when there was a new one.
+    users: (u64, Option<Instant>),
     /// Since when there has been a backlog.
     backlog_since: Option<Instant>,
     /// Counts ticks.
@@ -177,7 +180,7 @@ impl Restraint {
         Restraint {
             allowance: Allowance::new(pace.items_per_second),
             unrested: UNRESTED_ITEMS,
-            is_beside_users: false,
+            users: (0, None),
             backlog_since: None,
             turn: 0,
         }
@@ -185,7 +188,7 @@ impl Restraint {
 
     /// How many times as long as a step the purge rests after it.
     fn rests(&self, now: Instant) -> u32 {
-        if !self.is_beside_users || self.unrested > 0 {
+        if !self.is_beside_users(now) || self.unrested > 0 {
             return 0;
         }
         let age = self
@@ -193,6 +196,18 @@ impl Restraint {
             .map_or(Duration::ZERO, |since| now.duration_since(since));
         let left = 1.0 - age.as_secs_f64() / PATIENT_FOR.as_secs_f64();
         (f64::from(RESTS_BESIDE_USERS) * left).ceil() as u32
+    }
+
+    /// Notes how many requests there have been by now.
+    fn look_for_users(&mut self, requests: u64, now: Instant) {
+        if requests != self.users.0 {
+            self.users = (requests, Some(now));
+        }
+    }
+
+    fn is_beside_users(&self, now: Instant) -> bool {
+        let seen = self.users.1;
+        seen.is_some_and(|seen| now.duration_since(seen) < USERS_STAY_FOR)
     }
 
     /// How many items the next step may take.
@@ -267,13 +282,15 @@ impl Pass<'_> {
         partition: &Arc<Partition>,
         work: Work,
     ) -> Result<bool> {
-        let most = self.restraint.items(Instant::now());
+        let now = Instant::now();
+        self.restraint.look_for_users(self.account.requests(), now);
+        let most = self.restraint.items(now);
         if most == 0 {
             self.again(TICK);
             return Ok(false);
         }
         let visit = super::visit_of(container, partition).await?;
-        let (began, requests) = (Instant::now(), self.account.requests());
+        let began = Instant::now();
         let mode = PurgeMode::Paced;
         let step = match work {
             Work::Ghosts => {
@@ -285,7 +302,7 @@ impl Pass<'_> {
         };
         drop(visit);
         self.restraint.take(step.purged, began);
-        self.restraint.is_beside_users = self.account.requests() > requests;
+        self.restraint.look_for_users(self.account.requests(), Instant::now());
         match step.end {
             End::Unfinished | End::Drained => {}
             End::Read => self.again(READERS_PAUSE),
@@ -388,7 +405,7 @@ mod tests {
             hold: Duration::ZERO,
         };
         let mut restraint = Restraint::new(pace);
-        restraint.is_beside_users = true;
+        restraint.look_for_users(1, began);
         assert_eq!(
             (restraint.rests(began), restraint.items(began)),
             (0, u64::MAX),
@@ -397,16 +414,37 @@ mod tests {
         restraint.take(UNRESTED_ITEMS, began);
         assert_eq!(restraint.rests(began), RESTS_BESIDE_USERS);
         assert_eq!(restraint.items(began), ITEMS_BESIDE_USERS);
+        restraint.look_for_users(2, after(150));
         assert_eq!(restraint.rests(after(150)), 5);
+        restraint.look_for_users(3, after(301));
         assert_eq!(
             (restraint.rests(after(301)), restraint.items(after(301))),
             (0, u64::MAX)
         );
-        restraint.is_beside_users = false;
-        assert_eq!(restraint.rests(began), 0, "nobody is there");
-        restraint.is_beside_users = true;
         restraint.drained();
-        assert_eq!(restraint.rests(after(302)), 0, "a new backlog");
+        assert_eq!(restraint.rests(after(301)), 0, "a new backlog");
+    }
+
+    #[test]
+    fn users_are_there_between_their_requests() {
+        // TTL-265: a step is shorter than the time between two requests of a user who sends hundreds in a second.
+        let began = Instant::now();
+        let after = |millis| began + Duration::from_millis(millis);
+        let mut restraint = Restraint::new(Pace {
+            items_per_second: None,
+            hold: Duration::ZERO,
+        });
+        assert!(!restraint.is_beside_users(began), "nobody has asked for anything");
+        restraint.look_for_users(1, began);
+        restraint.look_for_users(1, after(500));
+        assert!(
+            restraint.is_beside_users(after(500)),
+            "no request since, and half a second ago one"
+        );
+        restraint.look_for_users(1, after(1_500));
+        assert!(!restraint.is_beside_users(after(1_500)), "the user is gone");
+        restraint.look_for_users(2, after(1_600));
+        assert!(restraint.is_beside_users(after(1_600)));
     }
 
     #[test]

@@ -17,8 +17,8 @@ use crate::partition::round::{Round, Step as Decided};
 use crate::partition::state::Cursors;
 use crate::record::{ExpiryEntry, LogEntry, Record};
 
-/// Rows of the log looked at for each item that a step may take: entries with an own ttl are stepped over, and there may be many.
-const LOG_ROWS: usize = 10;
+/// Rows of the log looked at beyond the items that a step may take: entries with an own ttl are stepped over, and there may be many.
+const STEPPED_OVER: usize = 50;
 /// Bytes looked at in one step.
 const SCAN_BYTES: usize = 256 * 1024;
 
@@ -192,7 +192,7 @@ impl Decider {
             ..scan_from(
                 Space::Log,
                 round.state.purge.log.to_bytes(),
-                self.items().saturating_mul(LOG_ROWS),
+                self.items().saturating_add(STEPPED_OVER),
             )
         }
     }

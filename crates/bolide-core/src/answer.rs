@@ -2,19 +2,21 @@
 
 use bolide_model::{Error, Lsn, RequestUnits};
 
-/// Where a partition key range stood when an operation touched it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where a partition key range stood when an operation touched it, and what the operation did there.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RangePosition {
     /// Id of the partition key range.
     pub range: u32,
     /// The range's newest log sequence number as the operation saw it; for a write, its own.
     pub lsn: Lsn,
+    /// The range's part of the operation's charge: it counts against the range's share of the throughput.
+    pub charge: RequestUnits,
 }
 
 /// The cost of an operation and the ranges it touched: what session tokens and charges are made of.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Work {
-    /// Request units charged to the caller.
+    /// Request units charged to the caller: the sum over the ranges touched.
     pub charge: RequestUnits,
     /// In range order; empty where no range was reached.
     pub touched: Vec<RangePosition>,
@@ -25,8 +27,23 @@ impl Work {
     pub(crate) fn in_range(charge: RequestUnits, range: u32, lsn: Lsn) -> Work {
         Work {
             charge,
-            touched: vec![RangePosition { range, lsn }],
+            touched: vec![RangePosition { range, lsn, charge }],
         }
+    }
+
+    /// Work in several ranges. What `touched` has as charges so far are the costs of what was done in each range; they come to `charge`
+    /// but for its rounding and its minimum, which they bear in proportion, or evenly where nothing was done.
+    pub(crate) fn over(charge: RequestUnits, mut touched: Vec<RangePosition>) -> Work {
+        let sum: RequestUnits = touched.iter().map(|position| position.charge).sum();
+        let ranges = touched.len() as f64;
+        for position in &mut touched {
+            position.charge = RequestUnits(if sum.0 > 0.0 {
+                position.charge.0 * (charge.0 / sum.0)
+            } else {
+                charge.0 / ranges
+            });
+        }
+        Work { charge, touched }
     }
 }
 

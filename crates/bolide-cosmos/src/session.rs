@@ -88,10 +88,16 @@ fn malformed(part: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use bolide_model::RequestUnits;
+
     use super::*;
 
     fn at(range: u32, lsn: u64) -> RangePosition {
-        RangePosition { range, lsn: Lsn(lsn) }
+        RangePosition {
+            range,
+            lsn: Lsn(lsn),
+            charge: RequestUnits::ZERO,
+        }
     }
 
     #[test]

@@ -83,12 +83,17 @@ pub fn write(bytes: usize) -> RequestUnits {
 /// Ours: the service publishes no formula. Calibrated so that a query that finds one 1 KB item costs about 2.8 units, as
 /// published samples show.
 pub fn query(loaded_items: usize, loaded_bytes: usize, returned_bytes: usize) -> RequestUnits {
+    (QUERY_START + query_work(loaded_items, loaded_bytes, returned_bytes)).rounded()
+}
+
+/// The fixed start of a query page.
+pub const QUERY_START: RequestUnits = RequestUnits(2.3);
+
+/// What a query page costs beyond its start, not rounded. Linear, so that it can be counted range by range.
+pub fn query_work(loaded_items: usize, loaded_bytes: usize, returned_bytes: usize) -> RequestUnits {
     RequestUnits(
-        2.3 + 0.02 * loaded_items as f64
-            + (loaded_bytes as f64 / 1024.0) * 0.05
-            + (returned_bytes as f64 / 1024.0) * 0.4,
+        0.02 * loaded_items as f64 + (loaded_bytes as f64 / 1024.0) * 0.05 + (returned_bytes as f64 / 1024.0) * 0.4,
     )
-    .rounded()
 }
 
 fn interpolate(bytes: usize, column: impl Fn(&(f64, f64, f64)) -> f64) -> RequestUnits {

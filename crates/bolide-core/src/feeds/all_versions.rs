@@ -8,7 +8,7 @@ use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, UnixSeconds, cha
 use bolide_storage::{Ask, Head, Page, Scan, Space};
 
 use super::places::{Place, decode, encode, resume};
-use super::walk::touch;
+use super::walk::{bear, touch};
 use super::{FeedStart, ReadChanges, Slice};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, RangePosition, Work};
@@ -92,11 +92,8 @@ impl Account {
         for slice in &slices {
             touch(&mut touched, slice.partition.range, slice.partition.lsn());
         }
-        let charge = changes.iter().map(cost).sum::<RequestUnits>();
-        let work = Work {
-            charge: RequestUnits(charge.0.max(1.0)).rounded(),
-            touched,
-        };
+        let charge: RequestUnits = touched.iter().map(|position| position.charge).sum();
+        let work = Work::over(RequestUnits(charge.0.max(1.0)).rounded(), touched);
         self.charge_touched(ctx, &visit, &work);
         Ok(Answer {
             value: VersionPage {
@@ -196,7 +193,7 @@ impl Filling<'_> {
                 }
                 let entry = HistoryEntry::decode(value)?;
                 if slice.contains(&entry.item_key) {
-                    self.add(position.lsn, entry, value.len());
+                    self.add(slice.partition.range, position.lsn, entry, value.len());
                     last_lsn = Some(position.lsn);
                 }
                 from = position.next();
@@ -207,17 +204,19 @@ impl Filling<'_> {
         }
     }
 
-    fn add(&mut self, lsn: Lsn, entry: HistoryEntry, bytes: usize) {
+    fn add(&mut self, range: u32, lsn: Lsn, entry: HistoryEntry, bytes: usize) {
         let rid = self.container.rid();
         let shown = |record| StoredItem::new(rid, record);
-        self.bytes += bytes;
-        self.changes.push(ItemChange {
+        let change = ItemChange {
             kind: entry.kind,
             lsn,
             crts: entry.crts,
             current: entry.current.map(shown),
             previous: entry.previous.map(shown),
-        });
+        };
+        self.bytes += bytes;
+        bear(&mut self.touched, range, cost(&change));
+        self.changes.push(change);
     }
 
     /// The oldest entry that is wanted is over its retention, whether it is still stored or not.

@@ -9,7 +9,7 @@ use bolide_storage::{Ask, Key, Scan, Space};
 use bytes::Bytes;
 
 use super::places::{Place, decode, encode, resume};
-use super::walk::touch;
+use super::walk::{bear, touch};
 use super::{Scope, Slice};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, RangePosition, Work};
@@ -82,10 +82,14 @@ impl Account {
             .unwrap_or(limits::PAGE_ITEMS)
             .clamp(1, limits::PAGE_ITEMS);
 
-        let mut items = Vec::new();
-        let mut touched = Vec::new();
+        let mut filling = Filling {
+            most,
+            items: Vec::new(),
+            bytes: 0,
+            touched: Vec::new(),
+        };
         for (slice, place) in slices.iter().zip(&mut places) {
-            if items.len() >= most {
+            if filling.is_full() {
                 break;
             }
             let reader = ChangeReader {
@@ -94,21 +98,14 @@ impl Account {
                 slice,
                 now,
             };
-            place.next = reader
-                .read(place.next, most - items.len(), &mut items, &mut touched)
-                .await?;
+            place.next = reader.read(place.next, &mut filling).await?;
         }
+        let Filling { items, mut touched, .. } = filling;
         for slice in &slices {
             touch(&mut touched, slice.partition.range, slice.partition.lsn());
         }
-        let charge = items
-            .iter()
-            .map(|item: &StoredItem| charge::point_read(item.record().size()))
-            .sum::<RequestUnits>();
-        let work = Work {
-            charge: RequestUnits(charge.0.max(1.0)).rounded(),
-            touched,
-        };
+        let charge: RequestUnits = touched.iter().map(|position| position.charge).sum();
+        let work = Work::over(RequestUnits(charge.0.max(1.0)).rounded(), touched);
         self.charge_touched(ctx, &visit, &work);
         Ok(Answer {
             value: ChangePage {
@@ -191,6 +188,40 @@ async fn scan_log(partition: &Partition, from: Bytes, max_rows: usize) -> Result
     })
 }
 
+/// A page on its way.
+struct Filling {
+    most: usize,
+    items: Vec<StoredItem>,
+    bytes: usize,
+    touched: Vec<RangePosition>,
+}
+
+impl Filling {
+    /// A page ends by its number of items or by its bytes, but not before its first item.
+    fn is_full(&self) -> bool {
+        self.items.len() >= self.most || self.bytes >= limits::PAGE_BYTES
+    }
+
+    /// How many of some changes may be on the page if all of them are still there; at least one.
+    fn room_for(&self, changes: &[Change]) -> usize {
+        let mut bytes = self.bytes;
+        let fits = changes.iter().take(self.most.saturating_sub(self.items.len()));
+        let fits = fits.take_while(|change| {
+            let is_first = bytes < limits::PAGE_BYTES;
+            bytes += change.size;
+            is_first
+        });
+        fits.count().max(1)
+    }
+
+    fn add(&mut self, range: u32, item: StoredItem) {
+        let size = item.record().size();
+        self.bytes += size;
+        bear(&mut self.touched, range, charge::point_read(size));
+        self.items.push(item);
+    }
+}
+
 /// Reads the changes of one slice.
 struct ChangeReader<'a> {
     container: &'a Container,
@@ -200,26 +231,28 @@ struct ChangeReader<'a> {
 }
 
 impl ChangeReader<'_> {
-    /// Adds up to `most` live items whose last write is `next` or later, and whole transactions. Returns where to go on.
-    async fn read(
-        &self,
-        next: Lsn,
-        most: usize,
-        items: &mut Vec<StoredItem>,
-        touched: &mut Vec<RangePosition>,
-    ) -> Result<Lsn> {
-        let enough = items.len() + most;
+    /// Adds live items whose last write is `next` or later until the page is full, and whole transactions. Returns where to go on.
+    async fn read(&self, next: Lsn, filling: &mut Filling) -> Result<Lsn> {
+        let range = self.slice.partition.range;
+        let mut last_lsn = None;
         let mut from = LogPosition { lsn: next, seq: 0 };
         loop {
             let page = scan_log(&self.slice.partition, from.to_bytes(), PAGE_ROWS).await?;
-            touch(touched, self.slice.partition.range, page.head.lsn);
+            touch(&mut filling.touched, range, page.head.lsn);
             let changes = self.changes(&page)?;
-            let found = self.fetch(&changes).await?;
-            for (change, item) in changes.iter().zip(found) {
-                if items.len() >= enough && change.lsn != lsn_of_last(items) {
-                    return Ok(change.lsn);
+            let mut left = &changes[..];
+            while let Some(first) = left.first() {
+                if filling.is_full() && last_lsn != Some(first.lsn) {
+                    return Ok(first.lsn);
                 }
-                items.extend(item);
+                let (next, later) = left.split_at(filling.room_for(left));
+                for (change, item) in next.iter().zip(self.fetch(next).await?) {
+                    if let Some(item) = item {
+                        last_lsn = Some(change.lsn);
+                        filling.add(range, item);
+                    }
+                }
+                left = later;
             }
             match page.rows.last() {
                 Some((key, _)) if page.more => from = position_of(key)?.next(),
@@ -237,6 +270,7 @@ impl ChangeReader<'_> {
             if self.slice.contains(&entry.item_key) {
                 changes.push(Change {
                     lsn: position.lsn,
+                    size: entry.size as usize,
                     position,
                     item_key: entry.item_key,
                 });
@@ -273,13 +307,9 @@ impl ChangeReader<'_> {
 
 struct Change {
     lsn: Lsn,
+    size: usize,
     position: LogPosition,
     item_key: Bytes,
-}
-
-/// The transaction of the last item.
-fn lsn_of_last(items: &[StoredItem]) -> Lsn {
-    items.last().map_or(Lsn(0), StoredItem::lsn)
 }
 
 fn position_of(key: &[u8]) -> Result<LogPosition> {

@@ -15,4 +15,4 @@ pub use change_feed::{ChangePage, FeedStart, ReadChanges};
 pub use read_feed::{FeedPage, ReadFeed};
 pub use scope::Scope;
 pub(crate) use scope::{KeyInterval, Slice};
-pub(crate) use walk::{ItemWalk, WalkedItem};
+pub(crate) use walk::{ItemWalk, WalkedItem, bear, touch};

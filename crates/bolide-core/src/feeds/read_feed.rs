@@ -2,6 +2,7 @@
 
 use bolide_model::{RequestUnits, charge, limits};
 
+use super::walk::bear;
 use super::{ItemWalk, Scope};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Work};
@@ -59,6 +60,7 @@ impl Account {
         };
         let mut last_key = None;
         let mut bytes = 0;
+        let mut costs: Vec<(u32, RequestUnits)> = Vec::new();
         'pages: while let Some(items) = walk.next_page().await? {
             for walked in items {
                 if page.items.len() == most || bytes >= limits::PAGE_BYTES {
@@ -66,20 +68,17 @@ impl Account {
                     break 'pages;
                 }
                 bytes += walked.item.record().size();
+                costs.push((walked.range, charge::point_read(walked.item.record().size())));
                 last_key = Some(walked.key);
                 page.items.push(walked.item);
             }
         }
-        let charge = page
-            .items
-            .iter()
-            .map(|item| charge::point_read(item.record().size()))
-            .sum::<RequestUnits>();
-        let charge = RequestUnits(charge.0.max(1.0)).rounded();
-        let work = Work {
-            charge,
-            touched: walk.touched().to_vec(),
-        };
+        let mut touched = walk.touched().to_vec();
+        for (range, cost) in &costs {
+            bear(&mut touched, *range, *cost);
+        }
+        let charge: RequestUnits = costs.iter().map(|(_, cost)| *cost).sum();
+        let work = Work::over(RequestUnits(charge.0.max(1.0)).rounded(), touched);
         self.charge_touched(ctx, &visit, &work);
         Ok(Answer { value: page, work })
     }

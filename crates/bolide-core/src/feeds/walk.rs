@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bolide_model::ttl::{Horizon, Settings};
-use bolide_model::{Lsn, Result, UnixMillis};
+use bolide_model::{Lsn, RequestUnits, Result, UnixMillis};
 use bolide_storage::{Ask, Scan, Space};
 use bytes::Bytes;
 
@@ -32,6 +32,8 @@ pub(crate) struct ItemWalk<'a> {
 
 /// A live item, and its key: where a continuation goes on behind it.
 pub(crate) struct WalkedItem {
+    /// The range it is in.
+    pub range: u32,
     pub key: Bytes,
     pub item: StoredItem,
 }
@@ -108,6 +110,7 @@ impl<'a> ItemWalk<'a> {
             let record = Record::decode(value)?;
             if record.stamp().is_live(horizon) && !partition.hides(&key, &record) {
                 items.push(WalkedItem {
+                    range: partition.range,
                     key,
                     item: StoredItem::new(self.container.rid(), record),
                 });
@@ -133,8 +136,19 @@ fn is_before(slice: &Slice, key: &[u8]) -> bool {
 }
 
 /// Notes how far a range had come; the first note of a range counts.
-pub(super) fn touch(touched: &mut Vec<RangePosition>, range: u32, lsn: Lsn) {
+pub(crate) fn touch(touched: &mut Vec<RangePosition>, range: u32, lsn: Lsn) {
     if touched.iter().all(|position| position.range != range) {
-        touched.push(RangePosition { range, lsn });
+        touched.push(RangePosition {
+            range,
+            lsn,
+            charge: RequestUnits::ZERO,
+        });
+    }
+}
+
+/// Counts what was done in a range that was touched.
+pub(crate) fn bear(touched: &mut [RangePosition], range: u32, units: RequestUnits) {
+    if let Some(position) = touched.iter_mut().find(|position| position.range == range) {
+        position.charge += units;
     }
 }

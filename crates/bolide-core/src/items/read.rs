@@ -107,15 +107,14 @@ impl Account {
 }
 
 impl Account {
-    /// Counts what an operation over several ranges consumed, evenly.
+    /// Counts what an operation over several ranges consumed, in each range what was done there.
     pub(crate) fn charge_touched(&self, ctx: &RequestContext, visit: &Visit<'_>, work: &Work) {
-        if visit.state.pacing.count_only_load || work.touched.is_empty() {
+        if visit.state.pacing.count_only_load {
             return;
         }
-        let share = RequestUnits(work.charge.0 / work.touched.len() as f64);
         for position in &work.touched {
             if let Ok(partition) = visit.state.layout.partition_with_id(position.range) {
-                partition.meter().lock().consume(ctx.now.seconds(), share);
+                partition.meter().lock().consume(ctx.now.seconds(), position.charge);
             }
         }
     }

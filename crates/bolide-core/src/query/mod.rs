@@ -8,6 +8,7 @@
 //! Every page is a request of its own, judged when it is asked for (TTL-247). A continuation holds the place in the walk and the
 //! execution's own word on what it has returned; neither depends on the process.
 
+mod counting;
 mod page;
 mod place;
 mod route;
@@ -125,6 +126,9 @@ impl Account {
             return Err(self.needs_client_merge(&compiled, properties).into());
         }
         self.admit_all(ctx, &route.slices, &visit)?;
+        if let (true, Some(first)) = (route.slices.is_empty(), visit.state.layout.partitions.first()) {
+            self.admit(ctx, first, &visit)?;
+        }
         let functions = QueryFunctions::for_query(self, container, &query.text, ctx.now).await?;
         let run = PageRun {
             container,
@@ -163,10 +167,7 @@ impl Account {
             usize::try_from(metrics.retrieved_bytes).unwrap_or(usize::MAX),
             usize::try_from(metrics.output_bytes).unwrap_or(usize::MAX),
         );
-        let work = Work {
-            charge,
-            touched: done.touched,
-        };
+        let work = Work::over(charge, done.touched);
         self.charge_touched(ctx, &visit, &work);
         // The charge is for going through them all the same.
         let metrics = if compiled.reads_content() {

@@ -2,15 +2,16 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use bolide_model::{Result, UnixMillis};
-use bolide_query::{Environment, Execution, Item, PageLimit, Progress, Query};
+use bolide_model::{RequestUnits, Result, UnixMillis, charge};
+use bolide_query::{Environment, Execution, Item, Metrics, PageLimit, Progress, Query};
 use bytes::Bytes;
 
+use super::counting::{Counting, work};
 use super::place::{After, Owner, Place};
 use super::{QueryMetrics, query_error};
 use crate::answer::RangePosition;
 use crate::container::{Container, Visit};
-use crate::feeds::{ItemWalk, Slice, WalkedItem};
+use crate::feeds::{ItemWalk, Slice, WalkedItem, bear, touch};
 use crate::items::StoredItem;
 
 /// Most items that are held to be gone through in the order of creation.
@@ -50,7 +51,7 @@ impl PageRun<'_> {
             Some(text) => owner.read(text)?,
             None => Place::default(),
         };
-        let mut execution = self.execution(self.limit, place.resume.as_deref())?;
+        let mut execution = Counting::of(self.execution(self.limit, place.resume.as_deref())?);
         let mut walk = ItemWalk::new(
             self.container,
             self.visit,
@@ -62,7 +63,9 @@ impl PageRun<'_> {
             After::Rid(rid) => self.scan_in_order_of_creation(&mut execution, &mut walk, rid).await?,
             after => self.scan(&mut execution, &mut walk, after).await?,
         };
+        let (execution, costs) = execution.into_parts();
         let finished = execution.finish(scanned.is_end).map_err(query_error)?;
+        let touched = self.touched(&walk, &costs, &finished.metrics);
 
         let after = if self.query.rescans() && !self.query.replays() {
             After::Nothing
@@ -88,8 +91,28 @@ impl PageRun<'_> {
                 ..QueryMetrics::default()
             },
             rows: Bytes::from(finished.rows.into_joined()),
-            touched: walk.touched().to_vec(),
+            touched,
         })
+    }
+
+    /// The ranges touched, each with the cost of the items loaded in it and of the rows they gave. All bear the start evenly, and rows
+    /// that are made of items of several ranges as they bear the rest.
+    fn touched(&self, walk: &ItemWalk<'_>, costs: &[(u32, RequestUnits)], metrics: &Metrics) -> Vec<RangePosition> {
+        let mut touched = walk.touched().to_vec();
+        if let (true, Some(first)) = (touched.is_empty(), self.visit.state.layout.partitions.first()) {
+            // A query that reads no items is still carried out somewhere.
+            touch(&mut touched, first.range, first.lsn());
+        }
+        for (range, cost) in costs {
+            bear(&mut touched, *range, *cost);
+        }
+        let own: RequestUnits = costs.iter().map(|(_, cost)| *cost).sum();
+        let growth = if own.0 > 0.0 { work(metrics).0 / own.0 } else { 1.0 };
+        let start = charge::QUERY_START.0 / touched.len() as f64;
+        for position in &mut touched {
+            position.charge = RequestUnits(position.charge.0 * growth + start);
+        }
+        touched
     }
 
     fn execution(&self, limit: PageLimit, resume: Option<&str>) -> Result<Execution> {
@@ -103,7 +126,7 @@ impl PageRun<'_> {
     ///
     /// What one read holds is gone through in the order of creation, as in the service, where it shows in TOP without ORDER BY; what
     /// is larger in the order of keys.
-    async fn scan(&self, execution: &mut Execution, walk: &mut ItemWalk<'_>, after: After) -> Result<Scanned> {
+    async fn scan(&self, execution: &mut Counting, walk: &mut ItemWalk<'_>, after: After) -> Result<Scanned> {
         let replayed = after.key().cloned().filter(|_| self.query.replays());
         let mut scanned = Scanned {
             after,
@@ -133,9 +156,11 @@ impl PageRun<'_> {
             };
             for walked in items {
                 if replayed.as_ref().is_some_and(|last| walked.key <= last) {
+                    execution.enter(walked.range);
                     replay(execution, &walked.item)?;
                     continue;
                 }
+                execution.enter(walked.range);
                 match push(execution, &walked.item)? {
                     Progress::Continue => scanned.after = After::Key(walked.key),
                     Progress::PageFull => {
@@ -173,7 +198,7 @@ impl PageRun<'_> {
     /// Goes on behind an item in the order of creation. What has grown beyond one read meanwhile is gone through a read's worth at a time.
     async fn scan_in_order_of_creation(
         &self,
-        execution: &mut Execution,
+        execution: &mut Counting,
         walk: &mut ItemWalk<'_>,
         after: u64,
     ) -> Result<Scanned> {
@@ -184,6 +209,7 @@ impl PageRun<'_> {
                 if walked.item.rid().number > after {
                     next.push(walked);
                 } else if self.query.replays() {
+                    execution.enter(walked.range);
                     replay(execution, &walked.item)?;
                 }
             }
@@ -255,12 +281,13 @@ struct Scanned {
 
 /// Pushes items as they were created, which is the order of their resource ids.
 fn push_in_order_of_creation(
-    execution: &mut Execution,
+    execution: &mut Counting,
     mut items: Vec<WalkedItem>,
     scanned: &mut Scanned,
 ) -> Result<()> {
     items.sort_unstable_by_key(|walked| walked.item.rid().number);
     for walked in items {
+        execution.enter(walked.range);
         match push(execution, &walked.item)? {
             Progress::Continue => scanned.after = After::Rid(walked.item.rid().number),
             Progress::PageFull => {

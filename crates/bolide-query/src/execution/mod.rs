@@ -302,6 +302,15 @@ impl Execution {
         self.output.is_done()
     }
 
+    /// What the page has taken so far.
+    pub fn metrics(&self) -> Metrics {
+        Metrics {
+            rows: self.output.rows(),
+            row_bytes: self.output.row_bytes(),
+            ..self.metrics
+        }
+    }
+
     /// Whether the page has a row already.
     pub fn has_rows(&self) -> bool {
         self.output.has_rows()

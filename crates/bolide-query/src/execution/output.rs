@@ -162,6 +162,14 @@ impl Output {
         self.full
     }
 
+    pub fn rows(&self) -> u64 {
+        self.rows.len() as u64
+    }
+
+    pub fn row_bytes(&self) -> u64 {
+        self.rows.row_bytes() as u64
+    }
+
     pub fn has_rows(&self) -> bool {
         !self.rows.is_empty()
     }

@@ -180,12 +180,11 @@ impl Model {
         }
     }
 
-    /// A user's request was charged `units`, evenly over `ranges`.
-    pub fn charged(&mut self, units: f64, ranges: &[u32]) {
+    /// A user's request was charged `units` in a range.
+    pub fn charged(&mut self, units: f64, range: u32) {
         let now = self.now();
-        let share = units / ranges.len().max(1) as f64;
-        for range in self.ranges.iter_mut().filter(|range| ranges.contains(&range.id)) {
-            range.windows.charge(now, share);
+        if let Some(range) = self.ranges.iter_mut().find(|known| known.id == range) {
+            range.windows.charge(now, units);
         }
     }
 

@@ -299,8 +299,9 @@ impl Runner {
 
     pub(super) fn charged(&mut self, work: &Work) {
         if !self.counts_only_load {
-            let ranges: Vec<u32> = work.touched.iter().map(|position| position.range).collect();
-            self.model.charged(work.charge.0, &ranges);
+            for position in &work.touched {
+                self.model.charged(position.charge.0, position.range);
+            }
         }
     }
 

@@ -167,3 +167,23 @@ async fn a_feed_of_one_range_shows_what_lies_in_it() {
     }
     assert_eq!(together, stage.listed().await);
 }
+
+#[tokio::test]
+async fn a_page_of_changes_ends_by_its_bytes_too_but_never_before_its_first_item() {
+    // cosmos-rest §3.6: pages of 4 MB
+    let stage = Stage::with(json!({})).await;
+    for n in 0..5 {
+        let item = json!({"id": format!("i{n}"), "pad": "x".repeat(1_500_000)});
+        stage.create(item).await.unwrap();
+    }
+    let (mut start, mut pages) = (FeedStart::Beginning, Vec::new());
+    loop {
+        let (items, continuation) = stage.changes(start, 1000).await;
+        if items.is_empty() {
+            break;
+        }
+        pages.push(items.len());
+        start = FeedStart::After(continuation);
+    }
+    assert_eq!(pages, [3, 2], "a page is full with the item that makes it 4 MB");
+}

@@ -3,6 +3,7 @@
 mod all_versions;
 mod batch;
 mod catalog;
+mod charges;
 mod continuations;
 mod delete_all;
 mod feeds;

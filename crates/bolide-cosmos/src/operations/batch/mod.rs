@@ -182,7 +182,10 @@ fn add_work(work: &mut Work, more: Work) {
     work.charge = RequestUnits(work.charge.0 + more.charge.0);
     for position in more.touched {
         match work.touched.iter_mut().find(|known| known.range == position.range) {
-            Some(known) => known.lsn = known.lsn.max(position.lsn),
+            Some(known) => {
+                known.lsn = known.lsn.max(position.lsn);
+                known.charge += position.charge;
+            }
             None => work.touched.push(position),
         }
     }

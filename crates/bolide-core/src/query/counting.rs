@@ -1,0 +1,71 @@
+//! What a page took in each range: an execution is charged for, and each range bears what was done with its items.
+
+use std::ops::{Deref, DerefMut};
+
+use bolide_model::{RequestUnits, charge};
+use bolide_query::{Execution, Metrics};
+
+/// See the module.
+pub(super) struct Counting {
+    execution: Execution,
+    range: Option<u32>,
+    /// What had been taken when the range was entered.
+    before: Metrics,
+    costs: Vec<(u32, RequestUnits)>,
+}
+
+impl Counting {
+    pub fn of(execution: Execution) -> Counting {
+        Counting {
+            before: execution.metrics(),
+            execution,
+            range: None,
+            costs: Vec::new(),
+        }
+    }
+
+    /// The next items are of this range.
+    pub fn enter(&mut self, range: u32) {
+        if self.range != Some(range) {
+            self.leave();
+            self.range = Some(range);
+        }
+    }
+
+    fn leave(&mut self) {
+        let now = self.execution.metrics();
+        if let Some(range) = self.range {
+            self.costs.push((range, work(&now) - work(&self.before)));
+        }
+        self.before = now;
+    }
+
+    pub fn into_parts(mut self) -> (Execution, Vec<(u32, RequestUnits)>) {
+        self.leave();
+        (self.execution, self.costs)
+    }
+}
+
+impl Deref for Counting {
+    type Target = Execution;
+
+    fn deref(&self) -> &Execution {
+        &self.execution
+    }
+}
+
+impl DerefMut for Counting {
+    fn deref_mut(&mut self) -> &mut Execution {
+        &mut self.execution
+    }
+}
+
+/// The charge of what an execution took.
+pub(super) fn work(metrics: &Metrics) -> RequestUnits {
+    let number = |n| usize::try_from(n).unwrap_or(usize::MAX);
+    charge::query_work(
+        number(metrics.items),
+        number(metrics.item_bytes),
+        number(metrics.row_bytes),
+    )
+}

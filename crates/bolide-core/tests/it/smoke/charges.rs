@@ -1,0 +1,176 @@
+//! What an operation over several ranges is charged, range by range: to each what was done there.
+
+use bolide_core::{
+    Container, FeedStart, Pacing, PacingSettings, QueryItems, ReadChanges, ReadFeed, Scope, Throughput, Work,
+};
+use bolide_model::epk::Epk;
+use bolide_model::{ErrorKind, RequestUnits};
+use serde_json::json;
+
+use crate::stage::{Stage, key, options};
+
+/// A container of two ranges. Its items are in one of them.
+struct Lopsided {
+    stage: Stage,
+    /// A partition key of each range.
+    full: String,
+    empty: String,
+    /// Before the first item, in all versions.
+    start: FeedStart,
+}
+
+impl Lopsided {
+    async fn new() -> Lopsided {
+        let options = bolide_core::AccountOptions {
+            enforce_throughput: true,
+            ..options()
+        };
+        let throughput = Throughput::Manual { ru: 12_000 };
+        let more = json!({"changeFeedPolicy": {"retentionDuration": 100}});
+        let stage = Stage::with_options(more, Some(throughput), options).await;
+        let [full, empty] = [0, 1].map(|range| key_in(&stage.container, range));
+        let read = changes(FeedStart::Now);
+        let page = stage
+            .account
+            .all_versions(&stage.begin().await, &stage.container, &read)
+            .await;
+        let start = FeedStart::After(page.unwrap().value.continuation);
+        for n in 0..15 {
+            let item = json!({"id": format!("i{n}"), "pk": full, "pad": "x".repeat(10_000)});
+            stage.create(item).await.unwrap();
+        }
+        stage.at(101);
+        let pacing = PacingSettings {
+            pacing: Pacing::Provisioned { ru: 8.0 },
+            delete_ru: None,
+            count_only_load: false,
+        };
+        stage.account.set_pacing(&stage.container, pacing).await.unwrap();
+        Lopsided {
+            stage,
+            full,
+            empty,
+            start,
+        }
+    }
+
+    /// All of the work was done in the full range, so that there is room in the empty one only.
+    async fn assert_borne_by_the_full_range(&self, what: &str, work: &Work) {
+        let sum: RequestUnits = work.touched.iter().map(|position| position.charge).sum();
+        assert!((sum.0 - work.charge.0).abs() < 1e-9, "{what}: {work:?}");
+        assert!(work.charge.0 > 8.0, "{what}: {work:?}");
+        for (pk, is_admitted) in [(&self.full, false), (&self.empty, true)] {
+            let read = ReadFeed {
+                scope: crate::stage::scope_of(pk),
+                ..ReadFeed::default()
+            };
+            let ctx = self.stage.begin().await;
+            let answer = self.stage.account.read_feed(&ctx, &self.stage.container, &read).await;
+            match answer {
+                Ok(_) => assert!(is_admitted, "{what}: {pk}"),
+                Err(refusal) => {
+                    assert!(matches!(refusal.error.kind, ErrorKind::Throttled { .. }), "{refusal:?}");
+                    assert!(!is_admitted, "{what}: {pk}");
+                }
+            }
+        }
+    }
+}
+
+fn key_in(container: &Container, range: usize) -> String {
+    let definition = &container.properties().partition_key;
+    let range = &container.ranges().ranges[range];
+    let mut names = (0..).map(|n| format!("k{n}"));
+    let found = names.find(|name| range.epk.contains(&Epk::of(definition, &key(name))));
+    found.expect("each range has keys")
+}
+
+fn changes(start: FeedStart) -> ReadChanges {
+    ReadChanges {
+        scope: Scope::default(),
+        start,
+        max_items: None,
+    }
+}
+
+#[tokio::test]
+async fn a_read_feed_is_charged_where_its_items_are() {
+    let lopsided = Lopsided::new().await;
+    let Lopsided { stage, .. } = &lopsided;
+    let read = ReadFeed::default();
+    let answer = stage
+        .account
+        .read_feed(&stage.begin().await, &stage.container, &read)
+        .await;
+    let work = answer.unwrap().work;
+    assert_eq!(work.touched.len(), 2);
+    lopsided.assert_borne_by_the_full_range("read feed", &work).await;
+}
+
+#[tokio::test]
+async fn change_feeds_are_charged_where_the_changes_are() {
+    let lopsided = Lopsided::new().await;
+    let Lopsided { stage, start, .. } = &lopsided;
+    let read = changes(FeedStart::Beginning);
+    let answer = stage
+        .account
+        .change_feed(&stage.begin().await, &stage.container, &read)
+        .await;
+    let work = answer.unwrap().work;
+    lopsided.assert_borne_by_the_full_range("latest versions", &work).await;
+    stage.at(110);
+    let read = changes(start.clone());
+    let answer = stage
+        .account
+        .all_versions(&stage.begin().await, &stage.container, &read)
+        .await;
+    let work = answer.unwrap().work;
+    lopsided.assert_borne_by_the_full_range("all versions", &work).await;
+}
+
+#[tokio::test]
+async fn a_query_is_charged_where_it_loads_items_and_its_start_evenly() {
+    let lopsided = Lopsided::new().await;
+    let Lopsided { stage, .. } = &lopsided;
+    for (second, text) in [
+        (120, "SELECT * FROM c"),
+        (130, "SELECT VALUE COUNT(c.pad) FROM c"),
+        (140, "SELECT * FROM c ORDER BY c.id"),
+    ] {
+        stage.at(second);
+        let query = QueryItems {
+            text: text.into(),
+            cross_partition: true,
+            merges_ranges: true,
+            ..QueryItems::default()
+        };
+        let answer = stage
+            .account
+            .query(&stage.begin().await, &stage.container, &query)
+            .await;
+        let work = answer.unwrap().work;
+        lopsided.assert_borne_by_the_full_range(text, &work).await;
+    }
+}
+
+#[tokio::test]
+async fn a_query_without_items_counts_too() {
+    let lopsided = Lopsided::new().await;
+    let Lopsided { stage, .. } = &lopsided;
+    let query = QueryItems {
+        text: "SELECT VALUE 1".into(),
+        cross_partition: true,
+        ..QueryItems::default()
+    };
+    let mut admitted = 0;
+    while stage
+        .account
+        .query(&stage.begin().await, &stage.container, &query)
+        .await
+        .is_ok()
+    {
+        admitted += 1;
+        assert!(admitted < 10, "nothing is counted");
+    }
+    assert_eq!(admitted, 2, "at 2.3 units each, of 4 in a range");
+}

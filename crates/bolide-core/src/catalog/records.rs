@@ -28,7 +28,7 @@ use super::permissions::{PermissionMode, PermissionProperties};
 use crate::container::Stretch;
 use crate::etag::Etag;
 use crate::partition::Placement;
-use crate::scripts::{Script, ScriptDraft, ScriptKind, TriggerFires};
+use crate::scripts::{Conduct, Script, ScriptDraft, ScriptKind, TriggerFires};
 use crate::throughput::{Pacing, PacingSettings, Throughput};
 
 pub(super) const DATABASE: u8 = b'D';
@@ -415,6 +415,7 @@ impl ScriptRow {
             fires: self.draft.fires,
             etag: self.etag,
             last_modified: self.last_modified,
+            conduct: Conduct::default(),
         }
     }
 

@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use super::run::run;
 use super::scene::Scene;
 use super::watch::{Slot, Watch};
-use super::{Script, ScriptKind, ScriptName};
+use super::{Conduct, Script, ScriptKind, ScriptName};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Refusal};
 use crate::container::{Container, Visit};
@@ -46,6 +46,7 @@ impl Account {
     ///
     /// # Errors
     /// - `NotFound`: there is no stored procedure of this name.
+    /// - `Forbidden`: it is blocked, because it kept violating its limits.
     /// - `ScriptSyntax`, `ScriptFailed`, `ScriptTimeout`, `TooLarge`: it did not come to its end; nothing was changed.
     /// - `PartitionKeyMismatch`: the key has the wrong number of components.
     pub async fn execute_procedure(
@@ -57,6 +58,7 @@ impl Account {
         let visit = container.enter().await?;
         let scripts = container.scripts();
         let script = scripts.get(ScriptKind::StoredProcedure, &execute.name)?.clone();
+        script.check_conduct(ctx.now.seconds())?;
         let epk = epk_of_key(&visit.state, &execute.partition_key)?;
         let partition = visit.state.layout.partition_of(&epk)?.clone();
         self.admit(ctx, &partition, &visit)?;
@@ -73,6 +75,7 @@ impl Account {
         let (charge, used) = Charged::new();
         let job = Procedure {
             call: call(container, &visit, &script, execute.arguments, execute.is_logging),
+            conduct: script.conduct.clone(),
             account: self.script_clock(&visit),
             scene: scene.clone(),
             slot,
@@ -179,6 +182,7 @@ pub(super) fn call(
 
 struct Procedure {
     call: Call,
+    conduct: Conduct,
     account: ScriptClock,
     scene: Arc<Scene>,
     slot: Slot,
@@ -192,7 +196,7 @@ impl TurnJob for Procedure {
         Box::pin(async move {
             self.scene.take_owed();
             let watch = self.account.start(turn);
-            let ended = run(turn, &self.scene, &watch, &self.slot, self.call.clone()).await;
+            let ended = run(turn, &self.scene, &watch, &self.slot, self.call.clone(), &self.conduct).await;
             self.charge.set(watch.charge());
             let Finished { body, log } = ended?;
             Ok((Executed { body, log }, turn.lsn()))

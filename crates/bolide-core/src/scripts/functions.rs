@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
-use bolide_model::{Error, ErrorKind, Result, UnixMillis};
+use bolide_model::{Error, ErrorKind, Result, UnixMillis, UnixSeconds};
 use bolide_query::Udfs;
 use bolide_script::{Functions, Limits, Pace, Problem, ScriptError, Settings};
 use parking_lot::Mutex;
 
-use super::ScriptKind;
 use super::run::script_error;
 use super::watch::{GRACE, RUNS_FOR, Slot, THREAD_STACK_BYTES, Watch};
+use super::{Conduct, ScriptKind};
 use crate::account::Account;
 use crate::catalog::Scripts;
 use crate::container::Container;
@@ -27,6 +27,8 @@ pub(crate) struct QueryFunctions(Option<Arc<Caller>>);
 
 /// Calls functions on their thread.
 struct Caller {
+    /// Server time of the page.
+    now: UnixSeconds,
     scripts: Arc<Scripts>,
     pace: Arc<CallPace>,
     slot: Slot,
@@ -57,7 +59,7 @@ impl QueryFunctions {
         }
         let slot = account.script_slots().take().await?;
         let pace = CallPace::new(now, None);
-        Ok(QueryFunctions::new(container, pace, slot))
+        Ok(QueryFunctions::new(container, now, pace, slot))
     }
 
     /// The functions for a page of a query that a script runs: they have no more time than the script.
@@ -65,12 +67,14 @@ impl QueryFunctions {
         if !may_call(text) {
             return QueryFunctions(None);
         }
-        let pace = CallPace::new(UnixMillis(watch.now_ms()), Some(watch.clone()));
-        QueryFunctions::new(container, pace, slot.clone())
+        let now = UnixMillis(watch.now_ms());
+        let pace = CallPace::new(now, Some(watch.clone()));
+        QueryFunctions::new(container, now, pace, slot.clone())
     }
 
-    fn new(container: &Container, pace: Arc<CallPace>, slot: Slot) -> QueryFunctions {
+    fn new(container: &Container, now: UnixMillis, pace: Arc<CallPace>, slot: Slot) -> QueryFunctions {
         QueryFunctions(Some(Arc::new(Caller {
+            now: now.seconds(),
             scripts: container.scripts(),
             pace,
             slot,
@@ -106,10 +110,12 @@ fn may_call(text: &str) -> bool {
 
 impl Udfs for Caller {
     fn call(&self, name: &str, arguments: &[String]) -> Result<Option<String>, String> {
-        if self.scripts.by_id(ScriptKind::UserDefinedFunction, name).is_none() {
+        let Some(script) = self.scripts.by_id(ScriptKind::UserDefinedFunction, name) else {
             return Err(format!("'{name}' is not a recognized user-defined function name."));
-        }
-        self.ask(name, arguments).map_err(|error| {
+        };
+        let allowed = script.check_conduct(self.now);
+        let answered = allowed.and_then(|()| self.ask(name, &script.conduct, arguments));
+        answered.map_err(|error| {
             let message = error.message.clone();
             *self.failure.lock() = Some(error);
             message
@@ -118,7 +124,7 @@ impl Udfs for Caller {
 }
 
 impl Caller {
-    fn ask(&self, name: &str, arguments: &[String]) -> Result<Option<String>> {
+    fn ask(&self, name: &str, conduct: &Conduct, arguments: &[String]) -> Result<Option<String>> {
         let (reply, answer) = sync_channel(1);
         let request = Request {
             name: name.to_owned(),
@@ -131,9 +137,13 @@ impl Caller {
         let answered = answer.recv_timeout(CALL + GRACE);
         self.pace.end();
         match answered {
-            Ok(result) => result.map_err(|error| named(name, error)),
+            Ok(result) => {
+                conduct.ended(&result, self.now);
+                result.map_err(|error| named(name, error))
+            }
             Err(RecvTimeoutError::Disconnected) => Err(gone()),
             Err(RecvTimeoutError::Timeout) => {
+                conduct.offended(self.now);
                 tracing::warn!("a user-defined function did not end when told to; its thread is left behind");
                 Err(Error::new(
                     ErrorKind::ScriptTimeout,

@@ -11,6 +11,7 @@
 //! as long as a script may run ([`watch`]). The script itself runs on a thread of its own, so that no worker or listener waits for it.
 //! User-defined functions run on such a thread too, one for each page of a query ([`functions`]).
 
+mod conduct;
 mod execute;
 mod functions;
 mod resource;
@@ -19,6 +20,7 @@ mod scene;
 mod trigger;
 mod watch;
 
+pub(crate) use conduct::Conduct;
 pub use execute::{ExecuteProcedure, Executed};
 pub(crate) use functions::QueryFunctions;
 pub use resource::{Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires, TriggerOperation, TriggerTime};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bolide_model::rid::ChildRid;
 use bolide_model::{Result, UnixSeconds};
 
+use super::Conduct;
 use crate::account::{Account, RequestContext};
 use crate::container::Container;
 use crate::etag::Etag;
@@ -155,6 +156,8 @@ pub struct Script {
     pub etag: Etag,
     /// When it was last written.
     pub last_modified: UnixSeconds,
+    /// Whether its runs keep to their limits.
+    pub(crate) conduct: Conduct,
 }
 
 /// Names a script within its container.

@@ -7,6 +7,7 @@ use bolide_model::{Error, ErrorKind, Result};
 use bolide_script::{Call, Finished, Host, Operation, OperationError, Problem, Reply, ScriptError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use super::Conduct;
 use super::scene::{Answer, Ask, Scene};
 use super::watch::{Slot, THREAD_STACK_BYTES, Watch};
 use crate::partition::turn::{Turn, TurnEnd};
@@ -29,10 +30,11 @@ pub(super) async fn run(
     watch: &Arc<Watch>,
     slot: &Slot,
     call: Call,
+    conduct: &Conduct,
 ) -> Result<Finished, TurnEnd> {
     let (sender, mut messages) = unbounded_channel();
     spawn(call, scene.clone(), watch.clone(), slot.clone(), sender)?;
-    let ended = serve(turn, scene, watch, &mut messages).await;
+    let ended = serve(turn, scene, watch, &mut messages, conduct).await;
     if ended.is_err() {
         // Whatever it still does has no effect any more.
         watch.stop();
@@ -45,6 +47,7 @@ async fn serve(
     scene: &Scene,
     watch: &Watch,
     messages: &mut UnboundedReceiver<Message>,
+    conduct: &Conduct,
 ) -> Result<Finished, TurnEnd> {
     loop {
         let message = tokio::time::timeout(watch.left(), messages.recv()).await;
@@ -60,10 +63,14 @@ async fn serve(
                 // A thread that is gone has said why.
                 let _ = reply.send(answer);
             }
-            Ok(Some(Message::Done(result))) => return Ok(result.map_err(script_error)?),
+            Ok(Some(Message::Done(result))) => {
+                conduct.ended(&result, turn.now().seconds());
+                return Ok(result.map_err(script_error)?);
+            }
             Ok(None) => return Err(Error::internal("a script's thread ended without a word").into()),
             Err(_) => {
                 tracing::warn!("a script did not end when told to; its thread is left behind");
+                conduct.offended(turn.now().seconds());
                 return Err(script_error(ScriptError {
                     problem: Problem::OutOfTime,
                     message: "The script was ended: it did not complete within the time it is given.".to_owned(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bolide_model::document::{Document, Patch};
 use bolide_model::partition_key::PartitionKey;
-use bolide_model::{Error, Lsn, Result};
+use bolide_model::{Error, Lsn, Result, UnixSeconds};
 use bolide_script::{Call, Kind};
 use futures_util::future::BoxFuture;
 
@@ -12,7 +12,7 @@ use super::execute::{Charged, ScriptClock, call};
 use super::run::run;
 use super::scene::Scene;
 use super::watch::{Slot, Watch};
-use super::{Script, ScriptKind, TriggerOperation, TriggerTime};
+use super::{Conduct, Script, ScriptKind, TriggerOperation, TriggerTime};
 use crate::account::{Account, RequestContext};
 use crate::answer::Answered;
 use crate::catalog::Scripts;
@@ -112,6 +112,7 @@ impl Account {
     /// # Errors
     /// - `BadRequest`: a trigger is not there, or not for this kind of write; or a trigger leaves a body that is no document of the
     ///   same logical partition.
+    /// - `Forbidden`: a trigger is blocked, because it kept violating its limits.
     /// - what the triggers and the write are refused with.
     pub async fn write_with_triggers(
         &self,
@@ -121,8 +122,20 @@ impl Account {
     ) -> Answered<TriggeredWritten> {
         let visit = container.enter().await?;
         let scripts = container.scripts();
-        let before = find(&scripts, &triggered.before, TriggerTime::Pre, &triggered.write)?;
-        let after = find(&scripts, &triggered.after, TriggerTime::Post, &triggered.write)?;
+        let before = find(
+            &scripts,
+            &triggered.before,
+            TriggerTime::Pre,
+            &triggered.write,
+            ctx.now.seconds(),
+        )?;
+        let after = find(
+            &scripts,
+            &triggered.after,
+            TriggerTime::Post,
+            &triggered.write,
+            ctx.now.seconds(),
+        )?;
         let definition = &visit.state.properties.partition_key;
         let key = match (triggered.partition_key, triggered.write.document()) {
             (Some(key), _) => key,
@@ -152,7 +165,10 @@ impl Account {
             epk,
             slot.clone(),
         )?);
-        let call = |script: &Arc<Script>| call(container, &visit, script, String::new(), false);
+        let call = |script: &Arc<Script>| {
+            let call = call(container, &visit, script, String::new(), false);
+            (call, script.conduct.clone())
+        };
         let (charge, used) = Charged::new();
         let job = Triggered {
             before: before.iter().map(call).collect(),
@@ -171,7 +187,13 @@ impl Account {
 }
 
 /// The triggers that a request names.
-fn find(scripts: &Scripts, names: &[String], time: TriggerTime, write: &ItemWrite) -> Result<Vec<Arc<Script>>> {
+fn find(
+    scripts: &Scripts,
+    names: &[String],
+    time: TriggerTime,
+    write: &ItemWrite,
+    now: UnixSeconds,
+) -> Result<Vec<Arc<Script>>> {
     let one = |name: &String| {
         let script = scripts.by_id(ScriptKind::Trigger, name);
         let script =
@@ -193,14 +215,15 @@ fn find(scripts: &Scripts, names: &[String], time: TriggerTime, write: &ItemWrit
                 write.operation()
             )));
         }
+        script.check_conduct(now)?;
         Ok(script.clone())
     };
     names.iter().map(one).collect()
 }
 
 struct Triggered {
-    before: Vec<Call>,
-    after: Vec<Call>,
+    before: Vec<(Call, Conduct)>,
+    after: Vec<(Call, Conduct)>,
     write: ItemWrite,
     condition: Option<Condition>,
     if_match: Option<String>,
@@ -228,10 +251,11 @@ impl Triggered {
     async fn steps(&self, turn: &mut Turn, watch: &Arc<Watch>) -> Result<TriggeredWritten, TurnEnd> {
         let mut write = self.write.clone();
         let operation = write.operation();
-        for call in &self.before {
+        for (call, conduct) in &self.before {
             let request = text(write.document())?;
             let kind = Kind::PreTrigger { operation, request };
-            let finished = run(turn, &self.scene, watch, &self.slot, Call { kind, ..call.clone() }).await?;
+            let call = Call { kind, ..call.clone() };
+            let finished = run(turn, &self.scene, watch, &self.slot, call, conduct).await?;
             if write.document().is_some() {
                 let body = finished.body.unwrap_or_default();
                 write.set_document(Document::parse(body.as_bytes())?);
@@ -244,14 +268,15 @@ impl Triggered {
             None => "null".to_owned(),
         };
         let mut body: Option<String> = None;
-        for call in &self.after {
+        for (call, conduct) in &self.after {
             let response = body.as_ref().unwrap_or(&stored).clone();
             let kind = Kind::PostTrigger {
                 operation,
                 request: request.clone(),
                 response: response.clone(),
             };
-            let finished = run(turn, &self.scene, watch, &self.slot, Call { kind, ..call.clone() }).await?;
+            let call = Call { kind, ..call.clone() };
+            let finished = run(turn, &self.scene, watch, &self.slot, call, conduct).await?;
             body = finished.body.filter(|left| *left != response).or(body);
         }
         Ok(TriggeredWritten { written, body })

@@ -82,3 +82,88 @@ async fn time_is_the_servers() {
         Ok(json!([12_345_000, 12_345_000]))
     );
 }
+
+const GREEDY: &str = "if (a) { var all = []; for (;;) all.push([all.length]); } r.setBody(1);";
+
+/// Executes the procedure, greedy or not.
+async fn run_greedy(stage: &Stage, is_greedy: bool) -> Result<(), ErrorKind> {
+    let source = super::rig::procedure(GREEDY);
+    let executed = stage.execute_stored_with(&source, &json!([is_greedy])).await;
+    executed.map(|_| ()).map_err(|error| error.kind)
+}
+
+fn is_script_failure(result: &Result<(), ErrorKind>) -> bool {
+    matches!(result, Err(ErrorKind::ScriptFailed { .. }))
+}
+
+#[tokio::test]
+async fn a_procedure_that_keeps_violating_its_limits_is_blocked_for_a_while() {
+    // cosmos-rest §11.2
+    let stage = Stage::with_ttl(-1).await;
+    stage.execute(GREEDY).await.expect("it behaves by default");
+    for second in [100, 200, 300] {
+        stage.at(second);
+        assert!(is_script_failure(&run_greedy(&stage, true).await), "at {second}");
+    }
+    for second in [300, 899] {
+        stage.at(second);
+        assert_eq!(
+            run_greedy(&stage, false).await,
+            Err(ErrorKind::Forbidden),
+            "at {second}"
+        );
+    }
+    stage.at(900);
+    assert_eq!(
+        run_greedy(&stage, false).await,
+        Ok(()),
+        "ten minutes after the last violation"
+    );
+    for _ in 0..2 {
+        assert!(is_script_failure(&run_greedy(&stage, true).await));
+    }
+    assert_eq!(run_greedy(&stage, false).await, Ok(()), "two are not three");
+    for _ in 0..2 {
+        assert!(is_script_failure(&run_greedy(&stage, true).await));
+    }
+    assert_eq!(
+        run_greedy(&stage, false).await,
+        Ok(()),
+        "a run that ends well begins the count again"
+    );
+}
+
+#[tokio::test]
+async fn a_blocked_script_that_is_replaced_runs_again() {
+    let stage = Stage::with_ttl(-1).await;
+    stage.execute(GREEDY).await.unwrap();
+    for _ in 0..3 {
+        assert!(is_script_failure(&run_greedy(&stage, true).await));
+    }
+    assert_eq!(run_greedy(&stage, false).await, Err(ErrorKind::Forbidden));
+    assert_eq!(stage.execute(GREEDY).await, Ok(json!(1)), "stored anew, and executed");
+}
+
+#[tokio::test]
+async fn triggers_and_functions_are_blocked_too() {
+    let stage = Stage::with_ttl(-1).await;
+    let greedy = "function () { var all = []; for (;;) all.push([all.length]); }";
+    stage
+        .define_script(bolide_core::ScriptKind::UserDefinedFunction, "greedy", greedy, None)
+        .await;
+    stage.create(json!({"id": "a"})).await.unwrap();
+    for _ in 0..3 {
+        let error = stage.query("SELECT VALUE udf.greedy() FROM c").await.unwrap_err();
+        assert!(matches!(error.kind, ErrorKind::ScriptFailed { .. }), "{error:?}");
+    }
+    let error = stage.query("SELECT VALUE udf.greedy() FROM c").await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Forbidden);
+    assert!(error.message.contains("'greedy' is blocked for execution"), "{error:?}");
+
+    stage.trigger("greedy", "Pre", "All", greedy).await;
+    for _ in 0..3 {
+        let kind = stage.create_with_trigger("greedy").await.unwrap_err();
+        assert!(matches!(kind, ErrorKind::ScriptFailed { .. }), "{kind:?}");
+    }
+    assert_eq!(stage.create_with_trigger("greedy").await, Err(ErrorKind::Forbidden));
+}

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use bolide_core::{ExecuteProcedure, Executed, QueryItems, Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires};
+use bolide_core::{
+    ExecuteProcedure, Executed, ItemWrite, QueryItems, Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires,
+    TriggeredWrite,
+};
+use bolide_model::document::Document;
 use bolide_model::{Error, ErrorKind};
 use serde_json::Value;
 
@@ -61,6 +65,28 @@ impl Stage {
             .execute_procedure(&self.begin().await, &self.container, execute)
             .await;
         answer.map(|answer| answer.value).map_err(|refusal| refusal.error)
+    }
+
+    /// Executes a source that an earlier call has stored.
+    pub async fn execute_stored_with(&self, source: &str, arguments: &Value) -> Result<Executed, Error> {
+        self.execute_named("p", format!("p{:x}", source.len()), arguments).await
+    }
+
+    /// Creates an item with a trigger before it.
+    pub async fn create_with_trigger(&self, trigger: &str) -> Result<(), ErrorKind> {
+        let document = Document::parse(br#"{"id": "t", "pk": "p"}"#).expect("an item");
+        let write = TriggeredWrite {
+            before: vec![trigger.into()],
+            after: vec![],
+            partition_key: None,
+            write: ItemWrite::Create(document),
+            if_match: None,
+        };
+        let written = self
+            .account
+            .write_with_triggers(&self.begin().await, &self.container, write)
+            .await;
+        written.map(|_| ()).map_err(|refusal| refusal.error.kind)
     }
 
     /// The body that a procedure that begins with [`START`] leaves.

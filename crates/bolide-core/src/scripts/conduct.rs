@@ -1,0 +1,80 @@
+//! A script that keeps running into its limits is blocked for a while (cosmos-rest §11.2): each run holds up its whole partition.
+//!
+//! A run that is ended for its time or its memory is an offence. After [`MOST`] of them within [`WITHIN_SECONDS`], without a run that came to
+//! its end between them, the script is refused until [`WITHIN_SECONDS`] after the last, by server time. A script that is replaced, or deleted
+//! and created, is another one. Offences are forgotten with the process: a block is to save time, and a restart takes some.
+
+use std::sync::Arc;
+
+use bolide_model::{Error, ErrorKind, Result, UnixSeconds};
+use bolide_script::{Problem, ScriptError};
+use parking_lot::Mutex;
+
+use super::Script;
+
+/// Offences after which a script is blocked.
+const MOST: usize = 3;
+/// How close together they are, and how long the block lasts.
+const WITHIN_SECONDS: i64 = 600;
+
+/// What is remembered of a script's runs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Conduct(Arc<Mutex<Vec<UnixSeconds>>>);
+
+/// No property of the script itself.
+impl PartialEq for Conduct {
+    fn eq(&self, _: &Conduct) -> bool {
+        true
+    }
+}
+
+impl Eq for Conduct {}
+
+impl Conduct {
+    /// A run ended: what that says about the script.
+    pub fn ended<T>(&self, result: &Result<T, ScriptError>, now: UnixSeconds) {
+        match result {
+            Ok(_) => self.0.lock().clear(),
+            Err(error) if matches!(error.problem, Problem::OutOfTime | Problem::OutOfMemory) => self.offended(now),
+            Err(_) => {}
+        }
+    }
+
+    /// A run was ended for its time or its memory.
+    pub fn offended(&self, now: UnixSeconds) {
+        let mut offences = self.0.lock();
+        if offences.len() == MOST {
+            offences.remove(0);
+        }
+        offences.push(now);
+    }
+
+    /// The second from which the script may run again, if it is blocked.
+    fn blocked_until(&self, now: UnixSeconds) -> Option<i64> {
+        let offences = self.0.lock();
+        let (first, last) = (offences.first()?.0, offences.last()?.0);
+        let end = last.saturating_add(WITHIN_SECONDS);
+        (offences.len() == MOST && last - first <= WITHIN_SECONDS && now.0 < end).then_some(end)
+    }
+}
+
+impl Script {
+    /// Whether the script may run.
+    ///
+    /// # Errors
+    /// `Forbidden` while it is blocked.
+    pub(super) fn check_conduct(&self, now: UnixSeconds) -> Result<()> {
+        let Some(end) = self.conduct.blocked_until(now) else {
+            return Ok(());
+        };
+        Err(Error::new(
+            ErrorKind::Forbidden,
+            format!(
+                "The script with id '{}' is blocked for execution because it has violated its allowed resource limit several times. It may \
+                 run again in {} seconds, or once it is replaced.",
+                self.id,
+                end - now.0
+            ),
+        ))
+    }
+}

@@ -23,6 +23,8 @@ use crate::throughput::{PacingSettings, Throughput};
 pub struct AccountOptions {
     /// The engine's clock is moved by hand: nothing is purged in the background (TTL-206).
     pub virtual_clock: bool,
+    /// Remove expired items in the background. Without it they are hidden all the same, and stay stored until [`Account::purge`].
+    pub background_purge: bool,
     /// Answer `Throttled` to users who consume more than a container's throughput.
     pub enforce_throughput: bool,
     /// Most items a second that the background purge removes; `None` without a limit.
@@ -37,6 +39,7 @@ impl Default for AccountOptions {
     fn default() -> AccountOptions {
         AccountOptions {
             virtual_clock: false,
+            background_purge: true,
             enforce_throughput: false,
             purge_items_per_second: None,
             purge_hold: Duration::from_secs(600),
@@ -79,6 +82,7 @@ impl Account {
         let pace = Pace {
             items_per_second: options.purge_items_per_second,
             hold: options.purge_hold,
+            is_purging: options.background_purge,
         };
         let is_virtual = options.virtual_clock;
         let account = Arc::new(Account {

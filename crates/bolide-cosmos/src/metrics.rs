@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bolide_core::ContainerFigures;
+use bolide_core::{ContainerFigures, TtlState};
 
 use crate::operation::Operation;
 use crate::wire::Reply;
@@ -154,7 +154,7 @@ fn load(counter: &AtomicU64) -> u64 {
 /// Expiry and size of each container (TTL-272).
 fn render_containers(page: &mut Page, containers: &[ContainerFigures]) {
     type Figure = fn(&ContainerFigures) -> Option<f64>;
-    let families: [(&str, &str, &str, Figure); 9] = [
+    let families: [(&str, &str, &str, Figure); 10] = [
         ("bolide_container_items", "gauge", "Live items.", |figures| {
             Some(figures.usage.items as f64)
         }),
@@ -192,16 +192,22 @@ fn render_containers(page: &mut Page, containers: &[ContainerFigures]) {
             |figures| Some(figures.ru_billed_total),
         ),
         (
-            "bolide_ttl_purge_lag_seconds",
+            "bolide_ttl_oldest_pending_seconds",
             "gauge",
             "Seconds since the oldest expired item that is not purged yet has expired.",
             |figures| Some(figures.lag_seconds as f64),
         ),
         (
-            "bolide_ttl_purge_credit_ru",
+            "bolide_ttl_credit",
             "gauge",
             "Request units that the purge may spend now; absent where it has no limit.",
             |figures| figures.credit,
+        ),
+        (
+            "bolide_ttl_purge_rate",
+            "gauge",
+            "Expired items removed in a second, in the mean of the last minute.",
+            |figures| Some(figures.purge_rate),
         ),
     ];
     for (name, kind, help, figure) in families {
@@ -211,6 +217,21 @@ fn render_containers(page: &mut Page, containers: &[ContainerFigures]) {
             if let Some(value) = figure(figures) {
                 page.sample(name, &labels, value);
             }
+        }
+    }
+    page.family(
+        "bolide_ttl_state",
+        "gauge",
+        "What the purge is up to: 1 for one of its states.",
+    );
+    for figures in containers {
+        for state in TtlState::ALL {
+            let labels = [
+                ("database", &*figures.database_id),
+                ("container", &*figures.id),
+                ("state", state.name()),
+            ];
+            page.sample("bolide_ttl_state", &labels, f64::from(u8::from(figures.state == state)));
         }
     }
 }

@@ -89,6 +89,9 @@ pub struct ServeOptions {
     /// Answer 429 to requests above a container's throughput.
     #[arg(long, env = "BOLIDE_ENFORCE_THROUGHPUT")]
     pub enforce_throughput: bool,
+    /// Seconds for which nothing is purged after the clock stepped forward by more than a day; 0 for no such hold.
+    #[arg(long, env = "BOLIDE_PURGE_HOLD", default_value_t = 600, value_name = "SECONDS")]
+    pub purge_hold: u64,
     /// Run on a clock that stands still until the admin API moves it; starts at this instant (RFC 3339), or now.
     #[arg(long, env = "BOLIDE_VIRTUAL_CLOCK", num_args = 0..=1, require_equals = true, default_missing_value = "now", value_name = "RFC3339")]
     pub virtual_clock: Option<String>,
@@ -270,6 +273,13 @@ mod tests {
         assert!(settings(&["--virtual-clock"]).expect("valid").clock.is_virtual());
         assert!(!settings(&[]).expect("valid").clock.is_virtual());
         assert!(settings(&["--virtual-clock=soon"]).is_err());
+    }
+
+    #[test]
+    fn the_purge_is_held_for_ten_minutes_unless_told_otherwise() {
+        // TTL-204
+        let hold = |arguments: &[&str]| settings(arguments).expect("valid").options.purge_hold;
+        assert_eq!((hold(&[]), hold(&["--purge-hold", "0"])), (600, 0));
     }
 
     #[test]

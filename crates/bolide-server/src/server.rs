@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bolide_core::{Account, AccountOptions};
 use bolide_cosmos::{CosmosOptions, CosmosService};
@@ -82,6 +83,7 @@ async fn open_account(settings: &Settings) -> Result<Arc<Account>, Failure> {
     let options = AccountOptions {
         virtual_clock: settings.clock.is_virtual(),
         enforce_throughput: settings.options.enforce_throughput,
+        purge_hold: Duration::from_secs(settings.options.purge_hold),
         on_purge_fault: settings.options.enable_faults.then_some(crash as fn()),
         ..AccountOptions::default()
     };

@@ -2,6 +2,7 @@
 
 pub(crate) mod drops;
 mod pages;
+mod removals;
 pub(crate) mod round;
 pub(crate) mod state;
 pub(crate) mod turn;
@@ -24,10 +25,11 @@ use crate::record::Record;
 use crate::throughput::SharedMeter;
 use drops::PublishedDrops;
 pub(crate) use pages::Pages;
+use removals::Removals;
 use round::{Round, Step, Stop, Transaction};
 use turn::{PendingTurn, TurnJob};
 pub(crate) use worker::down;
-use worker::{Queued, Queues, Worker};
+use worker::{Published, Queued, Queues, Worker};
 
 /// Transactions that may wait for a worker before senders wait too.
 const QUEUE: usize = 1024;
@@ -54,6 +56,7 @@ pub(crate) struct Partition {
     next_trim: AtomicI64,
     alarm: Arc<Alarm>,
     drops: Arc<PublishedDrops>,
+    removals: Arc<Removals>,
 }
 
 /// What places a partition among the ranges of its container.
@@ -78,7 +81,13 @@ impl Partition {
     ) -> Result<Arc<Partition>> {
         let lsn = Arc::new(AtomicU64::new(0));
         let drops = Arc::<PublishedDrops>::default();
-        let worker = Worker::open(engine.clone(), placement.id, lsn.clone(), drops.clone()).await?;
+        let removals = Arc::<Removals>::default();
+        let published = Published {
+            lsn: lsn.clone(),
+            drops: drops.clone(),
+            removals: removals.clone(),
+        };
+        let worker = Worker::open(engine.clone(), placement.id, published).await?;
         let (writes, writes_queue) = mpsc::channel(QUEUE);
         let (upkeep, upkeep_queue) = mpsc::channel(QUEUE);
         tokio::spawn(worker.run(Queues {
@@ -107,6 +116,7 @@ impl Partition {
             next_trim,
             alarm,
             drops,
+            removals,
         }))
     }
 
@@ -178,6 +188,11 @@ impl Partition {
     /// Whether items of deleted logical partitions wait for their removal.
     pub fn has_drops(&self) -> bool {
         self.drops.are_any()
+    }
+
+    /// Ghosts removed in a second, in the mean of the last minute.
+    pub fn purge_rate(&self, now: UnixSeconds) -> f64 {
+        self.removals.per_second(now)
     }
 
     /// Whether a stored version belongs to a logical partition that was deleted after it was written.

@@ -23,6 +23,7 @@ use futures_util::FutureExt;
 use tokio::sync::mpsc;
 
 use super::drops::PublishedDrops;
+use super::removals::Removals;
 use super::round::{Changes, Loaded, Round, Transaction, refused};
 use super::state::PartitionState;
 use super::turn::{Taken, TakesTurn, Turn};
@@ -40,10 +41,16 @@ pub(crate) struct Worker {
     engine: Arc<dyn Engine>,
     partition: PartitionId,
     head: Head,
-    published_lsn: Arc<AtomicU64>,
-    published_drops: Arc<PublishedDrops>,
+    published: Published,
     state: PartitionState,
     tokens: Tokens,
+}
+
+/// What others see of where the worker stands.
+pub(crate) struct Published {
+    pub lsn: Arc<AtomicU64>,
+    pub drops: Arc<PublishedDrops>,
+    pub removals: Arc<Removals>,
 }
 
 /// What users queue.
@@ -67,21 +74,15 @@ impl Worker {
     ///
     /// # Errors
     /// `Unavailable` or `Corrupt`, from the engine.
-    pub async fn open(
-        engine: Arc<dyn Engine>,
-        partition: PartitionId,
-        published_lsn: Arc<AtomicU64>,
-        published_drops: Arc<PublishedDrops>,
-    ) -> Result<Worker> {
+    pub async fn open(engine: Arc<dyn Engine>, partition: PartitionId, published: Published) -> Result<Worker> {
         let (head, state) = read_state(engine.as_ref(), partition).await?;
-        published_lsn.store(head.lsn.0, Ordering::Release);
-        published_drops.publish(&state.drops);
+        published.lsn.store(head.lsn.0, Ordering::Release);
+        published.drops.publish(&state.drops);
         Ok(Worker {
             engine,
             partition,
             head,
-            published_lsn,
-            published_drops,
+            published,
             state,
             tokens: Tokens::new(),
         })
@@ -249,9 +250,11 @@ impl Worker {
 
     /// Stands at another head, and lets others know.
     fn advance(&mut self, head: Head, state: PartitionState) {
+        let purged = state.purged_total.saturating_sub(self.state.purged_total);
         (self.head, self.state) = (head, state);
-        self.published_lsn.store(head.lsn.0, Ordering::Release);
-        self.published_drops.publish(&self.state.drops);
+        self.published.lsn.store(head.lsn.0, Ordering::Release);
+        self.published.drops.publish(&self.state.drops);
+        self.published.removals.note(head.stamp.seconds(), purged);
     }
 }
 

@@ -53,6 +53,8 @@ pub(crate) struct Pace {
     pub items_per_second: Option<u32>,
     /// How long a large step of the clock holds the purge; zero: not at all.
     pub hold: Duration,
+    /// Whether anything is removed at all. Server time is made durable in any case.
+    pub is_purging: bool,
 }
 
 impl Keeper {
@@ -97,7 +99,9 @@ async fn keep(account: Weak<Account>, alarm: Arc<Alarm>, pace: Pace, mut stopped
         }
         let is_held = watch.look(account.server_time(), pace.hold);
         account.set_purge_held(is_held);
-        again_in = if is_held {
+        again_in = if !pace.is_purging {
+            Some(HEARTBEAT)
+        } else if is_held {
             Some(TICK)
         } else {
             purge_due(&account, &mut restraint, &stopped).await
@@ -403,6 +407,7 @@ mod tests {
         let pace = Pace {
             items_per_second: None,
             hold: Duration::ZERO,
+            is_purging: true,
         };
         let mut restraint = Restraint::new(pace);
         restraint.look_for_users(1, began);

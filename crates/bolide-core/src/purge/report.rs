@@ -36,6 +36,8 @@ pub struct TtlReport {
     pub oldest_pending_seconds: i64,
     /// Ghosts removed since the container's creation, by the purge or by writers.
     pub purged_total: u64,
+    /// Ghosts removed in a second, in the mean of the last minute.
+    pub purge_rate: f64,
     /// Request units spent on that.
     pub ru_spent_total: RequestUnits,
     /// Of these, units billed (serverless).
@@ -140,6 +142,7 @@ impl Account {
             report.backlog_items += ghosts.items;
             report.backlog_bytes += ghosts.bytes;
             report.purged_total += counted.purged_total;
+            report.purge_rate += partition.purge_rate(now);
             report.ru_spent_total += counted.spent_total;
             report.ru_billed_total += counted.billed_total;
             if ghosts.items > 0 {
@@ -151,7 +154,7 @@ impl Account {
         }
         report.oldest_pending_seconds = oldest.map_or(0, |oldest| (now.0 - oldest).max(0));
         self.add_forecast(state, now, &mut report).await?;
-        report.state = report.state_of_purge(self.purge_is_held());
+        report.state = TtlState::of(report.policy, report.backlog_items, report.credit, self.purge_is_held());
         Ok(report)
     }
 
@@ -266,6 +269,7 @@ impl TtlReport {
             backlog_bytes: 0,
             oldest_pending_seconds: 0,
             purged_total: 0,
+            purge_rate: 0.0,
             ru_spent_total: RequestUnits::ZERO,
             ru_billed_total: RequestUnits::ZERO,
             credit: None,
@@ -274,14 +278,37 @@ impl TtlReport {
             forecast: Vec::new(),
         }
     }
+}
 
-    fn state_of_purge(&self, is_held: bool) -> TtlState {
-        match (self.backlog_items, self.credit) {
-            (0, _) if !self.policy.is_on() => TtlState::Disabled,
+impl TtlState {
+    /// What the purge of a container with so many ghosts, and so much to spend, is up to.
+    pub(crate) fn of(policy: Policy, ghosts: u64, credit: Option<f64>, is_held: bool) -> TtlState {
+        match (ghosts, credit) {
+            (0, _) if !policy.is_on() => TtlState::Disabled,
             (0, _) => TtlState::Idle,
             _ if is_held => TtlState::Held,
             (_, Some(credit)) if credit <= 0.0 => TtlState::Waiting,
             _ => TtlState::Active,
+        }
+    }
+
+    /// Every state.
+    pub const ALL: [TtlState; 5] = [
+        TtlState::Disabled,
+        TtlState::Idle,
+        TtlState::Active,
+        TtlState::Waiting,
+        TtlState::Held,
+    ];
+
+    /// Its name in figures (TTL-272).
+    pub fn name(self) -> &'static str {
+        match self {
+            TtlState::Disabled => "disabled",
+            TtlState::Idle => "idle",
+            TtlState::Active => "active",
+            TtlState::Waiting => "waiting",
+            TtlState::Held => "held",
         }
     }
 }

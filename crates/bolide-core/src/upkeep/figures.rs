@@ -9,7 +9,7 @@ use crate::account::Account;
 use crate::container::{Container, ContainerState};
 use crate::partition::Partition;
 use crate::partition::state::{Amount, PartitionState};
-use crate::purge::{drops, ghosts, report};
+use crate::purge::{TtlState, drops, ghosts, report};
 
 /// What a container holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,6 +52,10 @@ pub struct ContainerFigures {
     pub lag_seconds: i64,
     /// What the purge may spend now; `None` without a limit.
     pub credit: Option<f64>,
+    /// Ghosts removed in a second, in the mean of the last minute.
+    pub purge_rate: f64,
+    /// What the purge is up to.
+    pub state: TtlState,
 }
 
 impl Account {
@@ -104,6 +108,8 @@ impl Account {
             ru_billed_total: 0.0,
             lag_seconds: 0,
             credit: None,
+            purge_rate: 0.0,
+            state: TtlState::Idle,
         };
         let (all, now) = ghosts::counted_together(&visit.state).await?;
         for (partition, counted) in visit.state.layout.partitions.iter().zip(all) {
@@ -120,9 +126,12 @@ impl Account {
             figures.ghosts.items += ghosts.items;
             figures.ghosts.bytes += ghosts.bytes;
             figures.purged_total += counted.purged_total;
+            figures.purge_rate += partition.purge_rate(now);
             figures.ru_spent_total += counted.spent_total.0;
             figures.ru_billed_total += counted.billed_total.0;
         }
+        let policy = visit.state.settings.policy;
+        figures.state = TtlState::of(policy, figures.ghosts.items, figures.credit, self.purge_is_held());
         Ok(figures)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Container, StoredItem, TtlRule, TtlState};
+use bolide_core::{Container, StoredItem, TtlRule};
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::ttl::Policy;
 use bolide_model::{Error, Result};
@@ -22,11 +22,12 @@ pub(super) async fn report(admin: &Admin<'_>, container: &Arc<Container>) -> Res
         .collect();
     Ok(json!({
         "defaultTtl": report.policy.to_number(),
-        "state": state_name(report.state),
+        "state": report.state.name(),
         "backlogItems": report.backlog_items,
         "backlogBytes": report.backlog_bytes,
         "oldestPendingSeconds": report.oldest_pending_seconds,
         "purgedTotal": report.purged_total,
+        "purgeRate": report.purge_rate,
         "ruSpentTotal": report.ru_spent_total.0,
         "ruBilledTotal": report.ru_billed_total.0,
         "credit": report.credit,
@@ -38,16 +39,6 @@ pub(super) async fn report(admin: &Admin<'_>, container: &Arc<Container>) -> Res
 /// The end of a stretch of time; `null` for one without end.
 fn open_end(seconds: i64) -> Option<i64> {
     (seconds != i64::MAX).then_some(seconds)
-}
-
-fn state_name(state: TtlState) -> &'static str {
-    match state {
-        TtlState::Disabled => "disabled",
-        TtlState::Idle => "idle",
-        TtlState::Active => "active",
-        TtlState::Waiting => "waiting",
-        TtlState::Held => "held",
-    }
 }
 
 /// `…/ttl/preview`: what would expire if the default were set now.

@@ -36,8 +36,7 @@ impl Local {
         let engine = LsmEngine::open(directory, clock, LsmOptions::default())
             .map_err(|error| Failure::new(format!("--data-dir: {error}")))?;
         let options = AccountOptions {
-            // Without a clock of its own the account purges nothing in the background.
-            virtual_clock: true,
+            background_purge: false,
             ..AccountOptions::default()
         };
         let account = runtime.block_on(Account::open(Arc::new(engine), options));

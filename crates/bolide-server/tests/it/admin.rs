@@ -342,8 +342,8 @@ fn metrics_tell_how_far_behind_the_purge_is_and_what_it_may_spend() {
             .map(str::to_owned);
         found.map(|line| line.rsplit(' ').next().unwrap_or_default().to_owned())
     };
-    assert_eq!(line("bolide_ttl_purge_lag_seconds").as_deref(), Some("0"));
-    assert_eq!(line("bolide_ttl_purge_credit_ru"), None, "there is no limit yet");
+    assert_eq!(line("bolide_ttl_oldest_pending_seconds").as_deref(), Some("0"));
+    assert_eq!(line("bolide_ttl_credit"), None, "there is no limit yet");
     let mut other = server.client();
     other
         .send(&Request::put("/_bolide/clock", r#"{"advanceMs":17000}"#))
@@ -352,8 +352,20 @@ fn metrics_tell_how_far_behind_the_purge_is_and_what_it_may_spend() {
     other
         .send(&Request::put("/_bolide/dbs/d/colls/c/throughput", limited))
         .expect(200);
-    assert_eq!(line("bolide_ttl_purge_lag_seconds").as_deref(), Some("7"));
-    assert!(line("bolide_ttl_purge_credit_ru").is_some());
+    assert_eq!(line("bolide_ttl_oldest_pending_seconds").as_deref(), Some("7"));
+    assert!(line("bolide_ttl_credit").is_some());
+    assert_eq!(line("bolide_ttl_purge_rate").as_deref(), Some("0"));
+    other
+        .send(&Request::post("/_bolide/dbs/d/colls/c/purge", r#"{"mode":"force"}"#))
+        .expect(200);
+    assert_eq!(
+        line("bolide_ttl_purge_rate").as_deref(),
+        Some("0.016666666666666666"),
+        "one in a minute"
+    );
+    let metrics = other.send(&Request::get("/_bolide/metrics")).expect(200).text();
+    let idle = "bolide_ttl_state{database=\"d\",container=\"c\",state=\"idle\"} 1";
+    assert!(metrics.lines().any(|line| line == idle), "{metrics}");
 }
 
 #[test]

@@ -312,6 +312,43 @@ async fn the_background_purge_tries_again_after_a_commit_that_failed() {
     .await;
 }
 
+#[tokio::test]
+async fn an_account_that_shall_not_purge_does_not_and_still_keeps_its_time() {
+    // TTL-203
+    let looking = AccountOptions {
+        virtual_clock: false,
+        background_purge: false,
+        ..options()
+    };
+    let stage = Stage::with_options(json!({"defaultTtl": 10}), None, looking).await;
+    create_many(&stage, 3).await;
+    stage.at(110);
+    assert_eq!(stage.count().await, 0, "expired all the same");
+    stage.engine.traffic();
+    // Its background is at work: it makes the time durable by which the count was answered.
+    wait_until(async || stage.engine.traffic().commits > 0).await;
+    let report = stage.account.ttl_report(&stage.container).await.unwrap();
+    assert_eq!((report.backlog_items, report.purged_total), (3, 0));
+    assert_eq!(stage.purge().await, 3, "when it is told to");
+}
+
+#[tokio::test]
+async fn the_rate_of_the_purge_is_the_mean_of_the_last_minute() {
+    // TTL-272
+    let stage = Stage::with_ttl(10).await;
+    create_many(&stage, 3).await;
+    let rate_at = async |second| {
+        stage.at(second);
+        let report = stage.account.ttl_report(&stage.container).await;
+        report.unwrap().purge_rate
+    };
+    assert_eq!(rate_at(200).await, 0.0);
+    stage.purge().await;
+    assert_eq!(rate_at(200).await, 0.05);
+    assert_eq!(rate_at(259).await, 0.05);
+    assert_eq!(rate_at(260).await, 0.0);
+}
+
 /// Waits for the background, which has a rhythm of its own.
 async fn wait_until(happened: impl AsyncFn() -> bool) {
     let patience = Instant::now() + Duration::from_secs(20);

@@ -1,0 +1,37 @@
+//! How many ghosts went lately (TTL-272): what was removed in each of the last seconds.
+
+use std::collections::VecDeque;
+
+use bolide_model::UnixSeconds;
+use parking_lot::Mutex;
+
+/// The mean is of so many seconds.
+const SECONDS: i64 = 60;
+
+/// Removed ghosts by the second of their commit, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Removals(Mutex<VecDeque<(i64, u64)>>);
+
+impl Removals {
+    /// Ghosts were removed by a commit.
+    pub fn note(&self, now: UnixSeconds, ghosts: u64) {
+        if ghosts == 0 {
+            return;
+        }
+        let mut seconds = self.0.lock();
+        match seconds.back_mut() {
+            Some((second, sum)) if *second == now.0 => *sum += ghosts,
+            _ => seconds.push_back((now.0, ghosts)),
+        }
+        while seconds.len() > SECONDS as usize {
+            seconds.pop_front();
+        }
+    }
+
+    /// Ghosts removed in a second, in the mean of the last minute.
+    pub fn per_second(&self, now: UnixSeconds) -> f64 {
+        let seconds = self.0.lock();
+        let recent = seconds.iter().filter(|(second, _)| now.0 - second < SECONDS);
+        recent.map(|(_, ghosts)| *ghosts).sum::<u64>() as f64 / SECONDS as f64
+    }
+}

@@ -16,6 +16,7 @@ use bolide_model::limits;
 use bolide_model::rid::ContainerRid;
 use bolide_model::time::Clock;
 use bytes::Bytes;
+use http::header::HOST;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use parking_lot::RwLock;
@@ -64,6 +65,20 @@ pub struct Listener {
     pub is_tls: bool,
     /// The address the client reached.
     pub local: std::net::SocketAddr,
+}
+
+impl Listener {
+    /// The scheme, host and port that the client used: SDKs follow what stands there, also through port mappings.
+    pub(crate) fn origin(&self, head: &Parts) -> String {
+        let scheme = if self.is_tls { "https" } else { "http" };
+        // HTTP/2 carries the host in the URI.
+        let authority = head.uri.authority().map(|authority| authority.as_str());
+        let host = head.headers.get(HOST).and_then(|host| host.to_str().ok()).or(authority);
+        match host.filter(|host| !host.is_empty()) {
+            Some(host) => format!("{scheme}://{host}"),
+            None => format!("{scheme}://{}", self.local),
+        }
+    }
 }
 
 /// An account, spoken to in the protocol of Cosmos DB for NoSQL.
@@ -161,6 +176,7 @@ impl CosmosService {
         let mut reply = answer.unwrap_or_else(|failure| Reply::failure(&failure, id));
         let duration = started.elapsed();
         add_common_headers(&mut reply, &head, activity_id, duration);
+        add_content_location(&mut reply, &head, listener);
         if let Some(operation) = operation {
             self.metrics.observe(operation, &reply, duration);
         }
@@ -272,6 +288,16 @@ fn add_common_headers(reply: &mut Reply, head: &Parts, activity_id: HeaderValue,
     reply.fixed(&headers::SERVICE_VERSION, "version=2.14.0.0");
     reply.fixed(&headers::SCHEMA_VERSION, "1.19");
     reply.header(&headers::REQUEST_DURATION, milliseconds(duration));
+}
+
+/// Says where the representation that was read is, as the service does.
+fn add_content_location(reply: &mut Reply, head: &Parts, listener: Listener) {
+    if head.method != Method::GET || reply.status != StatusCode::OK {
+        return;
+    }
+    // Python ends every path with a slash.
+    let path = head.uri.path().trim_end_matches('/');
+    reply.text(&headers::CONTENT_LOCATION, listener.origin(head) + path);
 }
 
 /// A duration in milliseconds, with three decimal places.

@@ -1,7 +1,6 @@
 //! `GET /`: what the account is and where to reach it (cosmos-rest §1).
 
 use http::StatusCode;
-use http::header::HOST;
 use serde_json::json;
 
 use crate::service::Call;
@@ -18,7 +17,8 @@ const QUERY_ENGINE: &str = concat!(
 );
 
 pub(super) fn read(call: &Call<'_>) -> Reply {
-    let locations = json!([{"name": "South Central US", "databaseAccountEndpoint": endpoint(call)}]);
+    let locations =
+        json!([{"name": "South Central US", "databaseAccountEndpoint": call.listener.origin(call.head) + "/"}]);
     let replication = json!({"asyncReplication": false, "minReplicaSetSize": 1, "maxReplicasetSize": 4});
     let body = json!({
         "_self": "",
@@ -43,22 +43,6 @@ pub(super) fn read(call: &Call<'_>) -> Reply {
     let mut reply = Reply::value(StatusCode::OK, &body);
     reply.number(&headers::ITEM_COUNT, 1);
     reply
-}
-
-/// The URL the client used: SDKs follow what stands here, also through port mappings.
-fn endpoint(call: &Call<'_>) -> String {
-    let scheme = if call.listener.is_tls { "https" } else { "http" };
-    // HTTP/2 carries the host in the URI.
-    let authority = call.head.uri.authority().map(|authority| authority.as_str());
-    let host = call
-        .headers()
-        .get(HOST)
-        .and_then(|host| host.to_str().ok())
-        .or(authority);
-    match host.filter(|host| !host.is_empty()) {
-        Some(host) => format!("{scheme}://{host}/"),
-        None => format!("{scheme}://{}/", call.listener.local),
-    }
 }
 
 #[cfg(test)]

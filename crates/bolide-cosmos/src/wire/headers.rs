@@ -51,6 +51,7 @@ headers! {
 headers! {
     ACTIVITY_ID = "x-ms-activity-id",
     ALT_CONTENT_PATH = "x-ms-alt-content-path",
+    CONTENT_LOCATION = "content-location",
     CONTENT_PATH = "x-ms-content-path",
     CONTENT_TYPE = "content-type",
     CONTINUATION = "x-ms-continuation",

@@ -5,6 +5,7 @@ mod admin;
 mod all_versions;
 mod bad_input;
 mod client;
+mod containers;
 mod listening;
 mod permissions;
 mod queries;

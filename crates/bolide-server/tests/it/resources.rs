@@ -27,6 +27,25 @@ fn the_account_points_to_the_endpoint_the_client_used() {
 }
 
 #[test]
+fn reads_say_where_they_read() {
+    let (_server, mut client) = started();
+    create_item(&mut client, "a");
+    for (path, location) in [
+        (ITEM, "http://localhost/dbs/d/colls/c/docs/a"),
+        // As Python writes it.
+        ("/dbs/d/colls/c/docs/a/", "http://localhost/dbs/d/colls/c/docs/a"),
+        ("/dbs/d/colls/c", "http://localhost/dbs/d/colls/c"),
+    ] {
+        let read = client.send(&Request::get(path).pk()).expect(200);
+        assert_eq!(read.header("content-location"), Some(location), "{path}");
+    }
+    let missing = client
+        .send(&Request::get("/dbs/d/colls/c/docs/b").pk())
+        .expect_error(404);
+    assert_eq!(missing.header("content-location"), None);
+}
+
+#[test]
 fn an_item_goes_through_its_life() {
     let (_server, mut client) = started();
     let created = create_item(&mut client, "a");

@@ -1,4 +1,5 @@
-//! P10, in part: writers, readers, a purge, changes of settings and a moving clock, all at once.
+//! P10, in part: writers, readers, a purge, changes of settings, splits and a moving clock, all at once. Some writes are batches, some stored
+//! procedures.
 //!
 //! Each writer has items of its own, so it knows what was written last. TTL stays on, and the default changes. Every answer is judged
 //! by bounds that hold whatever the order was: server time before and after the request, and the defaults that were in force in
@@ -8,17 +9,31 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bolide_core::PurgeMode;
+use bolide_core::{
+    Batch, BatchAnswer, BatchOperation, ExecuteProcedure, OperationDone, PurgeMode, ScriptKind, ScriptName,
+};
 use bolide_model::ErrorKind;
+use bolide_model::document::Document;
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::stage::{Stage, shown};
+use crate::stage::{Stage, key, shown};
 
 const WRITERS: usize = 3;
 const WRITES: usize = 400;
 const ITEMS: u64 = 8;
 const DEFAULTS: [i64; 4] = [3, 8, -1, 5];
+
+/// Tells what it wrote, and whether the item was new.
+const UPSERT: &str = "function (item) {
+    var x = getContext(), c = x.getCollection();
+    c.readDocument(c.getAltLink() + '/docs/' + item.id, function (missing) {
+        c.upsertDocument(c.getSelfLink(), item, function (e, written) {
+            if (e) throw e;
+            x.getResponse().setBody({created: !!missing, item: written});
+        });
+    });
+}";
 
 struct Scene {
     stage: Stage,
@@ -65,7 +80,12 @@ async fn every_answer_is_possible_and_storage_figures_and_items_agree_in_the_end
         created: Mutex::new(0),
         deleted: Mutex::new(0),
     });
+    scene
+        .stage
+        .define_script(ScriptKind::StoredProcedure, "upsert", UPSERT, None)
+        .await;
     let helpers = [
+        tokio::spawn(split(scene.clone())),
         tokio::spawn(move_clock(scene.clone())),
         tokio::spawn(flip_default(scene.clone())),
         tokio::spawn(purge(scene.clone())),
@@ -147,12 +167,15 @@ impl Scene {
             body["ttl"] = own.into();
         }
         let (since, before) = (self.acknowledged(), self.now());
-        let (item, is_new) = self
-            .stage
-            .upsert(body, None)
-            .await
-            .expect("nothing stands in an upsert's way");
-        let written = item.last_modified().0;
+        let (etag, written, is_new) = match dice.roll(4) {
+            0 => self.upsert_in_a_batch(body).await,
+            1 => self.upsert_in_a_procedure(body).await,
+            _ => {
+                let upserted = self.stage.upsert(body, None).await;
+                let (item, is_new) = upserted.expect("nothing stands in an upsert's way");
+                (item.etag().to_string(), item.last_modified().0, is_new)
+            }
+        };
         assert!(before <= written && written <= self.now());
         *self.created.lock() += u64::from(is_new);
         if let Some(old) = known.get(id) {
@@ -161,13 +184,59 @@ impl Scene {
             assert!(is_new);
         }
         let version = Known {
-            etag: item.etag().to_string(),
+            etag,
             written,
             own,
             since,
             was_missing: false,
         };
         known.insert(id.to_owned(), version);
+    }
+
+    async fn upsert_in_a_batch(&self, mut body: Value) -> (String, i64, bool) {
+        body["pk"] = "p".into();
+        let upsert = BatchOperation::Upsert {
+            document: Document::parse(body.to_string().as_bytes()).expect("an item"),
+            if_match: None,
+        };
+        let batch = Batch {
+            partition_key: key("p"),
+            operations: vec![upsert],
+        };
+        let stage = &self.stage;
+        let answer = stage.account.batch(&stage.begin().await, &stage.container, batch).await;
+        match answer.expect("a batch").value {
+            BatchAnswer::Committed(results) => match &results[0].done {
+                OperationDone::Written(written) => (
+                    written.item.etag().to_string(),
+                    written.item.last_modified().0,
+                    written.created,
+                ),
+                other => panic!("an upsert writes: {other:?}"),
+            },
+            other @ BatchAnswer::RolledBack { .. } => panic!("nothing stands in an upsert's way: {other:?}"),
+        }
+    }
+
+    async fn upsert_in_a_procedure(&self, mut body: Value) -> (String, i64, bool) {
+        body["pk"] = "p".into();
+        let execute = ExecuteProcedure {
+            name: ScriptName::Id("upsert".into()),
+            partition_key: key("p"),
+            arguments: json!([body]).to_string(),
+            is_logging: false,
+        };
+        let stage = &self.stage;
+        let ctx = stage.begin().await;
+        let executed = stage.account.execute_procedure(&ctx, &stage.container, execute).await;
+        let body = executed.expect("a run").value.body.expect("a body");
+        let body: Value = serde_json::from_str(&body).expect("JSON");
+        let item = &body["item"];
+        (
+            item["_etag"].as_str().expect("an etag").to_owned(),
+            item["_ts"].as_i64().expect("a time"),
+            body["created"].as_bool().expect("a claim"),
+        )
     }
 
     async fn delete(&self, id: &str, known: &mut HashMap<String, Known>) {
@@ -241,6 +310,25 @@ async fn move_clock(scene: Arc<Scene>) {
         for _ in 0..dice.roll(20) {
             tokio::task::yield_now().await;
         }
+    }
+}
+
+/// A few splits while everything goes on.
+async fn split(scene: Arc<Scene>) {
+    const SPLITS: usize = 3;
+    for _ in 0..SPLITS {
+        for _ in 0..200 {
+            tokio::task::yield_now().await;
+        }
+        if scene.is_over() {
+            return;
+        }
+        scene
+            .stage
+            .account
+            .split(&scene.stage.container, None)
+            .await
+            .expect("a split");
     }
 }
 

@@ -31,6 +31,8 @@ pub struct AccountOptions {
     pub purge_items_per_second: Option<u32>,
     /// How long a forward step of the wall clock by more than a day holds the purge; zero: not at all (TTL-204).
     pub purge_hold: Duration,
+    /// Most memory that one query may hold for groups, distinct values, sorted and ranked rows, in bytes.
+    pub query_state_bytes: usize,
     /// Called when the purge has reached the fault that [`Account::set_purge_fault`] set; must not return to the purge alive.
     pub on_purge_fault: Option<fn()>,
 }
@@ -43,6 +45,7 @@ impl Default for AccountOptions {
             enforce_throughput: false,
             purge_items_per_second: None,
             purge_hold: Duration::from_secs(600),
+            query_state_bytes: bolide_query::Environment::default().state_bytes,
             on_purge_fault: None,
         }
     }
@@ -170,6 +173,10 @@ impl Account {
 
     pub(crate) fn enforces_throughput(&self) -> bool {
         self.options.enforce_throughput
+    }
+
+    pub(crate) fn query_state_bytes(&self) -> usize {
+        self.options.query_state_bytes
     }
 
     pub(crate) fn has_virtual_clock(&self) -> bool {

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
+use crate::memory::{ALLOCATION_BYTES, TABLE_ENTRY_BYTES};
 use crate::value::{Kind, SameKey, Value, append_same_key, same_key, total_order};
 
 /// Which aggregate.
@@ -127,10 +128,14 @@ impl State {
                 } else {
                     Ordering::Greater
                 };
-                if !*spoiled && best.as_ref().is_none_or(|best| total_order(value, best) == wanted) {
-                    *best = Some(value.clone().into_owned());
+                if *spoiled || best.as_ref().is_some_and(|best| total_order(value, best) != wanted) {
+                    return 0;
                 }
-                0
+                // What a longer one leaves free when a shorter one replaces it stays counted.
+                let bytes = |value: &Value<'_>| value.written_out_bytes(usize::MAX);
+                let before = best.as_ref().map_or(0, bytes);
+                *best = Some(value.clone().into_owned());
+                bytes(value).saturating_sub(before)
             }
             State::List { items, seen } => collect(kind, value, items, seen),
         }
@@ -161,11 +166,18 @@ fn collect(
     items: &mut Vec<Value<'static>>,
     seen: &mut HashSet<SameKey>,
 ) -> usize {
-    let mut canonical = Vec::new();
-    append_same_key(value, &mut canonical);
-    if kind == AggregateKind::MakeSet && !seen.insert(same_key(&canonical)) {
-        return 0;
+    let mut bytes = 0;
+    if kind == AggregateKind::MakeSet {
+        let mut canonical = Vec::new();
+        append_same_key(value, &mut canonical);
+        let key = same_key(&canonical);
+        bytes += key.len() + ALLOCATION_BYTES + TABLE_ENTRY_BYTES;
+        if !seen.insert(key) {
+            return 0;
+        }
     }
+    // The list grows by doubling.
+    bytes += value.written_out_bytes(usize::MAX) + ALLOCATION_BYTES + size_of::<Value<'static>>() / 2;
     items.push(value.clone().into_owned());
-    canonical.len() + size_of::<Value<'static>>()
+    bytes
 }

@@ -48,6 +48,11 @@ pub enum QueryError {
         /// The limit, in bytes.
         limit_bytes: usize,
     },
+    /// An expression makes a value that is larger than any may be.
+    ValueTooLarge {
+        /// The limit, in bytes.
+        limit_bytes: usize,
+    },
     /// A continuation that this query did not give out.
     BadContinuation(String),
     /// An item that is not JSON text.
@@ -95,7 +100,12 @@ impl QueryError {
             QueryError::Compile(list) => list.first().map(|d| d.message.clone()).unwrap_or_default(),
             QueryError::Refused(message) => message.clone(),
             QueryError::TooLarge { limit_bytes } => {
-                format!("The query needs more memory than it may use. limit={limit_bytes} bytes")
+                format!(
+                    "The query needs more memory for groups, distinct values, sorted or ranked rows than it may use. limit={limit_bytes} bytes"
+                )
+            }
+            QueryError::ValueTooLarge { limit_bytes } => {
+                format!("The query makes a value that is larger than a value may be. limit={limit_bytes} bytes")
             }
             QueryError::BadContinuation(why) => format!("Invalid continuation token: {why}"),
             QueryError::BadItem(why) => format!("A stored item is not valid JSON: {why}"),

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 
 use crate::aggregate::State;
-use crate::error::{QueryError, Result};
+use crate::error::Result;
 use crate::eval::Row;
-use crate::limits::STATE_BYTES;
+use crate::memory::{ALLOCATION_BYTES, TABLE_ENTRY_BYTES};
 use crate::program::Grouping;
 use crate::value::{SameKey, Value, append_same_key, is_inline, same_key};
 
@@ -54,22 +54,31 @@ impl Groups {
     /// Adds a row to its group.
     ///
     /// # Errors
-    /// [`QueryError::TooLarge`] when the groups outgrow their memory; what evaluating the keys and arguments may raise.
+    /// [`crate::QueryError::TooLarge`] when the groups outgrow their memory; what evaluating the keys and arguments may raise.
     pub fn add<'a>(&mut self, grouping: &'a Grouping, row: &mut Row<'a>) -> Result<()> {
         let at = if grouping.explicit {
             self.group_of(grouping, row)?
         } else {
             0
         };
+        let mut grown = 0;
         for (aggregate, state) in grouping.aggregates.iter().zip(&mut self.groups[at].states) {
-            self.bytes += state.add(aggregate.kind, &aggregate.argument.eval(row)?);
+            grown += state.add(aggregate.kind, &aggregate.argument.eval(row)?);
         }
-        if self.bytes > STATE_BYTES {
-            return Err(QueryError::TooLarge {
-                limit_bytes: STATE_BYTES,
-            });
+        self.hold(grown, row)
+    }
+
+    fn hold(&mut self, bytes: usize, row: &Row<'_>) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
         }
-        Ok(())
+        self.bytes += bytes;
+        row.session.memory.take(bytes)
+    }
+
+    /// What they hold.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     fn group_of<'a>(&mut self, grouping: &'a Grouping, row: &mut Row<'a>) -> Result<usize> {
@@ -90,13 +99,14 @@ impl Groups {
         if let Some(at) = self.by_key.get(&key) {
             return Ok(*at);
         }
-        const GROUP_BYTES: usize = 160;
-        self.bytes += self.scratch.len() + 2 * key.len() + GROUP_BYTES * (1 + grouping.aggregates.len());
-        self.groups.push(Group::new(
-            grouping,
-            key.clone(),
-            values.into_iter().map(Value::into_owned).collect(),
-        ));
+        let values: Vec<Value<'static>> = values.into_iter().map(Value::into_owned).collect();
+        let values_bytes: usize = values.iter().map(|value| value.written_out_bytes(usize::MAX)).sum();
+        let keys_bytes = 2 * (key.len() + ALLOCATION_BYTES) + TABLE_ENTRY_BYTES + size_of::<usize>();
+        let states_bytes = grouping.aggregates.len() * size_of::<State>();
+        // The list of groups grows by doubling.
+        let group_bytes = size_of::<Group>() * 3 / 2 + 3 * ALLOCATION_BYTES;
+        self.hold(values_bytes + keys_bytes + states_bytes + group_bytes, row)?;
+        self.groups.push(Group::new(grouping, key.clone(), values));
         self.by_key.insert(key, self.groups.len() - 1);
         Ok(self.groups.len() - 1)
     }

@@ -47,6 +47,7 @@ mod functions;
 mod group;
 mod like;
 mod limits;
+mod memory;
 mod number;
 mod parameters;
 mod path;

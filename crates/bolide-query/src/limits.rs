@@ -10,6 +10,8 @@ pub const UDF_CALLS: usize = 10;
 pub const COUNT: u64 = 2_147_483_647;
 /// Memory for groups, distinct values and sorted rows of one execution.
 pub const STATE_BYTES: usize = 256 * 1024 * 1024;
+/// Largest value that an expression may make, and largest row.
+pub const VALUE_BYTES: usize = 64 * 1024 * 1024;
 /// Longest result of REPLICATE, in characters.
 pub const REPLICATE_CHARS: usize = 10_000;
 /// Most positions of a polygon.

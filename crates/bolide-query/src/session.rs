@@ -4,6 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::limits::STATE_BYTES;
+use crate::memory::Memory;
+
 /// The user-defined functions of a container.
 ///
 /// Arguments and results are JSON texts; `None` is JavaScript's `undefined`. A call with an undefined argument is never made.
@@ -16,7 +19,7 @@ pub trait Udfs: Send + Sync {
 }
 
 /// What an execution needs from outside.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Environment {
     /// The request's time, in milliseconds since 1970.
     pub now_ms: i64,
@@ -24,6 +27,19 @@ pub struct Environment {
     pub random_seed: u64,
     /// The container's user-defined functions, if the server can run them.
     pub udfs: Option<Arc<dyn Udfs>>,
+    /// Most memory for groups, distinct values, sorted and ranked rows together, in bytes.
+    pub state_bytes: usize,
+}
+
+impl Default for Environment {
+    fn default() -> Environment {
+        Environment {
+            now_ms: 0,
+            random_seed: 0,
+            udfs: None,
+            state_bytes: STATE_BYTES,
+        }
+    }
 }
 
 impl fmt::Debug for Environment {
@@ -42,6 +58,7 @@ pub struct Session {
     pub udfs: Option<UdfsHandle>,
     /// Spatial functions work on a plane.
     pub geometry: bool,
+    pub memory: Memory,
     random: AtomicU64,
 }
 
@@ -61,11 +78,13 @@ impl Session {
             now_ms,
             random_seed,
             udfs,
+            state_bytes,
         } = environment;
         Session {
             now_ms,
             udfs: udfs.map(UdfsHandle),
             geometry,
+            memory: Memory::new(state_bytes),
             random: AtomicU64::new(random_seed),
         }
     }

@@ -27,6 +27,7 @@ use drops::PublishedDrops;
 pub(crate) use pages::Pages;
 use removals::Removals;
 use round::{Round, Step, Stop, Transaction};
+use state::PartitionState;
 use turn::{PendingTurn, TurnJob};
 pub(crate) use worker::down;
 use worker::{Published, Queued, Queues, Worker};
@@ -141,6 +142,22 @@ impl Partition {
     /// From the engine.
     pub async fn read(&self, ask: Ask) -> Result<Reply> {
         self.engine.read(self.id, ask).await.map_err(down)
+    }
+
+    /// How many items are stored, ghosts included.
+    ///
+    /// # Errors
+    /// From the engine; `Corrupt` if the counters are damaged.
+    pub async fn stored_items(&self) -> Result<u64> {
+        let ask = Ask {
+            gets: vec![keys::state()],
+            scans: vec![],
+        };
+        let row = self.read(ask).await?.gets.pop().flatten();
+        match row {
+            Some(row) => Ok(PartitionState::decode(&row)?.stored.items),
+            None => Ok(0),
+        }
     }
 
     /// Decides and commits a user's transaction. Returns what it decided, once that is durable.

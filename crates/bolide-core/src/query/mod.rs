@@ -139,6 +139,7 @@ impl Account {
                 now_ms: ctx.now.0,
                 random_seed: random_seed(),
                 udfs: functions.udfs(),
+                state_bytes: self.query_state_bytes(),
             },
             limit: PageLimit {
                 rows: query
@@ -264,7 +265,7 @@ pub fn query_documents(
     let environment = Environment {
         now_ms: now.0,
         random_seed: random_seed(),
-        udfs: None,
+        ..Environment::default()
     };
     let mut execution = query
         .execution(environment, PageLimit::NONE, None)
@@ -282,7 +283,9 @@ pub fn query_documents(
 pub(crate) fn query_error(error: QueryError) -> Error {
     let kind = match &error {
         QueryError::Compile(_) | QueryError::Refused(_) => ErrorKind::QuerySyntax { body: error.body() },
-        QueryError::TooLarge { .. } | QueryError::BadContinuation(_) => ErrorKind::BadRequest,
+        QueryError::TooLarge { .. } | QueryError::ValueTooLarge { .. } | QueryError::BadContinuation(_) => {
+            ErrorKind::BadRequest
+        }
         QueryError::BadItem(_) => ErrorKind::Corrupt,
     };
     Error::new(kind, error.message())

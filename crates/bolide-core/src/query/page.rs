@@ -140,12 +140,12 @@ impl PageRun<'_> {
         let mut read = Vec::new();
         if scanned.after == After::Nothing && self.is_in_one_partition() {
             read = read_ahead(walk).await?;
-            if walk.ranges_left() == 0 {
+            if walk.slices_left() == 0 {
                 push_in_order_of_creation(execution, read, &mut scanned)?;
                 return Ok(scanned);
             }
         }
-        let mut ranges_left = walk.ranges_left();
+        let mut range = walk.next_range();
         let mut next = Some(read).filter(|read| !read.is_empty());
         loop {
             let Some(items) = (match next.take() {
@@ -175,9 +175,8 @@ impl PageRun<'_> {
                     }
                 }
             }
-            let has_left_range = walk.ranges_left() < ranges_left;
-            ranges_left = walk.ranges_left();
-            if has_left_range && ranges_left > 0 && !self.query.rescans() && execution.has_rows() {
+            let left = std::mem::replace(&mut range, walk.next_range());
+            if range.is_some() && left != range && !self.query.rescans() && execution.has_rows() {
                 scanned.is_at_boundary = true;
                 return Ok(scanned);
             }
@@ -259,12 +258,12 @@ impl PageRun<'_> {
 async fn read_ahead(walk: &mut ItemWalk<'_>) -> Result<Vec<WalkedItem>> {
     let mut read = Vec::new();
     loop {
-        let ranges_left = walk.ranges_left();
+        let slices_left = walk.slices_left();
         match walk.next_page().await? {
             None => return Ok(read),
             Some(items) => read.extend(items),
         }
-        if walk.ranges_left() == ranges_left {
+        if walk.slices_left() == slices_left {
             return Ok(read);
         }
     }

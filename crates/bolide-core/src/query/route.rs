@@ -79,8 +79,9 @@ fn slices_of(ranges: &KeyRanges, state: &ContainerState) -> Result<Vec<Slice>> {
     if intervals.iter().any(|interval| *interval == EpkRange::all()) {
         return Scope::default().slices(state);
     }
-    intervals.sort_by(|one, other| one.min.cmp(&other.min));
-    intervals.dedup();
+    intervals.sort_by(|one, other| one.min.cmp(&other.min).then_with(|| other.max.cmp(&one.max)));
+    // A prefix covers what is below it: no item is read twice.
+    intervals.dedup_by(|next, kept| kept.covers(next));
     let mut slices = Vec::new();
     for epk in intervals {
         slices.extend(

@@ -352,6 +352,7 @@ impl Scene {
                     now_ms: page.now.0,
                     random_seed: crate::query::random_seed(),
                     udfs: functions.udfs(),
+                    ..Environment::default()
                 };
                 let started = query.execution(environment, limit, place.resume.as_deref());
                 execution = Some(started.map_err(query_error)?);

@@ -12,6 +12,7 @@ pub use rows::{Flow, each_row, each_source_row, project, run_subquery};
 
 use crate::error::{QueryError, Result};
 use crate::functions::Call;
+use crate::limits::VALUE_BYTES;
 use crate::path::PathStep;
 use crate::program::{ITEM_SLOT, InSet, LikePattern, Scalar, Select, SubqueryForm};
 use crate::session::Session;
@@ -106,18 +107,25 @@ impl Scalar {
             Scalar::In(value, list) => is_in(value, list, row)?,
             Scalar::InSet(value, set) => set.holds(&value.eval(row)?),
             Scalar::Like(value, pattern) => like(value, pattern, row)?,
-            Scalar::Array(items) => Value::array(eval_all(items, row)?),
-            Scalar::Object(members) => object(members, row)?,
+            Scalar::Array(items) => {
+                let array = Value::array(eval_all(items, row)?);
+                row.session.memory.check(array)?
+            }
+            Scalar::Object(members) => {
+                let object = object(members, row)?;
+                row.session.memory.check(object)?
+            }
             Scalar::Call(function, args) => {
                 let args = eval_all(args, row)?;
                 if function.is_strict() && !args.iter().all(Value::is_defined) {
                     return Ok(Value::Undefined);
                 }
-                (function.body)(&Call {
+                let value = (function.body)(&Call {
                     args: &args,
                     session: row.session,
                     rid: row.rid,
-                })
+                });
+                row.session.memory.check(value)?
             }
             Scalar::Regex(text, pattern) => match text.eval(row)?.as_str() {
                 Some(text) => pattern.is_match(text).map_or(Value::Undefined, Value::Bool),
@@ -274,7 +282,8 @@ pub fn json_text(value: &Value<'_>) -> String {
 
 fn subquery<'a>(form: SubqueryForm, select: &'a Select, row: &mut Row<'a>) -> Result<Value<'a>> {
     let mut found: Vec<Value<'a>> = Vec::new();
-    run_subquery(select, row, &mut |_, value| {
+    let mut bytes = 0;
+    run_subquery(select, row, &mut |row, value| {
         match form {
             SubqueryForm::Last => found.clear(),
             SubqueryForm::Single if !found.is_empty() => {
@@ -283,6 +292,10 @@ fn subquery<'a>(form: SubqueryForm, select: &'a Select, row: &mut Row<'a>) -> Re
                 ));
             }
             _ => {}
+        }
+        if form == SubqueryForm::Array {
+            bytes += value.written_out_bytes(VALUE_BYTES);
+            row.session.memory.check_bytes(bytes)?;
         }
         found.push(value);
         Ok(match form {

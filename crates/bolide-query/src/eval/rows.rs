@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::Row;
 use crate::error::Result;
 use crate::group::Groups;
-use crate::program::{Input, Projection, Select, Source};
+use crate::memory::{ALLOCATION_BYTES, TABLE_ENTRY_BYTES};
+use crate::program::{Grouping, Input, Projection, Select, Source};
 use crate::value::{SameKey, Text, Value, append_same_key, same_key};
 
 /// Whether a producer of rows should go on.
@@ -78,31 +79,57 @@ fn each_element<'a>(array: &Value<'a>, slot: usize, row: &mut Row<'a>, sink: Row
 
 /// Runs `sink` for every result of a subquery over the current row.
 pub fn run_subquery<'a>(select: &'a Select, row: &mut Row<'a>, sink: ValueSink<'_, 'a>) -> Result<Flow> {
+    let session = row.session;
     let mut seen = select.distinct.then(HashSet::<SameKey>::new);
+    let mut seen_bytes = 0;
     let mut sink = |row: &mut Row<'a>, value: Value<'a>| {
-        if !value.is_defined() || seen.as_mut().is_some_and(|seen| !seen.insert(key_of(&value))) {
+        if !value.is_defined() {
             return Ok(Flow::Continue);
+        }
+        if let Some(seen) = &mut seen {
+            let key = key_of(&value);
+            let key_bytes = key.len() + ALLOCATION_BYTES + TABLE_ENTRY_BYTES;
+            if !seen.insert(key) {
+                return Ok(Flow::Continue);
+            }
+            seen_bytes += key_bytes;
+            session.memory.take(key_bytes)?;
         }
         sink(row, value)
     };
-    let Some(grouping) = &select.grouping else {
-        return each_row(select, row, &mut |row| {
+    let flow = match &select.grouping {
+        None => each_row(select, row, &mut |row| {
             let value = project(&select.projection, row)?;
             sink(row, value)
-        });
-    };
+        }),
+        Some(grouping) => each_group(select, grouping, row, &mut sink),
+    }?;
+    session.memory.give_back(seen_bytes);
+    Ok(flow)
+}
+
+fn each_group<'a>(
+    select: &'a Select,
+    grouping: &'a Grouping,
+    row: &mut Row<'a>,
+    sink: ValueSink<'_, 'a>,
+) -> Result<Flow> {
     let mut groups = Groups::new(grouping);
     each_row(select, row, &mut |row| {
         groups.add(grouping, row).map(|()| Flow::Continue)
     })?;
+    let bytes = groups.bytes();
+    let mut flow = Flow::Continue;
     for group in groups.finish(grouping) {
         group.fill(grouping, row);
         let value = project(&select.projection, row)?;
-        if sink(row, value)? == Flow::Stop {
-            return Ok(Flow::Stop);
+        flow = sink(row, value)?;
+        if flow == Flow::Stop {
+            break;
         }
     }
-    Ok(Flow::Continue)
+    row.session.memory.give_back(bytes);
+    Ok(flow)
 }
 
 fn key_of(value: &Value<'_>) -> SameKey {

@@ -3,15 +3,14 @@
 use std::collections::HashSet;
 
 use super::given;
-use crate::error::{QueryError, Result};
-use crate::limits::STATE_BYTES;
+use crate::error::Result;
+use crate::memory::{ALLOCATION_BYTES, Memory, TABLE_ENTRY_BYTES};
 use crate::value::{SameKey, Value, append_same_key, same_key};
 
 /// The values DISTINCT has let through.
 #[derive(Debug, Default)]
 pub(super) struct Distinct {
     seen: HashSet<SameKey>,
-    bytes: usize,
     scratch: Vec<u8>,
     /// The hash of the value that was asked about last.
     last: u64,
@@ -23,22 +22,19 @@ impl Distinct {
     }
 
     /// Whether this is the first of its sort.
-    pub fn is_new(&mut self, value: &Value<'_>) -> Result<bool> {
+    ///
+    /// # Errors
+    /// [`crate::QueryError::TooLarge`] when there are too many.
+    pub fn is_new(&mut self, value: &Value<'_>, memory: &Memory) -> Result<bool> {
         self.scratch.clear();
         append_same_key(value, &mut self.scratch);
         let key = same_key(&self.scratch);
         self.last = given::hash(&[&key]);
-        const ENTRY_BYTES: usize = 48;
-        let key_bytes = key.len() + ENTRY_BYTES;
+        let key_bytes = key.len() + ALLOCATION_BYTES + TABLE_ENTRY_BYTES;
         if !self.seen.insert(key) {
             return Ok(false);
         }
-        self.bytes += key_bytes;
-        if self.bytes > STATE_BYTES {
-            return Err(QueryError::TooLarge {
-                limit_bytes: STATE_BYTES,
-            });
-        }
+        memory.take(key_bytes)?;
         Ok(true)
     }
 }

@@ -266,7 +266,7 @@ impl Execution {
             return Ok(());
         };
         each_row(&select, &mut row, &mut |row| {
-            distinct.is_new(&project(&select.projection, row)?)?;
+            distinct.is_new(&project(&select.projection, row)?, &row.session.memory)?;
             Ok(Flow::Continue)
         })?;
         Ok(())
@@ -382,7 +382,7 @@ impl Execution {
                     finished.fill(grouping, &mut row);
                     if is_given {
                         if let Some(distinct) = distinct.as_mut() {
-                            distinct.is_new(&project(&select.projection, &mut row)?)?;
+                            distinct.is_new(&project(&select.projection, &mut row)?, &row.session.memory)?;
                         }
                         continue;
                     }
@@ -448,7 +448,7 @@ impl Stage {
                 if *item_rows < already {
                     *item_rows += 1;
                     if let Some(distinct) = distinct {
-                        distinct.is_new(&project(&select.projection, row)?)?;
+                        distinct.is_new(&project(&select.projection, row)?, &row.session.memory)?;
                     }
                     return Ok(Flow::Continue);
                 }

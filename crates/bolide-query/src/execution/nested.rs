@@ -59,7 +59,7 @@ impl Nested {
         let Some(distinct) = &mut self.distinct else {
             return emit(row, value);
         };
-        if !distinct.is_new(&value)? {
+        if !distinct.is_new(&value, &row.session.memory)? {
             return Ok(Flow::Continue);
         }
         let hash = distinct.hash_of_last();

@@ -5,10 +5,10 @@
 
 use super::given;
 use super::output::{Offer, Output, Written};
-use crate::error::{QueryError, Result};
+use crate::error::Result;
 use crate::eval::Row;
 use crate::functions::{Analyzer, Term, bm25, term_hits};
-use crate::limits::STATE_BYTES;
+use crate::memory::ALLOCATION_BYTES;
 use crate::program::{RankComponent, Ranking};
 use crate::value::Value;
 
@@ -32,6 +32,16 @@ enum Evidence {
     Vector(Option<f64>),
 }
 
+impl Evidence {
+    fn bytes(&self) -> usize {
+        let hits = match self {
+            Evidence::Text(Some((_, hits))) => size_of_val(&hits[..]) + ALLOCATION_BYTES,
+            Evidence::Text(None) | Evidence::Vector(_) => 0,
+        };
+        size_of::<Evidence>() + hits
+    }
+}
+
 #[derive(Debug)]
 struct Candidate {
     rid: u64,
@@ -49,7 +59,6 @@ pub(super) struct Ranker {
     candidates: Vec<Candidate>,
     /// The evidence of the current item.
     current: Vec<Evidence>,
-    bytes: usize,
 }
 
 impl Ranker {
@@ -64,7 +73,6 @@ impl Ranker {
             analyzers: analyzers.collect(),
             candidates: Vec::new(),
             current: Vec::new(),
-            bytes: 0,
         }
     }
 
@@ -115,13 +123,11 @@ impl Ranker {
             Written::Row => given::hash_of_row(row.rid, ordinal),
             Written::Named(hash) => hash,
         };
-        const CANDIDATE_BYTES: usize = 128;
-        self.bytes += out.len() + CANDIDATE_BYTES * (1 + ranking.components.len());
-        if self.bytes > STATE_BYTES {
-            return Err(QueryError::TooLarge {
-                limit_bytes: STATE_BYTES,
-            });
-        }
+        let evidence: usize = self.current.iter().map(Evidence::bytes).sum();
+        // Lists grow by doubling, and scores are computed beside the candidates.
+        let scores = ranking.components.len() * size_of::<(f64, usize)>();
+        let candidate = size_of::<Candidate>() * 3 / 2 + 2 * ALLOCATION_BYTES;
+        row.session.memory.take(candidate + out.len() + evidence + scores)?;
         self.candidates.push(Candidate {
             rid: row.rid,
             evidence: self.current.clone(),

@@ -10,9 +10,9 @@ use smallvec::SmallVec;
 use super::given;
 use super::output::{Offer, Output, Written};
 use super::sort_value::SortValue;
-use crate::error::{QueryError, Result};
+use crate::error::Result;
 use crate::eval::Row;
-use crate::limits::STATE_BYTES;
+use crate::memory::{ALLOCATION_BYTES, Memory, TABLE_ENTRY_BYTES};
 use crate::program;
 use crate::value::{SameKey, Value, append_same_key, same_key, write_json};
 
@@ -87,7 +87,6 @@ pub(super) struct Sorter {
     unsure: Vec<Entry>,
     /// With DISTINCT: of each value the row that comes first.
     by_value: Option<HashMap<SameKey, Entry>>,
-    bytes: usize,
 }
 
 impl Sorter {
@@ -106,7 +105,6 @@ impl Sorter {
             last_given: None,
             unsure: Vec::new(),
             by_value: is_distinct.then(HashMap::new),
-            bytes: 0,
         }
     }
 
@@ -136,12 +134,13 @@ impl Sorter {
             directions: self.directions,
             written: Written::Row,
         };
+        let memory = &row.session.memory;
         if is_unsure {
-            self.bytes += entry.weight();
+            memory.take(entry.bytes())?;
             self.unsure.push(entry);
-            return self.check_memory();
+            return Ok(());
         }
-        self.keep(entry)
+        self.keep(entry, memory)
     }
 
     /// Takes the whole of a string that was cut in the boundary from a row that has it.
@@ -186,9 +185,12 @@ impl Sorter {
         match by_value.entry(same_key(&canonical)) {
             hash_map::Entry::Occupied(mut first) => {
                 if directions.compare(&place, &first.get().place).is_lt() {
+                    let before = first.get().bytes();
                     first.get_mut().place = place;
+                    row.session.memory.take(first.get().bytes())?;
+                    row.session.memory.give_back(before);
                 }
-                return Ok(());
+                Ok(())
             }
             hash_map::Entry::Vacant(vacant) => {
                 let mut out = Vec::new();
@@ -201,10 +203,10 @@ impl Sorter {
                     directions,
                     written,
                 });
-                self.bytes += key_bytes + entry.weight();
+                let bytes = key_bytes + ALLOCATION_BYTES + TABLE_ENTRY_BYTES + entry.bytes();
+                row.session.memory.take(bytes)
             }
         }
-        self.check_memory()
     }
 
     /// Given out by an earlier page, or worse than everything kept when no more rows are wanted.
@@ -220,22 +222,13 @@ impl Sorter {
             .is_none_or(|worst| compare(place, &worst.place).is_ge())
     }
 
-    fn keep(&mut self, entry: Entry) -> Result<()> {
-        self.bytes += entry.weight();
+    fn keep(&mut self, entry: Entry, memory: &Memory) -> Result<()> {
+        memory.take(entry.bytes())?;
         self.heap.push(entry);
         if self.most.is_some_and(|most| self.heap.len() > most)
             && let Some(worst) = self.heap.pop()
         {
-            self.bytes -= worst.weight();
-        }
-        self.check_memory()
-    }
-
-    fn check_memory(&self) -> Result<()> {
-        if self.bytes > STATE_BYTES {
-            return Err(QueryError::TooLarge {
-                limit_bytes: STATE_BYTES,
-            });
+            memory.give_back(worst.bytes());
         }
         Ok(())
     }
@@ -298,13 +291,18 @@ fn place_of<'a>(keys: &'a [program::SortKey], row: &mut Row<'a>, ordinal: u64) -
 }
 
 impl Entry {
-    fn weight(&self) -> usize {
-        let strings: usize = self
-            .place
-            .values
-            .iter()
-            .map(|v| if let SortValue::String(s) = v { s.len() } else { 0 })
-            .sum();
-        size_of::<Entry>() + self.row.len() + strings
+    /// What it holds. Lists of entries grow by doubling.
+    fn bytes(&self) -> usize {
+        let string = |value: &SortValue| match value {
+            SortValue::String(string) => string.len() + ALLOCATION_BYTES,
+            _ => 0,
+        };
+        let strings: usize = self.place.values.iter().map(string).sum();
+        let values = if self.place.values.spilled() {
+            self.place.values.capacity() * size_of::<SortValue>() + ALLOCATION_BYTES
+        } else {
+            0
+        };
+        size_of::<Entry>() * 3 / 2 + self.row.len() + ALLOCATION_BYTES + values + strings
     }
 }

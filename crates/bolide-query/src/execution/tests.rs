@@ -305,6 +305,139 @@ fn undefined_keys_come_first_where_the_path_is_indexed_by_name() {
     assert_eq!(query(&schema), [json!(1), json!(0)]);
 }
 
+/// Runs a query over items in one page, with so much memory.
+fn within(state_bytes: usize, text: &str, items: &[Json]) -> Result<usize, QueryError> {
+    let mut schema = Schema::container(vec![vec!["id".into()]], PartitionKeyKind::Hash);
+    let path = |name: &str| CompositePath {
+        path: vec![PathStep::name(name)],
+        descending: false,
+    };
+    let indexing = schema.indexing.as_mut().unwrap();
+    indexing.composite.push(vec![path("n"), path("s"), path("id")]);
+    indexing.full_text.push(vec![PathStep::name("s")]);
+    schema.full_text = crate::schema::FullTextPolicy {
+        default_language: Some("en-US".to_owned()),
+        paths: vec![(vec![PathStep::name("s")], Some("en-US".to_owned()))],
+    };
+    let environment = Environment {
+        state_bytes,
+        ..Environment::default()
+    };
+    let query = compile(text, &schema);
+    let mut page = query.execution(environment, PageLimit::NONE, None)?;
+    if query.reads_items() {
+        for (at, item) in items.iter().enumerate() {
+            page.push(item.to_string().as_bytes(), at as u64 + 1)?;
+        }
+    }
+    page.finish(true).map(|finished| finished.rows.len())
+}
+
+#[test]
+fn what_an_operator_holds_is_limited_and_the_refusal_names_the_limit() {
+    let items: Vec<Json> = (0..2_000)
+        .map(|n| json!({"id": n.to_string(), "n": n, "s": format!("{n:0100}"), "g": n % 2, "l": [n, n + 1]}))
+        .collect();
+    for text in [
+        "SELECT DISTINCT VALUE c.s FROM c",
+        "SELECT DISTINCT VALUE x FROM c JOIN x IN c.l",
+        "SELECT c.n, COUNT(1) AS k FROM c GROUP BY c.n",
+        "SELECT c.s FROM c GROUP BY c.s",
+        "SELECT VALUE MAKELIST(c.s) FROM c",
+        "SELECT VALUE MAKESET(c.s) FROM c",
+        "SELECT c.n, MIN(c.s) AS s FROM c GROUP BY c.n",
+        "SELECT VALUE c.s FROM c ORDER BY c.n",
+        "SELECT VALUE 1 FROM c ORDER BY c.s",
+        "SELECT VALUE 1 FROM c ORDER BY c.n, c.s, c.id",
+        "SELECT DISTINCT VALUE c.s FROM c ORDER BY c.n",
+        "SELECT TOP 2000 VALUE c.s FROM c ORDER BY RANK FullTextScore(c.s, 'red')",
+        "SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.s FROM c) d",
+        "SELECT VALUE COUNT(1) FROM (SELECT c.n, COUNT(1) AS k FROM c GROUP BY c.n) d",
+    ] {
+        let outcome = within(100_000, text, &items);
+        assert_eq!(outcome, Err(QueryError::TooLarge { limit_bytes: 100_000 }), "{text}");
+        let message = outcome.unwrap_err().message();
+        assert!(message.contains("limit=100000 bytes"), "{message}");
+        assert!(within(4_000_000, text, &items).is_ok(), "{text}");
+    }
+}
+
+#[test]
+fn operators_share_one_limit() {
+    let items: Vec<Json> = (0..1_000)
+        .map(|n| json!({"id": n.to_string(), "n": n, "s": format!("{n:0100}")}))
+        .collect();
+    let inner = "SELECT DISTINCT c.n, c.s FROM c";
+    let nested = format!("SELECT DISTINCT VALUE d.s FROM ({inner}) d ORDER BY d.n");
+    assert!(within(300_000, &format!("SELECT VALUE COUNT(1) FROM ({inner}) d"), &items).is_ok());
+    assert!(within(300_000, &nested, &items).is_err());
+}
+
+#[test]
+fn what_needs_no_memory_is_not_limited() {
+    let items = numbered(2_000);
+    for text in [
+        "SELECT * FROM c",
+        "SELECT VALUE COUNT(1) FROM c",
+        "SELECT c.g, SUM(c.n) AS s FROM c GROUP BY c.g",
+        "SELECT DISTINCT VALUE c.g FROM c",
+        "SELECT TOP 5 VALUE c.n FROM c ORDER BY c.n DESC",
+        "SELECT VALUE (SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE x FROM x IN c.l) y) FROM c",
+        "SELECT VALUE ARRAY(SELECT x, COUNT(1) AS k FROM x IN c.l GROUP BY x) FROM c",
+    ] {
+        assert!(within(20_000, text, &items).is_ok(), "{text}");
+    }
+}
+
+/// A few hundred characters of text can ask for more bytes than there are.
+#[test]
+fn values_that_grow_by_doubling_are_refused() {
+    let many = |what: &str| vec![what; 200].join(", ");
+    for (inner, step) in [
+        ("'abcdefgh'", format!("CONCAT({})", many("x"))),
+        ("[1]", format!("ARRAY_CONCAT({})", many("x"))),
+        ("1", format!("[{}]", many("x"))),
+        (
+            "1",
+            "{a: x, b: x, c: [x, x, x, x, x, x, x, x, x, x, x, x, x, x]}".to_owned(),
+        ),
+        ("'aa'", "REPLACE(x, 'a', CONCAT(x, x, x, x, x, x, x, x))".to_owned()),
+        (
+            "'a,b'",
+            "STRINGJOIN(STRINGSPLIT(CONCAT(x, x, x, x, x), ','), CONCAT(x, x, x, x))".to_owned(),
+        ),
+        (
+            "1",
+            "ARRAY(SELECT VALUE x FROM a IN (SELECT VALUE [1,2,3,4,5,6,7,8,9]) JOIN b IN (SELECT VALUE [1,2,3,4,5,6,7,8,9]))".to_owned(),
+        ),
+    ] {
+        let mut text = format!("SELECT VALUE {inner}");
+        for _ in 0..8 {
+            text = format!("SELECT VALUE {step} FROM x IN (SELECT VALUE [({text})])");
+        }
+        let outcome = within(1_000_000, &text, &[]);
+        assert_eq!(
+            outcome,
+            Err(QueryError::ValueTooLarge { limit_bytes: 1_000_000 }),
+            "{step}"
+        );
+    }
+    let wide = format!(
+        "SELECT {} FROM c",
+        many("c")
+            .split(", ")
+            .enumerate()
+            .map(|(n, c)| format!("{c} AS a{n}"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    );
+    let large = [json!({"id": "1", "s": "x".repeat(10_000)})];
+    assert_eq!(
+        within(1_000_000, &wide, &large),
+        Err(QueryError::ValueTooLarge { limit_bytes: 1_000_000 })
+    );
+}
+
 fn sort_value() -> impl Strategy<Value = Option<Json>> {
     proptest::option::of(prop_oneof![
         Just(Json::Null),

@@ -40,7 +40,7 @@ pub(super) fn write_distinct<'a>(
         });
     };
     let value = project(&select.projection, row)?;
-    if !value.is_defined() || !distinct.is_new(&value)? {
+    if !value.is_defined() || !distinct.is_new(&value, &row.session.memory)? {
         return Ok(Written::Nothing);
     }
     write_json(&value, out);
@@ -56,6 +56,7 @@ pub(super) fn write_row<'a>(projection: &'a Projection, row: &mut Row<'a>, out: 
             Ok(value.is_defined())
         }
         Projection::List(columns) => {
+            let start = out.len();
             out.push(b'{');
             let mut first = true;
             for (name, scalar) in columns {
@@ -70,6 +71,7 @@ pub(super) fn write_row<'a>(projection: &'a Projection, row: &mut Row<'a>, out: 
                 write_string(name, out);
                 out.push(b':');
                 write_json(&value, out);
+                row.session.memory.check_bytes(out.len() - start)?;
             }
             out.push(b'}');
             Ok(true)

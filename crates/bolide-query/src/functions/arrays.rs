@@ -39,9 +39,14 @@ fn with_items<'a>(call: &Call<'_, 'a>, compute: impl Fn(&[Value<'a>]) -> Value<'
 
 fn concat<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     let arrays: Option<Vec<Cow<'_, [Value<'a>]>>> = call.args.iter().map(Value::elements).collect();
-    arrays.map_or(Value::Undefined, |arrays| {
-        Value::array(arrays.iter().flat_map(|items| items.iter().cloned()))
-    })
+    let Some(arrays) = arrays else {
+        return Value::Undefined;
+    };
+    let elements: usize = arrays.iter().map(|items| items.len()).sum();
+    if !call.may_make(elements * size_of::<Value<'_>>()) {
+        return Value::Undefined;
+    }
+    Value::array(arrays.iter().flat_map(|items| items.iter().cloned()))
 }
 
 fn contains<'a>(call: &Call<'_, 'a>) -> Value<'a> {

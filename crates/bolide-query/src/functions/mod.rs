@@ -49,6 +49,11 @@ impl<'a> Call<'_, 'a> {
         self.arg(at).as_f64()
     }
 
+    /// Whether the result may take so many bytes; if not, the query fails whatever the body returns.
+    fn may_make(&self, bytes: usize) -> bool {
+        self.session.memory.allows(bytes)
+    }
+
     fn i64(&self, at: usize) -> Option<i64> {
         self.arg(at).as_i64()
     }

@@ -104,7 +104,13 @@ fn folded(text: &str) -> String {
 
 fn concat<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     let parts: Option<Vec<&str>> = call.args.iter().map(Value::as_str).collect();
-    parts.map_or(Value::Undefined, |parts| Value::string(parts.concat()))
+    let Some(parts) = parts else {
+        return Value::Undefined;
+    };
+    if !call.may_make(parts.iter().map(|part| part.len()).sum()) {
+        return Value::Undefined;
+    }
+    Value::string(parts.concat())
 }
 
 fn search<'a>(call: &Call<'_, 'a>, test: fn(&str, &str) -> bool) -> Value<'a> {
@@ -197,7 +203,13 @@ fn trim<'a>(call: &Call<'_, 'a>, start: bool, end: bool) -> Value<'a> {
 
 fn replace<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     match (call.str(0), call.str(1), call.str(2)) {
-        (Some(text), Some(find), Some(new)) if !find.is_empty() => Value::string(text.replace(find, new)),
+        (Some(text), Some(find), Some(new)) if !find.is_empty() => {
+            let longer = new.len().saturating_sub(find.len());
+            if longer > 0 && !call.may_make(text.len() + text.matches(find).count().saturating_mul(longer)) {
+                return Value::Undefined;
+            }
+            Value::string(text.replace(find, new))
+        }
         _ => Value::Undefined,
     }
 }
@@ -233,13 +245,26 @@ fn join<'a>(call: &Call<'_, 'a>) -> Value<'a> {
         return Value::Undefined;
     };
     let parts: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
-    parts.map_or(Value::Undefined, |parts| Value::string(parts.join(separator)))
+    let Some(parts) = parts else {
+        return Value::Undefined;
+    };
+    let content: usize = parts.iter().map(|part| part.len()).sum();
+    if !call.may_make(content.saturating_add(parts.len().saturating_mul(separator.len()))) {
+        return Value::Undefined;
+    }
+    Value::string(parts.join(separator))
 }
 
 fn split<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     match (call.str(0), call.str(1)) {
         (Some(text), Some("")) => Value::array([Value::string(text)]),
-        (Some(text), Some(separator)) => Value::array(text.split(separator).map(Value::string)),
+        (Some(text), Some(separator)) => {
+            let parts = text.matches(separator).count() + 1;
+            if !call.may_make(text.len() + parts * size_of::<Value<'_>>()) {
+                return Value::Undefined;
+            }
+            Value::array(text.split(separator).map(Value::string))
+        }
         _ => Value::Undefined,
     }
 }

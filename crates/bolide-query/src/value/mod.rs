@@ -106,6 +106,34 @@ impl Places {
 }
 
 impl<'a> Value<'a> {
+    /// Bytes that the value would take if nothing in it were shared, roughly; once there are more than `most`, some number above that.
+    pub fn written_out_bytes(&self, most: usize) -> usize {
+        let mut bytes = size_of::<Value<'_>>();
+        match self {
+            Value::String(text) => bytes += text.as_str().len(),
+            Value::Json(text) => bytes += text.len(),
+            Value::Array(items) => {
+                for item in items.iter() {
+                    if bytes > most {
+                        break;
+                    }
+                    bytes += item.written_out_bytes(most - bytes);
+                }
+            }
+            Value::Object(members) => {
+                for (name, member) in members.iter() {
+                    bytes += size_of::<Text<'_>>() + name.as_str().len();
+                    if bytes > most {
+                        break;
+                    }
+                    bytes += member.written_out_bytes(most - bytes);
+                }
+            }
+            Value::Undefined | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+        bytes
+    }
+
     /// A string made during evaluation.
     pub fn string(text: impl Into<Arc<str>>) -> Value<'a> {
         Value::String(Text::Shared(text.into()))

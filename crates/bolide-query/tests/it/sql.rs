@@ -113,6 +113,7 @@ fn run(case: &Json) -> Result<Vec<Json>, QueryError> {
         now_ms: NOW_MS,
         random_seed: 1,
         udfs: Some(Arc::new(KnownUdfs)),
+        ..Environment::default()
     };
     let mut page = query.execution(environment, PageLimit::NONE, None)?;
     for (n, document) in case["documents"].as_array().into_iter().flatten().enumerate() {

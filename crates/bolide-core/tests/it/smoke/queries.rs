@@ -1,9 +1,10 @@
 //! Queries over pages: the order of rows, and what changes of items between pages do to it.
 
-use bolide_core::{QueryItems, Scope};
+use bolide_core::{AccountOptions, QueryItems, Scope};
+use bolide_model::ErrorKind;
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
+use crate::stage::{Stage, options};
 
 /// One page of a query over the whole container, and where it goes on.
 async fn page(stage: &Stage, text: &str, size: usize, continuation: Option<String>) -> (Vec<Value>, Option<String>) {
@@ -135,4 +136,125 @@ async fn distinct_values_stay_when_others_expire_between_pages() {
 #[tokio::test]
 async fn groups_stay_when_others_expire_between_pages() {
     assert_others_stay(9, "SELECT VALUE c.v FROM c GROUP BY c.v").await;
+}
+
+#[tokio::test]
+async fn a_query_that_would_hold_too_much_is_refused_with_the_limit() {
+    let options = AccountOptions {
+        query_state_bytes: 10_000,
+        ..options()
+    };
+    let stage = Stage::with_options(json!({}), None, options).await;
+    for n in 0..200 {
+        let id = n.to_string();
+        stage.create(json!({"id": id, "pk": id, "n": n})).await.unwrap();
+    }
+    for (text, is_refused) in [
+        ("SELECT c.n, COUNT(1) AS k FROM c GROUP BY c.n", true),
+        ("SELECT * FROM c ORDER BY c.n", true),
+        ("SELECT DISTINCT VALUE c.n FROM c", true),
+        ("SELECT VALUE COUNT(1) FROM c", false),
+        ("SELECT TOP 3 VALUE c.n FROM c ORDER BY c.n", false),
+    ] {
+        let query = QueryItems {
+            text: text.to_owned(),
+            cross_partition: true,
+            ..QueryItems::default()
+        };
+        let answer = stage
+            .account
+            .query(&stage.begin().await, &stage.container, &query)
+            .await;
+        match answer {
+            Ok(_) => assert!(!is_refused, "{text}"),
+            Err(refusal) => {
+                assert!(is_refused, "{text}");
+                assert_eq!(refusal.error.kind, ErrorKind::BadRequest, "{text}");
+                assert!(
+                    refusal.error.message.contains("limit=10000 bytes"),
+                    "{text}: {}",
+                    refusal.error.message
+                );
+            }
+        }
+    }
+}
+
+/// A query for so many keys, of which the container has the first `stored`, each with `items` items; what it gave, by how many reads of the
+/// engine and on how many pages.
+async fn by_keys(stored: usize, asked: usize, items: usize) -> (Vec<Value>, u64, usize) {
+    let stage = Stage::with(json!({})).await;
+    for n in 0..stored {
+        for item in 0..items {
+            stage
+                .create(json!({"id": format!("{n}-{item}"), "pk": format!("k{n}"), "n": n}))
+                .await
+                .unwrap();
+        }
+    }
+    let keys: Vec<String> = (0..asked).map(|n| format!("'k{}'", n * 2)).collect();
+    let text = format!("SELECT VALUE c.id FROM c WHERE c.pk IN ({})", keys.join(","));
+    stage.engine.traffic();
+    let (mut rows, mut continuation) = page(&stage, &text, 1_000, None).await;
+    let mut pages = 1;
+    while continuation.is_some() {
+        let (more, next) = page(&stage, &text, 1_000, continuation).await;
+        rows.extend(more);
+        continuation = next;
+        pages += 1;
+    }
+    (rows, stage.engine.traffic().reads, pages)
+}
+
+fn ids_of_even_keys(stored: usize, items: usize) -> Vec<String> {
+    let keys = (0..stored).step_by(2);
+    let mut ids: Vec<String> = keys
+        .flat_map(|n| (0..items).map(move |item| format!("{n}-{item}")))
+        .collect();
+    ids.sort();
+    ids
+}
+
+#[tokio::test]
+async fn many_keys_are_read_together() {
+    // Few items: one scan, not 20 000 lookups. Many items: hundreds of keys at once. Few keys with many items: page by page.
+    for (stored, asked, items, most_reads) in [(300, 20_000, 1, 10), (3_000, 300, 1, 20), (40, 10, 100, 40)] {
+        let (rows, reads, pages) = by_keys(stored, asked, items).await;
+        let mut given: Vec<String> = rows.iter().map(|row| row.as_str().unwrap().to_owned()).collect();
+        given.sort();
+        assert_eq!(
+            given,
+            ids_of_even_keys(stored.min(2 * asked), items),
+            "{stored} {asked} {items}"
+        );
+        assert!(reads <= most_reads, "{stored} {asked} {items}: {reads} reads");
+        assert_eq!(pages, 1, "{stored} {asked} {items}");
+    }
+}
+
+/// TTL-247 with many keys: pages go on behind their last item whichever way the items are found.
+#[tokio::test]
+async fn pages_over_many_keys_hold_each_item_once() {
+    for (stored, asked, items) in [(300, 400, 2), (2_000, 150, 2), (100, 50, 30)] {
+        let stage = Stage::with(json!({})).await;
+        for n in 0..stored {
+            for item in 0..items {
+                stage
+                    .create(json!({"id": format!("{n}-{item}"), "pk": format!("k{n}")}))
+                    .await
+                    .unwrap();
+            }
+        }
+        let keys: Vec<String> = (0..asked).map(|n| format!("'k{}'", n * 2)).collect();
+        let text = format!("SELECT VALUE c.id FROM c WHERE c.pk IN ({})", keys.join(","));
+        let (mut rows, continuation) = page(&stage, &text, 7, None).await;
+        rows.extend(rest(&stage, &text, 7, continuation).await);
+        let mut given: Vec<String> = rows.iter().map(|row| row.as_str().unwrap().to_owned()).collect();
+        given.sort();
+        assert_eq!(
+            given,
+            ids_of_even_keys(stored.min(2 * asked), items),
+            "{stored} {asked} {items}"
+        );
+    }
 }

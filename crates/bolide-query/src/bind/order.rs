@@ -2,14 +2,42 @@
 
 use super::Binder;
 use crate::error::{QueryError, Result, Span};
+use crate::functions;
 use crate::path::PathStep;
-use crate::program::{Ordering, Scalar, Select, SortKey};
+use crate::program::{Ordering, Projection, Scalar, Select, SortKey};
 use crate::schema::{Coverage, DistanceFunction, Indexing};
 use crate::text::ast::{Direction, ExprKind, Order, OrderItem, Query};
+use crate::value::Value;
 
 const NO_COMPOSITE_INDEX: &str =
     "The order by query does not have a corresponding composite index that it can be served from.";
 const NO_RANGE_INDEX: &str = "The order-by item requires a range index to be defined on the corresponding index path.";
+
+/// The column in which a rewritten query shows its sort values (cosmos-sql §22.2).
+const SORT_VALUES: &str = "orderByItems";
+
+/// Under a composite index an array or object counts as undefined. A client merges ranges by the sort values in the rows, so these must say
+/// the same: with the array itself the merge would contradict the order of every range, and some clients take no array there.
+pub(super) fn show_as_sorted(select: &mut Select) {
+    let Ordering::Keys(keys) = &select.ordering else { return };
+    let columns = match &mut select.projection {
+        Projection::List(columns) | Projection::Value(Scalar::Object(columns)) => columns,
+        Projection::Value(_) => return,
+    };
+    let Some((_, Scalar::Array(items))) = columns.iter_mut().find(|(name, _)| &**name == SORT_VALUES) else {
+        return;
+    };
+    let Some(is_primitive) = functions::find("IS_PRIMITIVE") else {
+        return;
+    };
+    for (item, key) in items.iter_mut().zip(keys) {
+        let Scalar::Object(members) = item else { continue };
+        for (_, value) in members.iter_mut().filter(|_| key.primitives_only) {
+            let test = Scalar::Call(is_primitive, vec![value.clone()]);
+            *value = Scalar::Conditional(Box::new((test, value.clone(), Scalar::Const(Value::Undefined))));
+        }
+    }
+}
 
 impl Binder<'_> {
     pub(super) fn ordering_of(&mut self, query: &Query, select: &Select) -> Result<Ordering> {

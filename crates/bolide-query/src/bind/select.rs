@@ -20,6 +20,7 @@ impl Binder<'_> {
         let mut select = self.select(query, true)?;
         (select.skip, select.take) = self.window(query)?;
         select.ordering = self.ordering_of(query, &select)?;
+        super::order::show_as_sorted(&mut select);
         self.scopes.pop();
         Ok(select)
     }

@@ -305,6 +305,48 @@ fn undefined_keys_come_first_where_the_path_is_indexed_by_name() {
     assert_eq!(query(&schema), [json!(1), json!(0)]);
 }
 
+/// cosmos-sql §13: what a client merges by must be what each range sorted by.
+#[test]
+fn rewritten_queries_show_arrays_under_a_composite_index_as_they_are_sorted() {
+    let items = [
+        json!({"n": 1, "a": [1], "b": 1}),
+        json!({"n": 2, "a": 1, "b": {"x": 1}}),
+        json!({"n": 3, "a": null, "b": 2}),
+    ];
+    let path = |name: &str| CompositePath {
+        path: vec![PathStep::name(name)],
+        descending: false,
+    };
+    let mut schema = Schema::container(vec![vec!["id".into()]], PartitionKeyKind::Hash);
+    schema
+        .indexing
+        .as_mut()
+        .unwrap()
+        .composite
+        .push(vec![path("a"), path("b")]);
+    let values = r#"[{"item": c.a}, {"item": c.b}]"#;
+    let sorted = [
+        json!({"orderByItems": [{}, {"item": 1}], "payload": 1}),
+        json!({"orderByItems": [{"item": null}, {"item": 2}], "payload": 3}),
+        json!({"orderByItems": [{"item": 1}, {}], "payload": 2}),
+    ];
+    for text in [
+        format!("SELECT {values} AS orderByItems, c.n AS payload FROM c ORDER BY c.a, c.b"),
+        format!(r#"SELECT VALUE {{"orderByItems": {values}, "payload": c.n}} FROM c ORDER BY c.a, c.b"#),
+    ] {
+        assert_eq!(
+            pages(&compile(&text, &schema), &items, by_rows(2)).concat(),
+            sorted,
+            "{text}"
+        );
+    }
+    let single = "SELECT [{\"item\": c.a}] AS orderByItems FROM c WHERE c.n = 1 ORDER BY c.a";
+    assert_eq!(
+        pages(&compile(single, &schema), &items, by_rows(2)).concat(),
+        [json!({"orderByItems": [{"item": [1]}]})]
+    );
+}
+
 /// Runs a query over items in one page, with so much memory.
 fn within(state_bytes: usize, text: &str, items: &[Json]) -> Result<usize, QueryError> {
     let mut schema = Schema::container(vec![vec!["id".into()]], PartitionKeyKind::Hash);

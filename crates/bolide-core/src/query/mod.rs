@@ -176,7 +176,7 @@ impl Account {
         } else {
             metrics.without_documents()
         };
-        let index_metrics = index_metrics(properties, query);
+        let index_metrics = index_metrics(properties, route.key_components);
         let page = QueryPage {
             count: done.count,
             rows: done.rows,
@@ -310,8 +310,9 @@ fn check_continuation(query: &QueryItems, continuation: Option<&str>) -> Result<
     Ok(())
 }
 
-/// What of the index served. Only the partition key does: items are found by it, all other predicates are evaluated on them.
-fn index_metrics(properties: &bolide_model::container::ContainerProperties, query: &QueryItems) -> Value {
+/// What of the index served: the partition key's first components, by which items were found. All other predicates are evaluated on the
+/// items, so nothing else is told, and no index would change that.
+fn index_metrics(properties: &bolide_model::container::ContainerProperties, key_components: usize) -> Value {
     let spec = |path: &bolide_model::partition_key::PropertyPath| {
         json!({
             "FilterExpression": "",
@@ -321,16 +322,8 @@ fn index_metrics(properties: &bolide_model::container::ContainerProperties, quer
             "IndexImpactScore": "High",
         })
     };
-    let used: Vec<Value> = match &query.scope.partition_key {
-        Some(key) => properties
-            .partition_key
-            .paths
-            .iter()
-            .take(key.0.len())
-            .map(spec)
-            .collect(),
-        None => Vec::new(),
-    };
+    let paths = properties.partition_key.paths.iter();
+    let used: Vec<Value> = paths.take(key_components).map(spec).collect();
     json!({
         "UtilizedSingleIndexes": used,
         "PotentialSingleIndexes": [],

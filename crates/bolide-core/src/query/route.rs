@@ -16,6 +16,8 @@ pub(super) struct Route {
     pub slices: Vec<Slice>,
     /// The caller named no part of the container, and the container has several ranges.
     is_over_all_ranges: bool,
+    /// By how many components of the partition key, the first ones, items are found; the key itself or the filter gave them.
+    pub key_components: usize,
 }
 
 impl Route {
@@ -42,6 +44,7 @@ pub(super) fn route(compiled: &Query, query: &QueryItems, state: &ContainerState
         return Ok(Route {
             slices: Vec::new(),
             is_over_all_ranges: false,
+            key_components: 0,
         });
     }
     let named = Scope {
@@ -52,6 +55,7 @@ pub(super) fn route(compiled: &Query, query: &QueryItems, state: &ContainerState
         return Ok(Route {
             slices: named.slices(state)?,
             is_over_all_ranges: false,
+            key_components: named.partition_key.map_or(0, |key| key.0.len()),
         });
     }
     let ranges = compiled.partition_key_ranges();
@@ -65,6 +69,7 @@ pub(super) fn route(compiled: &Query, query: &QueryItems, state: &ContainerState
     Ok(Route {
         slices: slices_of(&ranges, state)?,
         is_over_all_ranges,
+        key_components: key_components(&ranges, &state.properties.partition_key),
     })
 }
 
@@ -93,6 +98,16 @@ fn slices_of(ranges: &KeyRanges, state: &ContainerState) -> Result<Vec<Slice>> {
         );
     }
     Ok(slices)
+}
+
+/// How many components of the key a filter pins such that they narrow what is read.
+fn key_components(ranges: &KeyRanges, definition: &PartitionKeyDefinition) -> usize {
+    let KeyRanges::Some(list) = ranges else { return 0 };
+    let pinned = |range: &KeyRange| match interval(range, definition) == EpkRange::all() {
+        true => 0,
+        false => range.as_point().map_or(0, |values| values.len()),
+    };
+    list.iter().map(pinned).min().unwrap_or(0)
 }
 
 /// The effective partition keys of a range of key values; all of them where values do not order hashes.

@@ -169,6 +169,7 @@ async fn pages_go_on_where_they_stopped() {
             "SELECT VALUE c.n FROM c ORDER BY c.n DESC",
             json!([[6, 5, 4], [3, 2, 1], [0]]),
         ),
+        ("SELECT DISTINCT VALUE c.n % 5 FROM c", json!([[0, 1, 2], [3, 4]])),
     ] {
         let source = format!(
             "var pages = []; (function next(continuation) {{ c.queryDocuments(l, '{query}', {{pageSize: 3, continuation}}, function (e, d, i) {{ \

@@ -4,7 +4,7 @@ use bolide_core::{AccountOptions, QueryItems, Scope};
 use bolide_model::ErrorKind;
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, options};
+use crate::stage::{Stage, options, scope_of};
 
 /// One page of a query over the whole container, and where it goes on.
 async fn page(stage: &Stage, text: &str, size: usize, continuation: Option<String>) -> (Vec<Value>, Option<String>) {
@@ -177,6 +177,38 @@ async fn a_query_that_would_hold_too_much_is_refused_with_the_limit() {
                 );
             }
         }
+    }
+}
+
+/// cosmos-sql §23.3: only what really found the items is told.
+#[tokio::test]
+async fn the_partition_key_is_told_as_the_index_that_served_where_it_did() {
+    let stage = Stage::with(json!({})).await;
+    for (text, scope, is_used) in [
+        ("SELECT * FROM c", scope_of("p"), true),
+        ("SELECT * FROM c WHERE c.pk = 'p'", Scope::default(), true),
+        (
+            "SELECT * FROM c WHERE c.pk IN ('p', 'q') AND c.n > 1",
+            Scope::default(),
+            true,
+        ),
+        ("SELECT * FROM c WHERE c.pk = 'p' OR c.n = 1", Scope::default(), false),
+        ("SELECT * FROM c WHERE c.pk > 'p'", Scope::default(), false),
+        ("SELECT * FROM c WHERE c.n = 1", Scope::default(), false),
+        ("SELECT 1", Scope::default(), false),
+    ] {
+        let query = QueryItems {
+            text: text.to_owned(),
+            scope,
+            cross_partition: true,
+            ..QueryItems::default()
+        };
+        let ctx = stage.begin().await;
+        let page = stage.account.query(&ctx, &stage.container, &query).await.unwrap().value;
+        let used = page.index_metrics["UtilizedSingleIndexes"].as_array().unwrap().clone();
+        let specs: Vec<&str> = used.iter().filter_map(|index| index["IndexSpec"].as_str()).collect();
+        assert_eq!(specs, if is_used { vec!["/pk/?"] } else { vec![] }, "{text}");
+        assert_eq!(page.index_metrics["PotentialSingleIndexes"], json!([]), "{text}");
     }
 }
 

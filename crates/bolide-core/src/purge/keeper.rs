@@ -438,6 +438,7 @@ mod tests {
         let mut restraint = Restraint::new(Pace {
             items_per_second: None,
             hold: Duration::ZERO,
+            is_purging: true,
         });
         assert!(!restraint.is_beside_users(began), "nobody has asked for anything");
         restraint.look_for_users(1, began);

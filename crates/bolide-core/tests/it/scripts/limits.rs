@@ -83,7 +83,8 @@ async fn time_is_the_servers() {
     );
 }
 
-const GREEDY: &str = "if (a) { var all = []; for (;;) all.push([all.length]); } r.setBody(1);";
+/// Takes memory fast, so that it is memory that ends it on a busy machine too, and not time.
+const GREEDY: &str = "if (a) { var all = []; for (;;) all.push(new Uint8Array(1e6)); } r.setBody(1);";
 
 /// Executes the procedure, greedy or not.
 async fn run_greedy(stage: &Stage, is_greedy: bool) -> Result<(), ErrorKind> {
@@ -147,7 +148,7 @@ async fn a_blocked_script_that_is_replaced_runs_again() {
 #[tokio::test]
 async fn triggers_and_functions_are_blocked_too() {
     let stage = Stage::with_ttl(-1).await;
-    let greedy = "function () { var all = []; for (;;) all.push([all.length]); }";
+    let greedy = "function () { var all = []; for (;;) all.push(new Uint8Array(1e6)); }";
     stage
         .define_script(bolide_core::ScriptKind::UserDefinedFunction, "greedy", greedy, None)
         .await;

@@ -5,7 +5,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use bolide_core::{QueryItems, ReadFeed, Scope};
+use bolide_core::{QueryItems, ReadFeed};
 use bolide_model::{Error, ErrorKind};
 use sha2::{Digest, Sha256};
 
@@ -39,7 +39,14 @@ pub fn run(data: &[u8]) {
                 Ok(text) => text.to_owned(),
                 Err(_) => return,
             },
-            (true, true) => seal(&query_owner(rig, query), input.0),
+            (true, true) => {
+                let length = usize::from(input.byte());
+                let place = input.bytes(length);
+                match std::str::from_utf8(input.0) {
+                    Ok(resume) => seal_query(rig, query, place, resume),
+                    Err(_) => return,
+                }
+            }
             (true, false) => seal(&feed_owner(rig), input.0),
         };
         let ask = |token: String| {
@@ -115,7 +122,8 @@ fn checked_rig() -> Rig {
         let query = query_page(&rig, text, None)
             .expect("the first page")
             .expect("there are more");
-        assert_eq!(seal(&query_owner(&rig, text), payload(&query).as_slice()), query);
+        let (sealed, resume) = query.split_once('.').expect("a place, and what the execution says");
+        assert_eq!(seal_query(&rig, text, &payload(sealed), resume), query);
     }
     rig
 }
@@ -124,19 +132,20 @@ fn feed_owner(rig: &Rig) -> Vec<Vec<u8>> {
     vec![b"read feed".to_vec(), rig.container.rid().bytes().to_vec()]
 }
 
-fn query_owner(rig: &Rig, text: &str) -> Vec<Vec<u8>> {
-    let scope = format!("{:?}", Scope::default());
+/// A continuation of a query as the server writes it: the place sealed, and what the execution says.
+fn seal_query(rig: &Rig, text: &str, place: &[u8], resume: &str) -> String {
     let rid = rig.container.rid().bytes().to_vec();
-    vec![
+    let owner = [
         b"query".to_vec(),
         rid,
         text.as_bytes().to_vec(),
         b"[]".to_vec(),
-        scope.into_bytes(),
-    ]
+        resume.as_bytes().to_vec(),
+    ];
+    format!("{}.{resume}", seal(&owner, place))
 }
 
-/// A continuation as the server writes it: format, check of owner and payload, payload.
+/// A checked place as the server writes it: format, check of owner and payload, payload.
 fn seal(owner: &[Vec<u8>], payload: &[u8]) -> String {
     let mut hash = Sha256::new();
     for part in owner {

@@ -29,7 +29,7 @@ const FOREGROUND: usize = 64;
 /// Items that are read in turn.
 const READ_ITEMS: u64 = 1_000;
 /// Longer than this no purge may take.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 /// Lets what filling left behind come to rest.
 const REST: Duration = Duration::from_secs(3);
 const WARM_UP: Duration = Duration::from_secs(1);

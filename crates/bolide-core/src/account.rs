@@ -33,6 +33,9 @@ pub struct AccountOptions {
     pub purge_hold: Duration,
     /// Most memory that one query may hold for groups, distinct values, sorted and ranked rows, in bytes.
     pub query_state_bytes: usize,
+    /// How long a page of a query reads on before it ends with a continuation, if its query can go on in the middle of a scan. At least one
+    /// item is read.
+    pub query_page_time: Duration,
     /// Called when the purge has reached the fault that [`Account::set_purge_fault`] set; must not return to the purge alive.
     pub on_purge_fault: Option<fn()>,
 }
@@ -46,6 +49,7 @@ impl Default for AccountOptions {
             purge_items_per_second: None,
             purge_hold: Duration::from_secs(600),
             query_state_bytes: bolide_query::Environment::default().state_bytes,
+            query_page_time: Duration::from_secs(5),
             on_purge_fault: None,
         }
     }
@@ -177,6 +181,10 @@ impl Account {
 
     pub(crate) fn query_state_bytes(&self) -> usize {
         self.options.query_state_bytes
+    }
+
+    pub(crate) fn query_page_time(&self) -> Duration {
+        self.options.query_page_time
     }
 
     pub(crate) fn has_virtual_clock(&self) -> bool {

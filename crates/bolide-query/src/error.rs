@@ -53,6 +53,11 @@ pub enum QueryError {
         /// The limit, in bytes.
         limit_bytes: usize,
     },
+    /// FROM, JOIN and subqueries go through more rows for one item than they may.
+    TooManyRows {
+        /// The limit, in rows.
+        limit: u64,
+    },
     /// A continuation that this query did not give out.
     BadContinuation(String),
     /// An item that is not JSON text.
@@ -106,6 +111,11 @@ impl QueryError {
             }
             QueryError::ValueTooLarge { limit_bytes } => {
                 format!("The query makes a value that is larger than a value may be. limit={limit_bytes} bytes")
+            }
+            QueryError::TooManyRows { limit } => {
+                format!(
+                    "The query goes through more rows of FROM, JOIN and subqueries for one item than it may. limit={limit} rows"
+                )
             }
             QueryError::BadContinuation(why) => format!("Invalid continuation token: {why}"),
             QueryError::BadItem(why) => format!("A stored item is not valid JSON: {why}"),

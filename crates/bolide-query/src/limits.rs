@@ -12,6 +12,9 @@ pub const COUNT: u64 = 2_147_483_647;
 pub const STATE_BYTES: usize = 256 * 1024 * 1024;
 /// Largest value that an expression may make, and largest row.
 pub const VALUE_BYTES: usize = 64 * 1024 * 1024;
+/// Most rows that FROM, JOIN and subqueries go through for one item. A cross join of an item's arrays multiplies their lengths, and nothing
+/// else can run while it is gone through.
+pub const ITEM_ROWS: u64 = 10_000_000;
 /// Longest result of REPLICATE, in characters.
 pub const REPLICATE_CHARS: usize = 10_000;
 /// Most positions of a polygon.

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::limits::STATE_BYTES;
+use crate::error::{QueryError, Result};
+use crate::limits::{ITEM_ROWS, STATE_BYTES};
 use crate::memory::Memory;
 
 /// The user-defined functions of a container.
@@ -29,6 +30,8 @@ pub struct Environment {
     pub udfs: Option<Arc<dyn Udfs>>,
     /// Most memory for groups, distinct values, sorted and ranked rows together, in bytes.
     pub state_bytes: usize,
+    /// Most rows that FROM, JOIN and subqueries go through for one item.
+    pub item_rows: u64,
 }
 
 impl Default for Environment {
@@ -38,6 +41,7 @@ impl Default for Environment {
             random_seed: 0,
             udfs: None,
             state_bytes: STATE_BYTES,
+            item_rows: ITEM_ROWS,
         }
     }
 }
@@ -60,6 +64,9 @@ pub struct Session {
     pub geometry: bool,
     pub memory: Memory,
     random: AtomicU64,
+    /// Rows gone through since the item was taken in.
+    rows: AtomicU64,
+    item_rows: u64,
 }
 
 /// Printable only as "there are some".
@@ -79,6 +86,7 @@ impl Session {
             random_seed,
             udfs,
             state_bytes,
+            item_rows,
         } = environment;
         Session {
             now_ms,
@@ -86,7 +94,33 @@ impl Session {
             geometry,
             memory: Memory::new(state_bytes),
             random: AtomicU64::new(random_seed),
+            rows: AtomicU64::new(0),
+            item_rows,
         }
+    }
+
+    /// Another item: its rows are counted from zero.
+    pub fn begin_item(&self) {
+        self.rows.store(0, Ordering::Relaxed);
+    }
+
+    /// Rows gone through for the item so far.
+    pub fn rows(&self) -> u64 {
+        self.rows.load(Ordering::Relaxed)
+    }
+
+    /// Goes through one more row.
+    ///
+    /// # Errors
+    /// [`QueryError::TooManyRows`] when it is more than the limit.
+    pub fn count_row(&self) -> Result<()> {
+        // An execution runs on one thread at a time, so nothing is lost between the two.
+        let rows = self.rows() + 1;
+        self.rows.store(rows, Ordering::Relaxed);
+        if rows > self.item_rows {
+            return Err(QueryError::TooManyRows { limit: self.item_rows });
+        }
+        Ok(())
     }
 
     /// The next random number in [0, 1): SplitMix64.

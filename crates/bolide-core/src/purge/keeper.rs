@@ -34,7 +34,7 @@ const USERS_STAY_FOR: Duration = Duration::from_secs(1);
 /// While users are there, a step takes no more items than these: a user's write that meets it waits for half a millisecond.
 const ITEMS_BESIDE_USERS: u64 = 10;
 /// While users are there, the purge rests this many times as long as its last step took.
-const RESTS_BESIDE_USERS: u32 = 9;
+const RESTS_BESIDE_USERS: u32 = 14;
 /// A backlog this old is purged without rests, so that it cannot grow for ever beside users who write faster than a resting purge removes.
 const PATIENT_FOR: Duration = Duration::from_secs(300);
 /// A forward step of the wall clock larger than this holds the purge (TTL-204).
@@ -420,7 +420,7 @@ mod tests {
         assert_eq!(restraint.rests(began), RESTS_BESIDE_USERS);
         assert_eq!(restraint.items(began), ITEMS_BESIDE_USERS);
         restraint.look_for_users(2, after(150));
-        assert_eq!(restraint.rests(after(150)), 5);
+        assert_eq!(restraint.rests(after(150)), 7);
         restraint.look_for_users(3, after(301));
         assert_eq!(
             (restraint.rests(after(301)), restraint.items(after(301))),

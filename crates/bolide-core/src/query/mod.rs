@@ -140,7 +140,9 @@ impl Account {
                 random_seed: random_seed(),
                 udfs: functions.udfs(),
                 state_bytes: self.query_state_bytes(),
+                ..Environment::default()
             },
+            until: started + self.query_page_time(),
             limit: PageLimit {
                 rows: query
                     .max_items
@@ -283,9 +285,10 @@ pub fn query_documents(
 pub(crate) fn query_error(error: QueryError) -> Error {
     let kind = match &error {
         QueryError::Compile(_) | QueryError::Refused(_) => ErrorKind::QuerySyntax { body: error.body() },
-        QueryError::TooLarge { .. } | QueryError::ValueTooLarge { .. } | QueryError::BadContinuation(_) => {
-            ErrorKind::BadRequest
-        }
+        QueryError::TooLarge { .. }
+        | QueryError::ValueTooLarge { .. }
+        | QueryError::TooManyRows { .. }
+        | QueryError::BadContinuation(_) => ErrorKind::BadRequest,
         QueryError::BadItem(_) => ErrorKind::Corrupt,
     };
     Error::new(kind, error.message())

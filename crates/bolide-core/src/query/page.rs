@@ -1,6 +1,7 @@
 //! One page of a query: a walk of live items pushed into an execution.
 
 use std::hash::{BuildHasher, RandomState};
+use std::time::Instant;
 
 use bolide_model::{RequestUnits, Result, UnixMillis, charge};
 use bolide_query::{Environment, Execution, Item, Metrics, PageLimit, Progress, Query};
@@ -20,6 +21,15 @@ const IN_ORDER_OF_CREATION: usize = 1_000;
 /// Most slices of which a read's worth each is held for that.
 const SLICES_READ_AHEAD: usize = 16;
 
+/// A page that has gone through so many rows ends before its next item, as one that has taken long does: each is a few seconds of work.
+const PAGE_ROWS: u64 = 10_000_000;
+
+/// Items between two looks at the clock.
+const ITEMS_PER_LOOK: u64 = 64;
+
+/// After an item of so many rows, others are let run.
+const LARGE_ITEM_ROWS: u64 = 100_000;
+
 /// Everything one page needs.
 pub(super) struct PageRun<'a> {
     pub container: &'a Container,
@@ -28,6 +38,8 @@ pub(super) struct PageRun<'a> {
     pub slices: Vec<Slice>,
     pub environment: Environment,
     pub limit: PageLimit,
+    /// When the page has taken long enough.
+    pub until: Instant,
 }
 
 /// A finished page.
@@ -141,7 +153,7 @@ impl PageRun<'_> {
         if scanned.after == After::Nothing && self.is_in_one_partition() {
             read = read_ahead(walk).await?;
             if walk.slices_left() == 0 {
-                push_in_order_of_creation(execution, read, &mut scanned)?;
+                self.push_in_order_of_creation(execution, read, &mut scanned).await?;
                 return Ok(scanned);
             }
         }
@@ -161,8 +173,13 @@ impl PageRun<'_> {
                     continue;
                 }
                 execution.enter(walked.range);
-                match push(execution, &walked.item)? {
-                    Progress::Continue => scanned.after = After::Key(walked.key),
+                match self.push(execution, &walked.item).await? {
+                    Progress::Continue => {
+                        scanned.after = After::Key(walked.key);
+                        if self.is_long(execution) {
+                            return Ok(scanned);
+                        }
+                    }
                     Progress::PageFull => {
                         if scanned.after == After::Nothing {
                             scanned.after = After::Key(Bytes::new());
@@ -222,9 +239,59 @@ impl PageRun<'_> {
             is_end: false,
             is_at_boundary: false,
         };
-        push_in_order_of_creation(execution, next, &mut scanned)?;
+        self.push_in_order_of_creation(execution, next, &mut scanned).await?;
         scanned.is_end &= is_all;
         Ok(scanned)
+    }
+
+    /// Pushes items as they were created, which is the order of their resource ids.
+    async fn push_in_order_of_creation(
+        &self,
+        execution: &mut Counting,
+        mut items: Vec<WalkedItem>,
+        scanned: &mut Scanned,
+    ) -> Result<()> {
+        items.sort_unstable_by_key(|walked| walked.item.rid().number);
+        for walked in items {
+            execution.enter(walked.range);
+            match self.push(execution, &walked.item).await? {
+                Progress::Continue => {
+                    scanned.after = After::Rid(walked.item.rid().number);
+                    if self.is_long(execution) {
+                        return Ok(());
+                    }
+                }
+                Progress::PageFull => {
+                    if scanned.after == After::Nothing {
+                        // Within the first item: the next page is to go on in this order, too.
+                        scanned.after = After::Rid(walked.item.rid().number.saturating_sub(1));
+                    }
+                    return Ok(());
+                }
+                Progress::Done => break,
+            }
+        }
+        scanned.is_end = true;
+        Ok(())
+    }
+
+    async fn push(&self, execution: &mut Counting, item: &StoredItem) -> Result<Progress> {
+        let before = execution.rows_gone_through();
+        let progress = push(execution, item)?;
+        if execution.rows_gone_through() - before > LARGE_ITEM_ROWS {
+            tokio::task::yield_now().await;
+        }
+        Ok(progress)
+    }
+
+    /// Whether the page has read for long enough, and its query can go on behind the item it has just read. (One that begins anew on every
+    /// page would not get any further.)
+    fn is_long(&self, execution: &Counting) -> bool {
+        if self.query.rescans() {
+            return false;
+        }
+        let is_look_due = execution.metrics().items % ITEMS_PER_LOOK == 1;
+        execution.rows_gone_through() >= PAGE_ROWS || (is_look_due && Instant::now() >= self.until)
     }
 
     /// Whether anything comes after a place, so that no page is empty but the only one.
@@ -276,31 +343,6 @@ struct Scanned {
     is_end: bool,
     /// It stopped between two ranges.
     is_at_boundary: bool,
-}
-
-/// Pushes items as they were created, which is the order of their resource ids.
-fn push_in_order_of_creation(
-    execution: &mut Counting,
-    mut items: Vec<WalkedItem>,
-    scanned: &mut Scanned,
-) -> Result<()> {
-    items.sort_unstable_by_key(|walked| walked.item.rid().number);
-    for walked in items {
-        execution.enter(walked.range);
-        match push(execution, &walked.item)? {
-            Progress::Continue => scanned.after = After::Rid(walked.item.rid().number),
-            Progress::PageFull => {
-                if scanned.after == After::Nothing {
-                    // Within the first item: the next page is to go on in this order, too.
-                    scanned.after = After::Rid(walked.item.rid().number.saturating_sub(1));
-                }
-                return Ok(());
-            }
-            Progress::Done => break,
-        }
-    }
-    scanned.is_end = true;
-    Ok(())
 }
 
 fn push(execution: &mut Execution, item: &StoredItem) -> Result<Progress> {

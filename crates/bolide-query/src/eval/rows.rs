@@ -38,6 +38,7 @@ pub fn each_row<'a>(select: &'a Select, row: &mut Row<'a>, sink: RowSink<'_, 'a>
 
 /// Runs `sink` for every combination of the inputs.
 pub fn each_source_row<'a>(inputs: &'a [Input], row: &mut Row<'a>, sink: RowSink<'_, 'a>) -> Result<Flow> {
+    row.session.count_row()?;
     let Some((input, rest)) = inputs.split_first() else {
         return sink(row);
     };

@@ -90,6 +90,8 @@ pub struct Execution {
     /// Rows of the current item processed so far.
     item_rows: u64,
     ordinals: Ordinals,
+    /// Rows of FROM, JOIN and subqueries of the items before the current one.
+    rows_before: u64,
     /// The item that must be pushed again.
     again: Option<resume::Within>,
     /// The last group given out, when groups come in the order of their keys' identities.
@@ -181,6 +183,7 @@ impl Execution {
             metrics: Metrics::default(),
             within: resume.within,
             item_rows: 0,
+            rows_before: 0,
             ordinals: Ordinals::default(),
             again: None,
             group: resume.group,
@@ -209,6 +212,7 @@ impl Execution {
         self.metrics.items += 1;
         self.metrics.item_bytes += item.bytes() as u64;
         self.item_rows = 0;
+        self.begin_item();
         let select = Arc::clone(&self.bound.select);
         let Execution {
             bound,
@@ -260,6 +264,7 @@ impl Execution {
     pub fn replay(&mut self, item: &Item<'_>, rid: u64) -> Result<()> {
         self.metrics.items += 1;
         self.metrics.item_bytes += item.bytes() as u64;
+        self.begin_item();
         let select = Arc::clone(&self.bound.select);
         let mut row = Row::over(self.bound.slots, &self.session, item, rid);
         let Some(distinct) = &mut self.distinct else {
@@ -295,6 +300,16 @@ impl Execution {
             ..self.metrics
         };
         Ok(Finished { rows, resume, metrics })
+    }
+
+    fn begin_item(&mut self) {
+        self.rows_before += self.session.rows();
+        self.session.begin_item();
+    }
+
+    /// How many rows FROM, JOIN and subqueries went through so far: what the page costs in time.
+    pub fn rows_gone_through(&self) -> u64 {
+        self.rows_before + self.session.rows()
     }
 
     /// Whether nothing more can come, so that no item need be pushed.
@@ -340,6 +355,7 @@ impl Execution {
 
     /// Gives out what stages hold back until all items are in.
     fn drain(&mut self, select: &Arc<Select>) -> Result<()> {
+        self.begin_item();
         let Execution {
             bound,
             session,

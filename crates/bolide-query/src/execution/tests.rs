@@ -557,3 +557,42 @@ proptest! {
         prop_assert_eq!(pages(&query, &items, by_rows(rows)).concat(), whole.concat());
     }
 }
+
+/// Runs a query over one item in one page, with so many rows.
+fn within_rows(item_rows: u64, text: &str, item: &Json) -> Result<usize, QueryError> {
+    let environment = Environment {
+        item_rows,
+        ..Environment::default()
+    };
+    let schema = Schema::container(vec![vec!["id".into()]], PartitionKeyKind::Hash);
+    let query = compile(text, &schema);
+    let mut page = query.execution(environment, PageLimit::NONE, None)?;
+    // What other items took does not count.
+    for rid in 1..=3 {
+        page.push(item.to_string().as_bytes(), rid)?;
+    }
+    page.finish(true).map(|finished| finished.rows.len())
+}
+
+#[test]
+fn rows_of_one_item_are_limited_however_they_come_about_and_the_refusal_names_the_limit() {
+    // Three arrays of ten make 1,111 rows, those on the way included; a fourth ten times as many.
+    let item = json!({"id": "a", "l": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], "none": []});
+    let three = "a IN c.l JOIN b IN c.l JOIN d IN c.l";
+    for text in [
+        format!("SELECT VALUE 1 FROM c JOIN {three}"),
+        format!("SELECT VALUE COUNT(1) FROM c JOIN {three}"),
+        format!("SELECT VALUE 1 FROM c JOIN {three} WHERE a = 10"),
+        format!("SELECT DISTINCT VALUE a FROM c JOIN {three}"),
+        format!("SELECT VALUE 1 FROM c WHERE EXISTS(SELECT VALUE 1 FROM {three} WHERE a > 10)"),
+        format!("SELECT VALUE 1 FROM c JOIN {three} JOIN e IN c.none"),
+        format!("SELECT VALUE n FROM c JOIN (SELECT VALUE COUNT(1) FROM {three}) n"),
+        format!("SELECT VALUE ARRAY(SELECT VALUE a FROM {three}) FROM c"),
+    ] {
+        assert!(within_rows(10_000, &text, &item).is_ok(), "{text}");
+        let larger = text.replacen("a IN c.l", "z IN c.l JOIN a IN c.l", 1);
+        let refusal = within_rows(10_000, &larger, &item).unwrap_err();
+        assert_eq!(refusal, QueryError::TooManyRows { limit: 10_000 }, "{larger}");
+        assert!(refusal.message().contains("limit=10000 rows"), "{}", refusal.message());
+    }
+}

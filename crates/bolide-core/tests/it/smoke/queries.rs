@@ -1,5 +1,7 @@
 //! Queries over pages: the order of rows, and what changes of items between pages do to it.
 
+use std::time::Duration;
+
 use bolide_core::{AccountOptions, QueryItems, Scope};
 use bolide_model::ErrorKind;
 use serde_json::{Value, json};
@@ -215,7 +217,12 @@ async fn the_partition_key_is_told_as_the_index_that_served_where_it_did() {
 /// A query for so many keys, of which the container has the first `stored`, each with `items` items; what it gave, by how many reads of the
 /// engine and on how many pages.
 async fn by_keys(stored: usize, asked: usize, items: usize) -> (Vec<Value>, u64, usize) {
-    let stage = Stage::with(json!({})).await;
+    // However slow the machine, the page does not end by its time.
+    let options = AccountOptions {
+        query_page_time: Duration::from_secs(3_600),
+        ..options()
+    };
+    let stage = Stage::with_options(json!({}), None, options).await;
     for n in 0..stored {
         for item in 0..items {
             stage
@@ -288,5 +295,67 @@ async fn pages_over_many_keys_hold_each_item_once() {
             ids_of_even_keys(stored.min(2 * asked), items),
             "{stored} {asked} {items}"
         );
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_takes_long_ends_and_the_next_one_goes_on() {
+    // Every look at the clock finds the time over, and a page looks behind its first item.
+    let options = AccountOptions {
+        query_page_time: Duration::ZERO,
+        ..options()
+    };
+    let stage = Stage::with_options(json!({}), None, options).await;
+    for n in 0..5 {
+        let id = n.to_string();
+        stage
+            .create(json!({"id": id, "pk": "p", "n": n, "l": [0, 1]}))
+            .await
+            .unwrap();
+    }
+    for (text, pages) in [
+        (
+            "SELECT VALUE c.n FROM c",
+            vec![json!([0]), json!([1]), json!([2]), json!([3]), json!([4])],
+        ),
+        ("SELECT VALUE c.n FROM c WHERE c.n = 2 OR c.n = 4", {
+            vec![json!([]), json!([]), json!([2]), json!([]), json!([4])]
+        }),
+        ("SELECT VALUE c.n FROM c JOIN x IN c.l WHERE c.n < 2", {
+            vec![json!([0, 0]), json!([1, 1]), json!([]), json!([]), json!([])]
+        }),
+        (
+            "SELECT VALUE c.n FROM c OFFSET 1 LIMIT 2",
+            vec![json!([]), json!([1]), json!([2])],
+        ),
+        // These see all items on every page, so ending one early would not help.
+        ("SELECT VALUE SUM(c.n) FROM c", vec![json!([10])]),
+        (
+            "SELECT VALUE c.n FROM c ORDER BY c.n DESC",
+            vec![json!([4, 3, 2, 1, 0])],
+        ),
+        ("SELECT DISTINCT VALUE c.pk FROM c", vec![json!(["p"])]),
+    ] {
+        let mut query = QueryItems {
+            text: text.to_owned(),
+            cross_partition: true,
+            ..QueryItems::default()
+        };
+        let mut given = Vec::new();
+        loop {
+            let ctx = stage.begin().await;
+            let page = stage.account.query(&ctx, &stage.container, &query).await.unwrap().value;
+            let rows = format!("[{}]", String::from_utf8_lossy(&page.rows));
+            given.push(serde_json::from_str::<Value>(&rows).unwrap());
+            query.continuation = page.continuation;
+            if query.continuation.is_none() {
+                break;
+            }
+        }
+        // That nothing comes behind the last item takes an empty page to say.
+        if given.len() > pages.len() && given.last() == Some(&json!([])) {
+            given.pop();
+        }
+        assert_eq!(given, pages, "{text}");
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use bolide_core::{
     Account, AccountOptions, Answer, Container, CreateItem, DeleteItem, FeedStart, ItemRead, ItemTarget, ItemWritten,
-    PatchItem, PurgeMode, ReadChanges, ReadFeed, ReadItem, ReplaceItem, RequestContext, Scope, StoredItem, Throughput,
-    UpsertItem,
+    PatchItem, PurgeMode, ReadChanges, ReadFeed, ReadItem, ReplaceItem, RequestContext, Scope, ScriptDraft, ScriptKind,
+    StoredItem, Throughput, UpsertItem,
 };
 use bolide_model::container::ContainerProperties;
 use bolide_model::document::{Document, Patch};
@@ -55,6 +55,20 @@ pub fn definition(more: &Value) -> Value {
 /// A partition key of one string.
 pub fn key(pk: &str) -> PartitionKey {
     PartitionKey(vec![Component::String(pk.into())])
+}
+
+/// Stores a stored procedure in a container.
+pub async fn define_procedure(account: &Account, container: &Arc<Container>, name: &str, source: &str) {
+    let draft = ScriptDraft {
+        id: name.into(),
+        body: source.into(),
+        fires: None,
+    };
+    let ctx = account.begin().await.expect("a clock");
+    let created = account
+        .create_script(&ctx, container, ScriptKind::StoredProcedure, draft, false)
+        .await;
+    created.expect("a script");
 }
 
 /// Everything of one partition key.

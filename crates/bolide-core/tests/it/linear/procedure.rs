@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Account, Container, ExecuteProcedure, Executed, ScriptDraft, ScriptKind, ScriptName};
+use bolide_core::{Account, Container, ExecuteProcedure, Executed, ScriptName};
 use serde_json::{Value, json};
 
 use super::action::{Action, Body, Refused, Seen};
-use crate::stage::key;
+use crate::stage::{define_procedure, key};
 
 const NAME: &str = "race";
 
@@ -41,16 +41,7 @@ const SOURCE: &str = "function (steps) {
 }";
 
 pub async fn define(account: &Account, container: &Arc<Container>) {
-    let draft = ScriptDraft {
-        id: NAME.into(),
-        body: SOURCE.into(),
-        fires: None,
-    };
-    let ctx = account.begin().await.expect("a clock");
-    let created = account
-        .create_script(&ctx, container, ScriptKind::StoredProcedure, draft, false)
-        .await;
-    created.expect("a script");
+    define_procedure(account, container, NAME, SOURCE).await;
 }
 
 pub fn call(actions: &[Action]) -> ExecuteProcedure {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Account, Container, ExecuteProcedure, Executed, ScriptDraft, ScriptKind, ScriptName, Work};
+use bolide_core::{Account, Container, ExecuteProcedure, Executed, ScriptName, Work};
 use bolide_model::ErrorKind;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::checks::{check_shown, differ};
 use super::program::{Ending, Op};
 use super::runner::{Runner, Stepped, Stop};
 use crate::model::{Model, Part, Plan, Write};
-use crate::stage::key;
+use crate::stage::{define_procedure, key};
 
 const NAME: &str = "program";
 
@@ -46,16 +46,7 @@ const SOURCE: &str = "function (steps, ending) {
 
 /// Stores the procedure in a new container.
 pub async fn define(account: &Account, container: &Arc<Container>) {
-    let draft = ScriptDraft {
-        id: NAME.into(),
-        body: SOURCE.into(),
-        fires: None,
-    };
-    let ctx = account.begin().await.expect("a clock");
-    let created = account
-        .create_script(&ctx, container, ScriptKind::StoredProcedure, draft, false)
-        .await;
-    created.expect("a script");
+    define_procedure(account, container, NAME, SOURCE).await;
 }
 
 impl Runner {

@@ -6,8 +6,10 @@
 //!
 //! The notes are part of the partition's counters, so that decisions see them in their order; readers see them once they are committed.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use bolide_model::Lsn;
 use bolide_model::ttl::{Horizon, Stamp};
@@ -68,6 +70,11 @@ impl Drops {
         Arc::make_mut(&mut self.0).push(dropped);
     }
 
+    /// The log sequence number of the newest.
+    pub fn newest(&self) -> Option<Lsn> {
+        self.0.last().map(|dropped| dropped.upto)
+    }
+
     /// The one that is being removed.
     pub fn first_mut(&mut self) -> Option<&mut Dropped> {
         if self.0.is_empty() {
@@ -123,37 +130,128 @@ impl Drops {
     }
 }
 
-/// The drops that readers see: those of the newest commit.
+/// How long a drop is remembered once its items are removed: far longer than a reader takes from reading a row to asking about it.
+const REMEMBERED: Duration = Duration::from_secs(10);
+
+/// The drops that readers see: those of the newest commit, and those that were done a moment ago. A reader may have read rows before their
+/// removal, and must not take them for live because their drop is done.
 #[derive(Debug, Default)]
 pub(crate) struct PublishedDrops {
-    /// There usually are none, and readers need not take a lock to know it.
+    /// There usually are none, and nobody need take a lock to know it.
     are_any: AtomicBool,
-    drops: RwLock<Drops>,
+    may_hide: AtomicBool,
+    seen: RwLock<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    drops: Drops,
+    done: VecDeque<(Instant, Dropped)>,
+}
+
+impl Seen {
+    fn iter(&self) -> impl Iterator<Item = &Dropped> {
+        self.drops.iter().chain(self.done.iter().map(|(_, dropped)| dropped))
+    }
 }
 
 impl PublishedDrops {
+    /// Shows the drops of a commit.
     pub fn publish(&self, drops: &Drops) {
-        if drops.is_empty() && !self.are_any() {
-            return;
-        }
-        *self.drops.write() = drops.clone();
-        self.are_any.store(!drops.is_empty(), Ordering::Release);
+        self.publish_at(drops, Instant::now);
     }
 
+    fn publish_at(&self, drops: &Drops, now: impl FnOnce() -> Instant) {
+        if drops.is_empty() && !self.may_hide() {
+            return;
+        }
+        let now = now();
+        let mut seen = self.seen.write();
+        let Seen { drops: before, done } = &mut *seen;
+        let is_left = |dropped: &Dropped| {
+            drops
+                .iter()
+                .any(|left| left.upto == dropped.upto && left.epk == dropped.epk)
+        };
+        done.extend(
+            before
+                .iter()
+                .filter(|dropped| !is_left(dropped))
+                .map(|dropped| (now, dropped.clone())),
+        );
+        while done.front().is_some_and(|(at, _)| now.duration_since(*at) > REMEMBERED) {
+            done.pop_front();
+        }
+        *before = drops.clone();
+        self.are_any.store(!drops.is_empty(), Ordering::Release);
+        self.may_hide
+            .store(!(drops.is_empty() && done.is_empty()), Ordering::Release);
+    }
+
+    /// Whether any is to be removed.
     pub fn are_any(&self) -> bool {
         self.are_any.load(Ordering::Acquire)
     }
 
+    /// Whether any may hide a row that was read a moment ago.
+    pub fn may_hide(&self) -> bool {
+        self.may_hide.load(Ordering::Acquire)
+    }
+
     pub fn hides(&self, item_key: &[u8], record: &Record) -> bool {
-        self.are_any() && self.drops.read().hides(item_key, record)
+        self.hides_version(item_key, record.version().lsn, record.stamp())
     }
 
     /// As `hides`, of a version that is known by an entry of a queue only.
     pub fn hides_version(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
-        let drops = || self.drops.read();
-        self.are_any()
-            && drops()
-                .iter()
-                .any(|dropped| dropped.hides_version(item_key, lsn, stamp))
+        let hides = |dropped: &Dropped| dropped.hides_version(item_key, lsn, stamp);
+        self.may_hide() && self.seen.read().iter().any(hides)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bolide_model::UnixSeconds;
+    use bolide_model::epk::Epk;
+    use bolide_model::ttl::Class;
+
+    use super::*;
+
+    fn dropped(epk: &'static [u8], upto: u64) -> Dropped {
+        Dropped {
+            epk: Bytes::from_static(epk),
+            upto: Lsn(upto),
+            horizon: Horizon { inherited: 0, own: 0 },
+            from: Bytes::new(),
+        }
+    }
+
+    #[test]
+    fn what_was_read_before_its_removal_stays_hidden_when_the_removal_is_done() {
+        let began = Instant::now();
+        let after = |seconds| move || began + Duration::from_secs(seconds);
+        let item = keys::item(&Epk::default(), 1).bytes;
+        let epk: &'static [u8] = keys::epk_of_item(&item).to_vec().leak();
+        let stamp = Stamp {
+            class: Class::Never,
+            base: UnixSeconds(1),
+        };
+        let published = PublishedDrops::default();
+        let is_hidden = || published.hides_version(&item, Lsn(5), stamp);
+        assert!(!is_hidden());
+
+        let mut drops = Drops::default();
+        drops.push(dropped(epk, 5));
+        published.publish_at(&drops, after(0));
+        assert!(is_hidden() && published.are_any());
+        assert!(!published.hides_version(&item, Lsn(6), stamp), "written later");
+
+        published.publish_at(&Drops::default(), after(1));
+        assert!(!published.are_any(), "nothing is left to remove");
+        assert!(is_hidden(), "a reader may have read it before");
+        published.publish_at(&Drops::default(), after(2));
+        assert!(is_hidden());
+        published.publish_at(&Drops::default(), after(12));
+        assert!(!is_hidden() && !published.may_hide(), "nobody has read it so long ago");
     }
 }

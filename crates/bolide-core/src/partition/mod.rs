@@ -217,6 +217,11 @@ impl Partition {
         self.drops.hides(item_key, record)
     }
 
+    /// Whether [`Partition::hides`] may hide anything.
+    pub fn may_hide(&self) -> bool {
+        self.drops.may_hide()
+    }
+
     /// As [`Partition::hides`], of a version that is known by an entry of a queue only.
     pub fn hides_version(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
         self.drops.hides_version(item_key, lsn, stamp)
@@ -224,7 +229,7 @@ impl Partition {
 
     /// As [`Partition::hides`], where only the effective partition key is known.
     pub fn hides_of(&self, epk: &Epk, record: &Record) -> bool {
-        self.has_drops() && self.hides(&keys::item(epk, record.number()).bytes, record)
+        self.drops.may_hide() && self.hides(&keys::item(epk, record.number()).bytes, record)
     }
 
     /// Server time now.

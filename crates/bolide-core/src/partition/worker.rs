@@ -118,9 +118,10 @@ impl Worker {
                     Err(_) => break,
                 }
             }
-            if !round.is_empty() {
-                let ended = self.carry_out(&mut round).await;
-                for transaction in round.drain(..) {
+            while !round.is_empty() {
+                let mut taken = round.len();
+                let ended = self.carry_out(&mut round, &mut taken).await;
+                for transaction in round.drain(..taken) {
                     transaction.end(&ended);
                 }
             }
@@ -166,10 +167,11 @@ impl Worker {
         ))
     }
 
-    /// Decides and commits one round. `Ok` with the head after it; else nothing happened.
-    async fn carry_out(&mut self, round: &mut [Box<dyn Transaction>]) -> Result<Lsn> {
+    /// Decides and commits one round. `Ok` with the head after it; else nothing happened. `taken` becomes the number of transactions that
+    /// were in it, if not all were.
+    async fn carry_out(&mut self, round: &mut [Box<dyn Transaction>], taken: &mut usize) -> Result<Lsn> {
         loop {
-            let (changes, state, stamp) = self.decide(round).await?;
+            let (changes, state, stamp) = self.decide(round, taken).await?;
             let Some(changes) = changes else {
                 self.state = state;
                 return Ok(self.head.lsn);
@@ -188,14 +190,22 @@ impl Worker {
     async fn decide(
         &mut self,
         transactions: &mut [Box<dyn Transaction>],
+        taken: &mut usize,
     ) -> Result<(Option<Changes>, PartitionState, UnixMillis)> {
         let mut loaded = Loaded::default();
         loop {
             // Taken inside the order of commit, and never below the stamp of the commit before.
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
             let mut round = Round::new(now, self.head.lsn, self.state.clone(), &loaded);
-            for transaction in transactions.iter_mut() {
+            *taken = transactions.len();
+            for (at, transaction) in transactions.iter_mut().enumerate() {
                 decide_guarded(transaction.as_mut(), &mut round)?;
+                if round.state.drops.newest() > Some(self.head.lsn) {
+                    // Readers learn that a logical partition was deleted when the commit is done. In one that also has later writes, they could
+                    // see those beside what was deleted before them.
+                    *taken = at + 1;
+                    break;
+                }
             }
             let missing = round.missing();
             if missing.is_empty() {

@@ -393,7 +393,7 @@ fn own_stamp(partition: &Partition, key: &[u8], value: &Bytes) -> Result<Option<
         class: Class::Own,
         base: position.base,
     };
-    let is_hidden = partition.has_drops()
+    let is_hidden = partition.may_hide()
         && partition.hides_version(&ExpiryEntry::decode(value)?.item_key, position.version.lsn, stamp);
     Ok((!is_hidden).then_some(stamp))
 }

@@ -291,13 +291,14 @@ impl ChangeReader<'_> {
             .state
             .settings
             .horizon(judged_at(self.now, reply.head).seconds());
+        let hiding = self.slice.partition.hiding();
         let mut items = Vec::with_capacity(changes.len());
         for (change, value) in changes.iter().zip(reply.gets) {
             let record = value.map(Record::decode).transpose()?;
             let current = record.filter(|record| {
                 record.version() == change.position
                     && record.stamp().is_live(horizon)
-                    && !self.slice.partition.hides(&change.item_key, record)
+                    && !hiding.hides(&change.item_key, record)
             });
             items.push(current.map(|record| StoredItem::new(self.container.rid(), record)));
         }

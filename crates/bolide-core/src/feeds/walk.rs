@@ -110,10 +110,11 @@ impl<'a> ItemWalk<'a> {
         let horizon = *self
             .horizon
             .get_or_insert_with(|| settings.horizon(judged_at(now, head).seconds()));
+        let hiding = partition.hiding();
         let mut items = Vec::with_capacity(rows.len());
         for (key, value) in rows {
             let record = Record::decode(value)?;
-            if record.stamp().is_live(horizon) && !partition.hides(&key, &record) {
+            if record.stamp().is_live(horizon) && !hiding.hides(&key, &record) {
                 items.push(WalkedItem {
                     range: partition.range,
                     key,

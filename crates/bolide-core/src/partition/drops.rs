@@ -140,10 +140,28 @@ pub(crate) struct PublishedDrops {
     /// There usually are none, and nobody need take a lock to know it.
     are_any: AtomicBool,
     may_hide: AtomicBool,
-    seen: RwLock<Seen>,
+    seen: RwLock<Arc<Seen>>,
 }
 
-#[derive(Debug, Default)]
+/// The drops as they were at one moment. All rows of a read must be judged by the same ones, taken after it: a deletion by key hides all
+/// of them or none.
+#[derive(Debug)]
+pub(crate) struct Hiding(Option<Arc<Seen>>);
+
+impl Hiding {
+    /// Whether a stored version belongs to a logical partition that was deleted after it was written.
+    pub fn hides(&self, item_key: &[u8], record: &Record) -> bool {
+        self.hides_version(item_key, record.version().lsn, record.stamp())
+    }
+
+    /// As [`Hiding::hides`], of a version that is known by an entry of a queue only.
+    pub fn hides_version(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
+        let hides = |dropped: &Dropped| dropped.hides_version(item_key, lsn, stamp);
+        self.0.as_ref().is_some_and(|seen| seen.iter().any(hides))
+    }
+}
+
+#[derive(Debug, Clone, Default)]
 struct Seen {
     drops: Drops,
     done: VecDeque<(Instant, Dropped)>,
@@ -167,7 +185,7 @@ impl PublishedDrops {
         }
         let now = now();
         let mut seen = self.seen.write();
-        let Seen { drops: before, done } = &mut *seen;
+        let Seen { drops: before, done } = Arc::make_mut(&mut seen);
         let is_left = |dropped: &Dropped| {
             drops
                 .iter()
@@ -198,14 +216,9 @@ impl PublishedDrops {
         self.may_hide.load(Ordering::Acquire)
     }
 
-    pub fn hides(&self, item_key: &[u8], record: &Record) -> bool {
-        self.hides_version(item_key, record.version().lsn, record.stamp())
-    }
-
-    /// As `hides`, of a version that is known by an entry of a queue only.
-    pub fn hides_version(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
-        let hides = |dropped: &Dropped| dropped.hides_version(item_key, lsn, stamp);
-        self.may_hide() && self.seen.read().iter().any(hides)
+    /// What hides rows that were read until now.
+    pub fn hiding(&self) -> Hiding {
+        Hiding(self.may_hide().then(|| self.seen.read().clone()))
     }
 }
 
@@ -237,14 +250,19 @@ mod tests {
             base: UnixSeconds(1),
         };
         let published = PublishedDrops::default();
-        let is_hidden = || published.hides_version(&item, Lsn(5), stamp);
+        let is_hidden = || published.hiding().hides_version(&item, Lsn(5), stamp);
         assert!(!is_hidden());
+        let before = published.hiding();
 
         let mut drops = Drops::default();
         drops.push(dropped(epk, 5));
         published.publish_at(&drops, after(0));
         assert!(is_hidden() && published.are_any());
-        assert!(!published.hides_version(&item, Lsn(6), stamp), "written later");
+        assert!(
+            !before.hides_version(&item, Lsn(5), stamp),
+            "all rows of a read are judged by the same"
+        );
+        assert!(!published.hiding().hides_version(&item, Lsn(6), stamp), "written later");
 
         published.publish_at(&Drops::default(), after(1));
         assert!(!published.are_any(), "nothing is left to remove");

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use bolide_model::epk::{Epk, EpkRange};
-use bolide_model::ttl::Stamp;
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds};
 use bolide_storage::{Ask, Engine, PartitionId, Reply};
 use parking_lot::RwLock;
@@ -23,7 +22,7 @@ use crate::keys;
 use crate::purge::Alarm;
 use crate::record::Record;
 use crate::throughput::SharedMeter;
-use drops::PublishedDrops;
+use drops::{Hiding, PublishedDrops};
 pub(crate) use pages::Pages;
 use removals::Removals;
 use round::{Round, Step, Stop, Transaction};
@@ -212,24 +211,19 @@ impl Partition {
         self.removals.per_second(now)
     }
 
-    /// Whether a stored version belongs to a logical partition that was deleted after it was written.
-    pub fn hides(&self, item_key: &[u8], record: &Record) -> bool {
-        self.drops.hides(item_key, record)
+    /// What hides the rows of a read of this partition; to be taken after it.
+    pub fn hiding(&self) -> Hiding {
+        self.drops.hiding()
     }
 
-    /// Whether [`Partition::hides`] may hide anything.
+    /// Whether [`Partition::hiding`] may hide anything.
     pub fn may_hide(&self) -> bool {
         self.drops.may_hide()
     }
 
-    /// As [`Partition::hides`], of a version that is known by an entry of a queue only.
-    pub fn hides_version(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
-        self.drops.hides_version(item_key, lsn, stamp)
-    }
-
-    /// As [`Partition::hides`], where only the effective partition key is known.
+    /// Whether a version that was just read belongs to a logical partition that was deleted after it was written.
     pub fn hides_of(&self, epk: &Epk, record: &Record) -> bool {
-        self.drops.may_hide() && self.hides(&keys::item(epk, record.number()).bytes, record)
+        self.may_hide() && self.hiding().hides(&keys::item(epk, record.number()).bytes, record)
     }
 
     /// Server time now.

@@ -394,7 +394,9 @@ fn own_stamp(partition: &Partition, key: &[u8], value: &Bytes) -> Result<Option<
         base: position.base,
     };
     let is_hidden = partition.may_hide()
-        && partition.hides_version(&ExpiryEntry::decode(value)?.item_key, position.version.lsn, stamp);
+        && partition
+            .hiding()
+            .hides_version(&ExpiryEntry::decode(value)?.item_key, position.version.lsn, stamp);
     Ok((!is_hidden).then_some(stamp))
 }
 
@@ -406,7 +408,8 @@ fn log_stamp(partition: &Partition, key: &[u8], value: &Bytes) -> Result<Option<
         class: entry.class,
         base: entry.last_modified,
     };
-    let is_counted = entry.class != Class::Own && !partition.hides_version(&entry.item_key, version.lsn, stamp);
+    let is_counted =
+        entry.class != Class::Own && !partition.hiding().hides_version(&entry.item_key, version.lsn, stamp);
     Ok(is_counted.then_some(stamp))
 }
 

@@ -195,8 +195,8 @@ impl Execution {
     /// Takes in one item: its complete JSON text, system properties included, and its resource id.
     ///
     /// # Errors
-    /// [`QueryError::BadItem`] for what is not UTF-8, [`QueryError::TooLarge`] when sorting, grouping or DISTINCT outgrow their
-    /// memory, and what UDFs and scalar subqueries raise. The execution is useless afterwards.
+    /// [`crate::QueryError::BadItem`] for what is not UTF-8, [`crate::QueryError::TooLarge`] when sorting, grouping or DISTINCT outgrow
+    /// their memory, and what UDFs and scalar subqueries raise. The execution is useless afterwards.
     pub fn push(&mut self, item: &[u8], rid: u64) -> Result<Progress> {
         self.push_item(&Item::complete(item)?, rid)
     }

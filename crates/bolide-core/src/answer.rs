@@ -31,6 +31,12 @@ impl Work {
         }
     }
 
+    /// A page of a feed: what was read in each range is in `touched`, and a page costs a unit at least.
+    pub(crate) fn of_feed(touched: Vec<RangePosition>) -> Work {
+        let charge: RequestUnits = touched.iter().map(|position| position.charge).sum();
+        Work::over(RequestUnits(charge.0.max(1.0)).rounded(), touched)
+    }
+
     /// Work in several ranges. What `touched` has as charges so far are the costs of what was done in each range; they come to `charge`
     /// but for its rounding and its minimum, which they bear in proportion, or evenly where nothing was done.
     pub(crate) fn over(charge: RequestUnits, mut touched: Vec<RangePosition>) -> Work {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use crate::memory::{ALLOCATION_BYTES, TABLE_ENTRY_BYTES};
+use crate::memory::{ALLOCATION_BYTES, seen_bytes};
 use crate::value::{Kind, SameKey, Value, append_same_key, same_key, total_order};
 
 /// Which aggregate.
@@ -171,7 +171,7 @@ fn collect(
         let mut canonical = Vec::new();
         append_same_key(value, &mut canonical);
         let key = same_key(&canonical);
-        bytes += key.len() + ALLOCATION_BYTES + TABLE_ENTRY_BYTES;
+        bytes += seen_bytes(&key);
         if !seen.insert(key) {
             return 0;
         }

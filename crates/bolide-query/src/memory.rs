@@ -6,13 +6,18 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{QueryError, Result};
-use crate::value::Value;
+use crate::value::{SameKey, Value};
 
 /// What an allocation of its own costs beside its content.
 pub const ALLOCATION_BYTES: usize = 16;
 
 /// What an entry of a hash table costs beside its content, at the load at which tables grow.
 pub const TABLE_ENTRY_BYTES: usize = 32;
+
+/// What a value's identity costs in the set of those that were seen.
+pub fn seen_bytes(key: &SameKey) -> usize {
+    key.len() + ALLOCATION_BYTES + TABLE_ENTRY_BYTES
+}
 
 /// Counts what the operators of an execution hold.
 #[derive(Debug)]
@@ -65,7 +70,7 @@ impl Memory {
     /// Lets a value pass that an expression made.
     ///
     /// # Errors
-    /// [`QueryError::TooLarge`] if it is larger than any may be: values that share their parts count as if written out.
+    /// [`QueryError::ValueTooLarge`] if it is larger than any may be: values that share their parts count as if written out.
     pub fn check<'a>(&self, value: Value<'a>) -> Result<Value<'a>> {
         let is_large = match &value {
             Value::String(_) | Value::Array(_) | Value::Object(_) => {
@@ -79,7 +84,10 @@ impl Memory {
         Ok(value)
     }
 
-    /// The refusal of a value, or of a row, of more bytes than any may have.
+    /// Lets so many bytes of a value, or of a row, pass.
+    ///
+    /// # Errors
+    /// [`QueryError::ValueTooLarge`] if they are more than any may have.
     pub fn check_bytes(&self, bytes: usize) -> Result<()> {
         if bytes > self.value_bytes {
             return Err(self.value_too_large());

@@ -92,8 +92,7 @@ impl Account {
         for slice in &slices {
             touch(&mut touched, slice.partition.range, slice.partition.lsn());
         }
-        let charge: RequestUnits = touched.iter().map(|position| position.charge).sum();
-        let work = Work::over(RequestUnits(charge.0.max(1.0)).rounded(), touched);
+        let work = Work::of_feed(touched);
         self.charge_touched(ctx, &visit, &work);
         Ok(Answer {
             value: VersionPage {

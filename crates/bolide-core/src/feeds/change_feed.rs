@@ -4,7 +4,7 @@
 //! what is expired is left out. A continuation names the next LSN of each range of its scope; a child of a split goes on
 //! where its parent stood, since it inherits the parent's log.
 
-use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, UnixMillis, UnixSeconds, charge, limits};
+use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds, charge, limits};
 use bolide_storage::{Ask, Key, Scan, Space};
 use bytes::Bytes;
 
@@ -104,8 +104,7 @@ impl Account {
         for slice in &slices {
             touch(&mut touched, slice.partition.range, slice.partition.lsn());
         }
-        let charge: RequestUnits = touched.iter().map(|position| position.charge).sum();
-        let work = Work::over(RequestUnits(charge.0.max(1.0)).rounded(), touched);
+        let work = Work::of_feed(touched);
         self.charge_touched(ctx, &visit, &work);
         Ok(Answer {
             value: ChangePage {

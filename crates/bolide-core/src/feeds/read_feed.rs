@@ -77,8 +77,7 @@ impl Account {
         for (range, cost) in &costs {
             bear(&mut touched, *range, *cost);
         }
-        let charge: RequestUnits = costs.iter().map(|(_, cost)| *cost).sum();
-        let work = Work::over(RequestUnits(charge.0.max(1.0)).rounded(), touched);
+        let work = Work::of_feed(touched);
         self.charge_touched(ctx, &visit, &work);
         Ok(Answer { value: page, work })
     }

@@ -149,6 +149,11 @@ pub(crate) struct PublishedDrops {
 pub(crate) struct Hiding(Option<Arc<Seen>>);
 
 impl Hiding {
+    /// Whether there is nothing that hides anything.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// Whether a stored version belongs to a logical partition that was deleted after it was written.
     pub fn hides(&self, item_key: &[u8], record: &Record) -> bool {
         self.hides_version(item_key, record.version().lsn, record.stamp())

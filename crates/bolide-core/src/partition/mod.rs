@@ -26,10 +26,9 @@ use drops::{Hiding, PublishedDrops};
 pub(crate) use pages::Pages;
 use removals::Removals;
 use round::{Round, Step, Stop, Transaction};
-use state::PartitionState;
 use turn::{PendingTurn, TurnJob};
 pub(crate) use worker::down;
-use worker::{Published, Queued, Queues, Worker};
+use worker::{Published, Queued, Queues, Worker, read_state};
 
 /// Transactions that may wait for a worker before senders wait too.
 const QUEUE: usize = 1024;
@@ -148,15 +147,8 @@ impl Partition {
     /// # Errors
     /// From the engine; `Corrupt` if the counters are damaged.
     pub async fn stored_items(&self) -> Result<u64> {
-        let ask = Ask {
-            gets: vec![keys::state()],
-            scans: vec![],
-        };
-        let row = self.read(ask).await?.gets.pop().flatten();
-        match row {
-            Some(row) => Ok(PartitionState::decode(&row)?.stored.items),
-            None => Ok(0),
-        }
+        let (_, state) = read_state(self.engine.as_ref(), self.id).await?;
+        Ok(state.stored.items)
     }
 
     /// Decides and commits a user's transaction. Returns what it decided, once that is durable.
@@ -216,14 +208,10 @@ impl Partition {
         self.drops.hiding()
     }
 
-    /// Whether [`Partition::hiding`] may hide anything.
-    pub fn may_hide(&self) -> bool {
-        self.drops.may_hide()
-    }
-
     /// Whether a version that was just read belongs to a logical partition that was deleted after it was written.
     pub fn hides_of(&self, epk: &Epk, record: &Record) -> bool {
-        self.may_hide() && self.hiding().hides(&keys::item(epk, record.number()).bytes, record)
+        let hiding = self.hiding();
+        !hiding.is_empty() && hiding.hides(&keys::item(epk, record.number()).bytes, record)
     }
 
     /// Server time now.

@@ -279,7 +279,8 @@ fn decide_guarded(transaction: &mut dyn Transaction, round: &mut Round<'_>) -> R
     }
 }
 
-async fn read_state(engine: &dyn Engine, partition: PartitionId) -> Result<(Head, PartitionState)> {
+/// Where a partition stands, and its counters as they are stored.
+pub(super) async fn read_state(engine: &dyn Engine, partition: PartitionId) -> Result<(Head, PartitionState)> {
     let ask = bolide_storage::Ask {
         gets: vec![keys::state()],
         scans: vec![],

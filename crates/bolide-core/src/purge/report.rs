@@ -14,6 +14,7 @@ use crate::account::Account;
 use crate::container::{Container, ContainerState, Stretch};
 use crate::items::{self, ItemTarget, StoredItem};
 use crate::keys::{ExpiryPosition, LogPosition};
+use crate::partition::drops::Hiding;
 use crate::partition::{Pages, Partition};
 use crate::record::{ExpiryEntry, LogEntry, Record};
 use crate::upkeep::amounts;
@@ -352,8 +353,9 @@ pub(crate) async fn oldest_ghost(
         if rows.is_empty() {
             break;
         }
+        let hiding = partition.hiding();
         for (key, value) in &rows {
-            let Some(stamp) = own_stamp(partition, key, value)? else {
+            let Some(stamp) = own_stamp(&hiding, key, value)? else {
                 continue;
             };
             if !stamp.is_live(horizon) {
@@ -368,8 +370,9 @@ pub(crate) async fn oldest_ghost(
         if rows.is_empty() {
             return Ok(oldest);
         }
+        let hiding = partition.hiding();
         for (key, value) in &rows {
-            let stamp = log_stamp(partition, key, value)?;
+            let stamp = log_stamp(&hiding, key, value)?;
             if let Some(stamp) = stamp.filter(|stamp| stamp.class == Class::Inherited) {
                 let moment = if stamp.is_live(horizon) {
                     None
@@ -387,29 +390,26 @@ fn earliest(one: Option<i64>, other: Option<i64>) -> Option<i64> {
 }
 
 /// The stamp of an entry of the expiry queue; `None` if its item was deleted with its partition key.
-fn own_stamp(partition: &Partition, key: &[u8], value: &Bytes) -> Result<Option<Stamp>> {
+fn own_stamp(hiding: &Hiding, key: &[u8], value: &Bytes) -> Result<Option<Stamp>> {
     let position = ExpiryPosition::decode(key).ok_or_else(super::step::damaged)?;
     let stamp = Stamp {
         class: Class::Own,
         base: position.base,
     };
-    let is_hidden = partition.may_hide()
-        && partition
-            .hiding()
-            .hides_version(&ExpiryEntry::decode(value)?.item_key, position.version.lsn, stamp);
+    let is_hidden =
+        !hiding.is_empty() && hiding.hides_version(&ExpiryEntry::decode(value)?.item_key, position.version.lsn, stamp);
     Ok((!is_hidden).then_some(stamp))
 }
 
 /// The stamp of an entry of the log, unless it is of the class that the expiry queue has; `None` as in [`own_stamp`].
-fn log_stamp(partition: &Partition, key: &[u8], value: &Bytes) -> Result<Option<Stamp>> {
+fn log_stamp(hiding: &Hiding, key: &[u8], value: &Bytes) -> Result<Option<Stamp>> {
     let version = LogPosition::decode(key).ok_or_else(super::step::damaged)?;
     let entry = LogEntry::decode(value)?;
     let stamp = Stamp {
         class: entry.class,
         base: entry.last_modified,
     };
-    let is_counted =
-        entry.class != Class::Own && !partition.hiding().hides_version(&entry.item_key, version.lsn, stamp);
+    let is_counted = entry.class != Class::Own && !hiding.hides_version(&entry.item_key, version.lsn, stamp);
     Ok(is_counted.then_some(stamp))
 }
 
@@ -422,8 +422,9 @@ async fn for_each_stamp(state: &ContainerState, mut visit: impl FnMut(Stamp)) ->
             if rows.is_empty() {
                 break;
             }
+            let hiding = partition.hiding();
             for (key, value) in &rows {
-                own_stamp(partition, key, value)?.into_iter().for_each(&mut visit);
+                own_stamp(&hiding, key, value)?.into_iter().for_each(&mut visit);
             }
         }
         let mut log = Pages::over(partition, Space::Log);
@@ -432,8 +433,9 @@ async fn for_each_stamp(state: &ContainerState, mut visit: impl FnMut(Stamp)) ->
             if rows.is_empty() {
                 break;
             }
+            let hiding = partition.hiding();
             for (key, value) in &rows {
-                log_stamp(partition, key, value)?.into_iter().for_each(&mut visit);
+                log_stamp(&hiding, key, value)?.into_iter().for_each(&mut visit);
             }
         }
     }

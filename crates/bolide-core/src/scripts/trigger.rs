@@ -122,20 +122,10 @@ impl Account {
     ) -> Answered<TriggeredWritten> {
         let visit = container.enter().await?;
         let scripts = container.scripts();
-        let before = find(
-            &scripts,
-            &triggered.before,
-            TriggerTime::Pre,
-            &triggered.write,
-            ctx.now.seconds(),
-        )?;
-        let after = find(
-            &scripts,
-            &triggered.after,
-            TriggerTime::Post,
-            &triggered.write,
-            ctx.now.seconds(),
-        )?;
+        let now = ctx.now.seconds();
+        let named = |names: &[String], time| find(&scripts, names, time, &triggered.write, now);
+        let before = named(&triggered.before, TriggerTime::Pre)?;
+        let after = named(&triggered.after, TriggerTime::Post)?;
         let definition = &visit.state.properties.partition_key;
         let key = match (triggered.partition_key, triggered.write.document()) {
             (Some(key), _) => key,

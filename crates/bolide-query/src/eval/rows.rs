@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Row;
 use crate::error::Result;
 use crate::group::Groups;
-use crate::memory::{ALLOCATION_BYTES, TABLE_ENTRY_BYTES};
+use crate::memory::seen_bytes;
 use crate::program::{Grouping, Input, Projection, Select, Source};
 use crate::value::{SameKey, Text, Value, append_same_key, same_key};
 
@@ -82,18 +82,18 @@ fn each_element<'a>(array: &Value<'a>, slot: usize, row: &mut Row<'a>, sink: Row
 pub fn run_subquery<'a>(select: &'a Select, row: &mut Row<'a>, sink: ValueSink<'_, 'a>) -> Result<Flow> {
     let session = row.session;
     let mut seen = select.distinct.then(HashSet::<SameKey>::new);
-    let mut seen_bytes = 0;
+    let mut held = 0;
     let mut sink = |row: &mut Row<'a>, value: Value<'a>| {
         if !value.is_defined() {
             return Ok(Flow::Continue);
         }
         if let Some(seen) = &mut seen {
             let key = key_of(&value);
-            let key_bytes = key.len() + ALLOCATION_BYTES + TABLE_ENTRY_BYTES;
+            let key_bytes = seen_bytes(&key);
             if !seen.insert(key) {
                 return Ok(Flow::Continue);
             }
-            seen_bytes += key_bytes;
+            held += key_bytes;
             session.memory.take(key_bytes)?;
         }
         sink(row, value)
@@ -105,7 +105,7 @@ pub fn run_subquery<'a>(select: &'a Select, row: &mut Row<'a>, sink: ValueSink<'
         }),
         Some(grouping) => each_group(select, grouping, row, &mut sink),
     }?;
-    session.memory.give_back(seen_bytes);
+    session.memory.give_back(held);
     Ok(flow)
 }
 

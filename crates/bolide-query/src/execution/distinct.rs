@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::given;
 use crate::error::Result;
-use crate::memory::{ALLOCATION_BYTES, Memory, TABLE_ENTRY_BYTES};
+use crate::memory::{Memory, seen_bytes};
 use crate::value::{SameKey, Value, append_same_key, same_key};
 
 /// The values DISTINCT has let through.
@@ -30,7 +30,7 @@ impl Distinct {
         append_same_key(value, &mut self.scratch);
         let key = same_key(&self.scratch);
         self.last = given::hash(&[&key]);
-        let key_bytes = key.len() + ALLOCATION_BYTES + TABLE_ENTRY_BYTES;
+        let key_bytes = seen_bytes(&key);
         if !self.seen.insert(key) {
             return Ok(false);
         }

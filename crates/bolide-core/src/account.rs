@@ -14,6 +14,7 @@ use crate::catalog::{Catalog, DatabaseInfo, Offer};
 use crate::clock;
 use crate::container::{Container, ContainerInfo};
 use crate::items::KnownNumbers;
+use crate::memory::MemoryBudget;
 use crate::purge::{Keeper, Pace};
 use crate::scripts::Slots;
 use crate::throughput::{PacingSettings, Throughput};
@@ -31,6 +32,8 @@ pub struct AccountOptions {
     pub purge_items_per_second: Option<u32>,
     /// How long a forward step of the wall clock by more than a day holds the purge; zero: not at all (TTL-204).
     pub purge_hold: Duration,
+    /// Most memory that all requests may hold together: bodies, answers, the state of queries and scripts; in bytes.
+    pub memory_bytes: usize,
     /// Most memory that one query may hold for groups, distinct values, sorted and ranked rows, in bytes.
     pub query_state_bytes: usize,
     /// How long a page of a query reads on before it ends with a continuation, if its query can go on in the middle of a scan. At least one
@@ -48,6 +51,7 @@ impl Default for AccountOptions {
             enforce_throughput: false,
             purge_items_per_second: None,
             purge_hold: Duration::from_secs(600),
+            memory_bytes: 1024 * 1024 * 1024,
             query_state_bytes: bolide_query::Environment::default().state_bytes,
             query_page_time: Duration::from_secs(5),
             on_purge_fault: None,
@@ -76,6 +80,7 @@ pub struct Account {
     purge_held: AtomicBool,
     purge_fault: PurgeFault,
     script_slots: Slots,
+    memory: MemoryBudget,
     known_numbers: KnownNumbers,
 }
 
@@ -92,6 +97,7 @@ impl Account {
             is_purging: options.background_purge,
         };
         let is_virtual = options.virtual_clock;
+        let memory = MemoryBudget::new(options.memory_bytes);
         let account = Arc::new(Account {
             engine,
             purge_fault: PurgeFault {
@@ -106,6 +112,7 @@ impl Account {
             requests: AtomicU64::new(0),
             purge_held: AtomicBool::new(false),
             script_slots: Slots::default(),
+            memory,
             known_numbers: KnownNumbers::default(),
         });
         if !is_virtual {
@@ -189,6 +196,11 @@ impl Account {
 
     pub(crate) fn has_virtual_clock(&self) -> bool {
         self.options.virtual_clock
+    }
+
+    /// The memory that requests share. Front ends take from it for bodies and answers.
+    pub fn memory(&self) -> &MemoryBudget {
+        &self.memory
     }
 
     pub(crate) fn script_slots(&self) -> &Slots {

@@ -9,7 +9,7 @@
 //!   query       queries over live items             purge       removing ghosts, and figures about them
 //!   scripts     stored procedures, triggers, user-defined functions
 //!   throughput  budgets and meters                  upkeep      verify, import, split
-//!   history     all versions and deletes
+//!   history     all versions and deletes         memory      one budget for what requests hold
 //!   partition   the worker that writes, and what it knows: everything above goes through it or reads beside it
 //! ```
 
@@ -24,6 +24,7 @@ mod feeds;
 mod history;
 mod items;
 mod keys;
+mod memory;
 mod partition;
 mod purge;
 mod query;
@@ -46,6 +47,7 @@ pub use items::{
     Batch, BatchAnswer, BatchOperation, CreateItem, DeleteItem, ItemRead, ItemTarget, ItemWritten, OperationDone,
     OperationResult, PatchItem, ReadItem, ReplaceItem, StoredItem, UpsertItem,
 };
+pub use memory::{MemoryBudget, MemoryShare};
 pub use purge::{ForecastSlice, PurgeMode, TtlPreview, TtlReport, TtlRule, TtlState, TtlWhy};
 pub use query::{QueryItems, QueryMetrics, QueryPage, query_documents};
 pub use scripts::{

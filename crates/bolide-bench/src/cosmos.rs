@@ -15,6 +15,7 @@ use crate::item;
 use crate::{Result, connection};
 
 const KEY: &[u8] = b"a key that guards benchmarks only";
+const READ_ONLY_KEY: &[u8] = b"a key that reads in benchmarks only";
 /// The only container.
 const CONTAINER: &str = "dbs/bench/colls/items";
 
@@ -23,10 +24,16 @@ pub fn account_key() -> String {
     STANDARD.encode(KEY)
 }
 
+/// The read-only key of servers that are given one.
+pub fn read_only_key() -> String {
+    STANDARD.encode(READ_ONLY_KEY)
+}
+
 /// Makes requests to one server. Their date is that of this value's making, so it must not live for more than a quarter of an hour.
 pub struct Requests {
     address: SocketAddr,
     date: String,
+    key: &'static [u8],
 }
 
 /// What differs between requests.
@@ -48,6 +55,15 @@ impl Requests {
         Requests {
             address,
             date: httpdate::fmt_http_date(now),
+            key: KEY,
+        }
+    }
+
+    /// The same, signed with the read-only key.
+    pub fn read_only(self) -> Requests {
+        Requests {
+            key: READ_ONLY_KEY,
+            ..self
         }
     }
 
@@ -113,6 +129,59 @@ impl Requests {
             headers: "x-ms-documentdb-isquery: true\r\nx-ms-documentdb-query-enablecrosspartition: true\r\n",
             body: &serde_json::json!({ "query": text }).to_string(),
         })
+    }
+
+    /// Stores an item as it is given; its partition key is its id.
+    pub fn create_document(&self, id: &str, document: &str) -> Vec<u8> {
+        self.post_item(&partition_key(id), document)
+    }
+
+    /// Patches an item.
+    pub fn patch(&self, id: &str, patch: &str) -> Vec<u8> {
+        let path = format!("{CONTAINER}/docs/{id}");
+        self.request(&Draft {
+            method: "PATCH",
+            path: &path,
+            resource_type: "docs",
+            link: &path,
+            headers: &partition_key(id),
+            body: patch,
+        })
+    }
+
+    /// Creates a stored procedure.
+    pub fn create_procedure(&self, id: &str, source: &str) -> Vec<u8> {
+        self.request(&Draft {
+            method: "POST",
+            path: &format!("{CONTAINER}/sprocs"),
+            resource_type: "sprocs",
+            link: CONTAINER,
+            headers: "",
+            body: &serde_json::json!({ "id": id, "body": source }).to_string(),
+        })
+    }
+
+    /// Runs a stored procedure.
+    pub fn execute(&self, id: &str, key: &str) -> Vec<u8> {
+        let path = format!("{CONTAINER}/sprocs/{id}");
+        self.request(&Draft {
+            method: "POST",
+            path: &path,
+            resource_type: "sprocs",
+            link: &path,
+            headers: &partition_key(key),
+            body: "[]",
+        })
+    }
+
+    /// The head of a request that nobody signed, with a body of so many bytes to come.
+    pub fn unsigned_head(&self, body_bytes: usize) -> Vec<u8> {
+        format!(
+            "POST /{CONTAINER}/docs HTTP/1.1\r\nhost: {}\r\nauthorization: type%3Dmaster%26ver%3D1.0%26sig%3DAAAA\r\n\
+             x-ms-date: {}\r\nx-ms-version: 2020-07-15\r\ncontent-length: {body_bytes}\r\n\r\n",
+            self.address, self.date
+        )
+        .into_bytes()
     }
 
     /// Lists the databases: the cheapest answer that needs an open store.
@@ -233,7 +302,7 @@ impl Requests {
             method.to_lowercase(),
             self.date.to_lowercase()
         );
-        let mut mac = Hmac::<Sha256>::new_from_slice(KEY).expect("HMAC takes keys of any length");
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.key).expect("HMAC takes keys of any length");
         mac.update(payload.as_bytes());
         let signature = STANDARD.encode(mac.finalize().into_bytes());
         utf8_percent_encode(&format!("type=master&ver=1.0&sig={signature}"), NON_ALPHANUMERIC).to_string()

@@ -16,6 +16,8 @@ use crate::process::cpu_time;
 
 /// Time before counting begins: connections are opened, caches filled.
 const WARM_UP: Duration = Duration::from_millis(500);
+/// Longer than this no request of an open loop is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One of several that work at the same time.
 pub trait Worker: Send + 'static {
@@ -145,6 +147,8 @@ pub struct Sample<K> {
     pub intended: Instant,
     /// From then to its answer, waiting for a free connection included.
     pub latency: Duration,
+    /// Whether the answer was the one expected.
+    pub is_expected: bool,
 }
 
 /// A running open loop; see [`OpenLoop::start`].
@@ -158,30 +162,41 @@ impl<K: Copy + Send + 'static> OpenLoop<K> {
     ///
     /// Latencies count from the intended start, so a server that stalls is charged for every request that should have started
     /// meanwhile.
-    pub async fn start(
+    pub fn start(
         address: SocketAddr,
         rate: u32,
         connections: usize,
         plan: impl Fn(u64) -> Planned<K> + Send + Sync + 'static,
-    ) -> Result<OpenLoop<K>> {
+    ) -> OpenLoop<K> {
         let (starts, queue) = mpsc::unbounded_channel();
         let (queue, plan) = (Arc::new(Mutex::new(queue)), Arc::new(plan));
         let mut tasks = JoinSet::new();
         for _ in 0..connections {
-            let connection = Connection::open(address).await?;
-            tasks.spawn(answer_starts(connection, queue.clone(), plan.clone()));
+            tasks.spawn(answer_starts(address, queue.clone(), plan.clone()));
         }
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         std::thread::spawn(move || pace(rate, &starts, &stopped));
-        Ok(OpenLoop { stop, tasks })
+        OpenLoop { stop, tasks }
+    }
+
+    /// As [`OpenLoop::finish_with_failures`], and a request that failed is an error.
+    ///
+    /// # Errors
+    /// If any request was not answered as expected.
+    pub async fn finish(self) -> Result<Vec<Sample<K>>> {
+        let samples = self.finish_with_failures().await?;
+        match samples.iter().filter(|sample| !sample.is_expected).count() {
+            0 => Ok(samples),
+            failed => Err(format!("{failed} of {} requests failed", samples.len()).into()),
+        }
     }
 
     /// Stops, waits for the requests under way, and returns all samples.
     ///
     /// # Errors
-    /// The first failed request.
-    pub async fn finish(mut self) -> Result<Vec<Sample<K>>> {
+    /// When the server takes no connections any more.
+    pub async fn finish_with_failures(mut self) -> Result<Vec<Sample<K>>> {
         self.stop.store(true, Ordering::Relaxed);
         let mut samples = Vec::new();
         while let Some(done) = self.tasks.join_next().await {
@@ -204,22 +219,28 @@ fn pace(rate: u32, starts: &mpsc::UnboundedSender<(u64, Instant)>, stopped: &Ato
 }
 
 async fn answer_starts<K: Copy>(
-    mut connection: Connection,
+    address: SocketAddr,
     queue: Arc<Mutex<mpsc::UnboundedReceiver<(u64, Instant)>>>,
     plan: Arc<impl Fn(u64) -> Planned<K>>,
 ) -> Result<Vec<Sample<K>>> {
     let mut samples = Vec::new();
+    let mut connection = Connection::open(address).await?;
     loop {
         let next = queue.lock().await.recv().await;
         let Some((number, intended)) = next else {
             return Ok(samples);
         };
         let planned = plan(number);
-        connection.expect(planned.expected, &planned.request).await?;
+        let asked = tokio::time::timeout(PATIENCE, connection.ask(&planned.request)).await;
+        let status = asked.ok().and_then(Result::ok).map(|answer| answer.status);
         samples.push(Sample {
             kind: planned.kind,
             intended,
             latency: intended.elapsed(),
+            is_expected: status == Some(planned.expected),
         });
+        if status.is_none() {
+            connection = Connection::open(address).await?;
+        }
     }
 }

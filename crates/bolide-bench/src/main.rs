@@ -11,6 +11,7 @@
 //!   purge     latencies while 100,000 items are purged   beside   latencies before
 //!   expiry    from the second items end to their delete events, beside many that do not   beside   Redis
 //!   query     filters, aggregates, sorting, joins   beside   DuckDB and SQLite over the same JSON
+//!   hostile   latencies while clients do their worst   beside   latencies while they are away
 //!   start     time to the first answer, idle memory, size of the binary
 //! ```
 //!
@@ -23,6 +24,7 @@ mod cosmos;
 mod creates;
 mod expiry;
 mod figures;
+mod hostile;
 mod item;
 mod load;
 mod machine;
@@ -73,6 +75,8 @@ enum Command {
     Expiry(expiry::Options),
     /// Queries over 1 KB items, beside DuckDB and SQLite over the same JSON texts.
     Query(query::Options),
+    /// Latencies of well-behaved clients, memory, descriptors and threads while hostile ones do their worst.
+    Hostile(hostile::Options),
     /// Time to the first answer, idle memory, size of the binary.
     Start(start::Options),
     /// Everything with default settings, with a description of the machine.
@@ -99,6 +103,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Create(options) => print_section(&creates::run(&bolide()?, &options)?),
         Command::Purge(options) => print_section(&purge::run(&bolide()?, &options)?),
         Command::Expiry(options) => print_section(&expiry::run(&bolide()?, &options)?),
+        Command::Hostile(options) => print_section(&hostile::run(&bolide()?, &options)?),
         Command::Start(options) => print_section(&start::run(&bolide()?, &options)?),
         Command::Query(options) => {
             print_section(&machine::describe()?);

@@ -30,6 +30,21 @@ pub fn resident_kib(pid: u32) -> Result<u64> {
     field(&fs::read_to_string(format!("/proc/{pid}/status"))?, "VmRSS:")
 }
 
+/// The processes that a process has started and that are still there.
+///
+/// Source: proc(5), `PPid` in `/proc/pid/status`.
+pub fn children(parent: u32) -> Vec<u32> {
+    let Ok(processes) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let pids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let is_child = |pid: &u32| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        field(&status, "PPid:").is_ok_and(|its_parent| its_parent == u64::from(parent))
+    };
+    pids.filter(is_child).collect()
+}
+
 /// The number behind a name in a file of `name: number kB` lines.
 pub fn field(text: &str, name: &str) -> Result<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name));

@@ -112,6 +112,7 @@ impl Round {
             kind,
             intended,
             latency,
+            ..
         } in &self.samples
         {
             let since = intended.saturating_duration_since(self.due_at).as_secs_f64();
@@ -201,8 +202,7 @@ async fn measure(server: &Server, options: &Options) -> Result<Round> {
     let plan_requests = requests.clone();
     let load = OpenLoop::start(server.address, options.rate, FOREGROUND, move |number| {
         plan(&plan_requests, number)
-    })
-    .await?;
+    });
     tokio::time::sleep(WARM_UP).await;
     let counted_from = Instant::now();
     tokio::time::sleep(Duration::from_secs_f64(options.seconds)).await;

@@ -47,6 +47,18 @@ impl Server {
         Server::started(command, tempfile::tempdir()?)
     }
 
+    /// As [`Server::start`] on the embedded engine, with more arguments, and allowed so many open files at first.
+    pub fn start_limited(bolide: &Path, open_files: u32, arguments: &[String]) -> Result<Server> {
+        let home = tempfile::tempdir()?;
+        let limited = format!("ulimit -S -n {open_files}; exec \"$@\"");
+        let mut command = Command::new("sh");
+        // The shell becomes the server, so the process id stays.
+        command.args(["-c", &limited, "sh"]).arg(bolide);
+        let mut command = base_arguments(command, 0);
+        command.arg("--data-dir").arg(home.path().join("data")).args(arguments);
+        Server::started(command, home)
+    }
+
     fn started(mut command: Command, home: TempDir) -> Result<Server> {
         let ready = home.path().join("ready.json");
         let child = OwnedChild(command.arg("--ready-file").arg(&ready).spawn()?);
@@ -81,7 +93,10 @@ pub fn command(bolide: &Path, store: Store, home: &Path, port: u16) -> Command {
 }
 
 fn base_command(bolide: &Path, port: u16) -> Command {
-    let mut command = Command::new(bolide);
+    base_arguments(Command::new(bolide), port)
+}
+
+fn base_arguments(mut command: Command, port: u16) -> Command {
     command
         .env_clear()
         .stdin(Stdio::null())

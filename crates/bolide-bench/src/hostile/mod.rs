@@ -1,0 +1,154 @@
+//! Latencies of well-behaved clients while hostile ones do their worst, and what the server takes meanwhile.
+//!
+//! A server on the embedded engine that starts with 1,024 open files, as most shells allow. A reader and a writer send requests at a
+//! fixed rate; latencies count from when a request should have started. Beside them, for the given time, each attack in turn, each on a
+//! server of its own; the first line is without any.
+
+mod attacks;
+mod watch;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::Result;
+use crate::connection::Connection;
+use crate::cosmos::{Requests, read_only_key};
+use crate::figures::Latencies;
+use crate::item;
+use crate::load::{OpenLoop, Planned, Sample};
+use crate::server::Server;
+use crate::table::Table;
+use attacks::{Attack, Attackers};
+use watch::Watch;
+
+/// Connections that the well-behaved requests may use at the same time.
+const FOREGROUND: usize = 32;
+/// Items that are read in turn.
+const READ_ITEMS: u64 = 100;
+const CREATED_IDS: u64 = 1 << 34;
+/// What the server is allowed at its start; it may raise that.
+const OPEN_FILES: u32 = 1024;
+/// Lets the attack get under way before anything is counted.
+const WARM_UP: Duration = Duration::from_secs(2);
+
+/// How much is measured.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Options {
+    /// Seconds of each attack.
+    #[arg(long, default_value_t = 60.0)]
+    seconds: f64,
+    /// Connections of each attack, where it does not take a number of its own.
+    #[arg(long, default_value_t = 64)]
+    connections: usize,
+    /// Well-behaved requests per second, half of them reads and half of them creates.
+    #[arg(long, default_value_t = 200)]
+    rate: u32,
+    /// Only this attack.
+    #[arg(long)]
+    only: Option<Attack>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Read,
+    Create,
+}
+
+/// Runs the benchmark.
+pub fn run(bolide: &Path, options: &Options) -> Result<String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?;
+    let mut table = Table::new([
+        "attack",
+        "read p50 ms",
+        "read p99 ms",
+        "read worst ms",
+        "create p99 ms",
+        "create worst ms",
+        "failed",
+        "memory MB",
+        "descriptors",
+        "threads",
+        "answers to the attack",
+    ]);
+    for attack in Attack::ALL
+        .into_iter()
+        .filter(|attack| options.only.is_none_or(|only| only == *attack))
+    {
+        let arguments = ["--readonly-key".to_owned(), read_only_key()];
+        let server = Server::start_limited(bolide, OPEN_FILES, &arguments)?;
+        let row = runtime.block_on(measure(&server, attack, options));
+        table.row(row.map_err(|error| format!("{}: {error}", attack.name()))?);
+    }
+    Ok(format!(
+        "## Hostile clients\n\n{} s of each attack beside {} requests/s, half reads and half creates.\n\n{table}",
+        options.seconds, options.rate,
+    ))
+}
+
+async fn measure(server: &Server, attack: Attack, options: &Options) -> Result<[String; 11]> {
+    let requests = Arc::new(Requests::to(server.address));
+    let mut control = Connection::open(server.address).await?;
+    requests.set_up(&mut control, None).await?;
+    for number in 0..READ_ITEMS {
+        control.expect(201, &requests.create(&item::id(number), None)).await?;
+    }
+    attacks::prepare(&mut control, &requests).await?;
+
+    let watch = Watch::start(server.pid());
+    let attackers = Attackers::start(attack, options.connections, server.address, &requests).await?;
+    tokio::time::sleep(WARM_UP).await;
+    let foreground = OpenLoop::start(server.address, options.rate, FOREGROUND, {
+        let requests = requests.clone();
+        move |number| plan(&requests, number)
+    });
+    tokio::time::sleep(Duration::from_secs_f64(options.seconds)).await;
+    let samples = foreground.finish_with_failures().await?;
+    let answers = attackers.stop().await;
+    let peak = watch.stop();
+    // Whatever the attack did, the server is still there.
+    Connection::open(server.address)
+        .await?
+        .expect(200, &requests.list_databases())
+        .await?;
+    Ok([
+        attack.name().to_owned(),
+        millis(&samples, Kind::Read, 50.0),
+        millis(&samples, Kind::Read, 99.0),
+        millis(&samples, Kind::Read, 100.0),
+        millis(&samples, Kind::Create, 99.0),
+        millis(&samples, Kind::Create, 100.0),
+        samples.iter().filter(|sample| !sample.is_expected).count().to_string(),
+        format!("{:.0}", peak.memory_kib as f64 / 1024.0),
+        peak.descriptors.to_string(),
+        peak.threads.to_string(),
+        answers,
+    ])
+}
+
+fn millis(samples: &[Sample<Kind>], kind: Kind, percent: f64) -> String {
+    let latencies: Latencies = samples
+        .iter()
+        .filter(|sample| sample.kind == kind)
+        .map(|sample| sample.latency)
+        .collect();
+    format!("{:.1}", latencies.percentile(percent).as_secs_f64() * 1e3)
+}
+
+fn plan(requests: &Requests, number: u64) -> Planned<Kind> {
+    if number.is_multiple_of(2) {
+        return Planned {
+            kind: Kind::Read,
+            request: requests.read(&item::id(number / 2 * 31 % READ_ITEMS)),
+            expected: 200,
+        };
+    }
+    Planned {
+        kind: Kind::Create,
+        request: requests.create(&item::id(CREATED_IDS + number), None),
+        expected: 201,
+    }
+}

@@ -16,7 +16,7 @@ use crate::process::cpu_time;
 
 /// Time before counting begins: connections are opened, caches filled.
 const WARM_UP: Duration = Duration::from_millis(500);
-/// Longer than this no request of an open loop is waited for.
+/// Longer than this no request of an open loop is waited for, from its intended start.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One of several that work at the same time.
@@ -195,7 +195,7 @@ impl<K: Copy + Send + 'static> OpenLoop<K> {
     /// Stops, waits for the requests under way, and returns all samples.
     ///
     /// # Errors
-    /// When the server takes no connections any more.
+    /// None but for a bug.
     pub async fn finish_with_failures(mut self) -> Result<Vec<Sample<K>>> {
         self.stop.store(true, Ordering::Relaxed);
         let mut samples = Vec::new();
@@ -224,23 +224,34 @@ async fn answer_starts<K: Copy>(
     plan: Arc<impl Fn(u64) -> Planned<K>>,
 ) -> Result<Vec<Sample<K>>> {
     let mut samples = Vec::new();
-    let mut connection = Connection::open(address).await?;
+    let mut connection = None;
     loop {
         let next = queue.lock().await.recv().await;
         let Some((number, intended)) = next else {
             return Ok(samples);
         };
         let planned = plan(number);
-        let asked = tokio::time::timeout(PATIENCE, connection.ask(&planned.request)).await;
-        let status = asked.ok().and_then(Result::ok).map(|answer| answer.status);
+        // What waited for a connection for too long has timed out already.
+        let left = PATIENCE.saturating_sub(intended.elapsed());
+        let asked = tokio::time::timeout(left, ask(&mut connection, address, &planned.request)).await;
+        let status = asked.ok().and_then(Result::ok);
+        if status.is_none() {
+            connection = None;
+        }
         samples.push(Sample {
             kind: planned.kind,
             intended,
             latency: intended.elapsed(),
             is_expected: status == Some(planned.expected),
         });
-        if status.is_none() {
-            connection = Connection::open(address).await?;
-        }
     }
+}
+
+/// The status of the answer to a request, over the connection that is there or a new one.
+async fn ask(connection: &mut Option<Connection>, address: SocketAddr, request: &[u8]) -> Result<u16> {
+    let connection = match connection {
+        Some(connection) => connection,
+        None => connection.insert(Connection::open(address).await?),
+    };
+    Ok(connection.ask(request).await?.status)
 }

@@ -29,6 +29,8 @@ const READ_ITEMS: u64 = 100;
 const CREATED_IDS: u64 = 1 << 34;
 /// What the server is allowed at its start; it may raise that.
 const OPEN_FILES: u32 = 1024;
+/// How long the server may take to answer when the attack is over.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Lets the attack get under way before anything is counted.
 const WARM_UP: Duration = Duration::from_secs(2);
 
@@ -109,11 +111,11 @@ async fn measure(server: &Server, attack: Attack, options: &Options) -> Result<[
     let samples = foreground.finish_with_failures().await?;
     let answers = attackers.stop().await;
     let peak = watch.stop();
-    // Whatever the attack did, the server is still there.
-    Connection::open(server.address)
-        .await?
-        .expect(200, &requests.list_databases())
-        .await?;
+    let is_alive = async {
+        let mut connection = Connection::open(server.address).await?;
+        connection.expect(200, &requests.list_databases()).await.map(drop)
+    };
+    let is_alive = matches!(tokio::time::timeout(PATIENCE, is_alive).await, Ok(Ok(())));
     Ok([
         attack.name().to_owned(),
         millis(&samples, Kind::Read, 50.0),
@@ -125,7 +127,11 @@ async fn measure(server: &Server, attack: Attack, options: &Options) -> Result<[
         format!("{:.0}", peak.memory_kib as f64 / 1024.0),
         peak.descriptors.to_string(),
         peak.threads.to_string(),
-        answers,
+        if is_alive {
+            answers
+        } else {
+            format!("{answers}; afterwards the server does not answer")
+        },
     ])
 }
 

@@ -65,7 +65,10 @@ fn without_dot(name: &str) -> &str {
 }
 
 fn address(host: &str) -> Option<IpAddr> {
-    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let host = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host);
     host.parse().ok()
 }
 
@@ -123,7 +126,12 @@ fn split_authority(authority: &str) -> Option<(&str, Option<u16>)> {
     };
     let port = match port.trim_start_matches(':') {
         "" => None,
-        digits => Some(digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?),
+        digits => Some(
+            digits
+                .parse()
+                .ok()
+                .filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?,
+        ),
     };
     let is_address = host.starts_with('[') && host.ends_with(']') && address(host).is_some();
     let is_name = !host.is_empty()
@@ -191,7 +199,11 @@ pub(crate) fn check_origin<'h>(
     let Some(value) = sent.next() else {
         return Ok(None);
     };
-    let origin = value.to_str().ok().filter(|_| sent.next().is_none()).and_then(Origin::parse);
+    let origin = value
+        .to_str()
+        .ok()
+        .filter(|_| sent.next().is_none())
+        .and_then(Origin::parse);
     let own = authority(head)?.and_then(|authority| Origin::of(listener.is_tls, authority));
     if origin.is_some() && origin == own {
         return Ok(None);
@@ -216,10 +228,7 @@ pub(crate) fn is_preflight(head: &Parts) -> bool {
 /// What a page of an allowed origin may send: anything that an SDK does.
 pub(crate) fn preflight(asked: &HeaderMap) -> Reply {
     let mut reply = Reply::empty(StatusCode::NO_CONTENT);
-    reply.fixed(
-        &headers::ALLOW_METHODS,
-        "GET, HEAD, POST, PUT, PATCH, DELETE",
-    );
+    reply.fixed(&headers::ALLOW_METHODS, "GET, HEAD, POST, PUT, PATCH, DELETE");
     // A wildcard would not include `authorization`.
     if let Some(names) = asked.get(ACCESS_CONTROL_REQUEST_HEADERS) {
         reply.header(&headers::ALLOW_HEADERS, names.clone());

@@ -145,7 +145,10 @@ impl<'m> Counted<'m> {
             }
             Error::new(
                 ErrorKind::Timeout,
-                format!("the operation was carried out, but there is no memory for its answer: {}", error.message),
+                format!(
+                    "the operation was carried out, but there is no memory for its answer: {}",
+                    error.message
+                ),
             )
         })?;
         Ok(bound(answer, share))
@@ -265,8 +268,15 @@ mod tests {
         let memory = MemoryBudget::new(64 * 1024);
         let counted = Counted::new(&memory, Version::HTTP_11);
         let _all = memory.try_take(64 * 1024).expect("all");
-        let refusal = |operation| counted.bind(Bytes::from(vec![0; 5000]), None, operation).map_err(|error| error.kind);
-        assert!(matches!(refusal(Some(Operation::ReadItem)), Err(ErrorKind::Throttled { .. })));
+        let refusal = |operation| {
+            counted
+                .bind(Bytes::from(vec![0; 5000]), None, operation)
+                .map_err(|error| error.kind)
+        };
+        assert!(matches!(
+            refusal(Some(Operation::ReadItem)),
+            Err(ErrorKind::Throttled { .. })
+        ));
         assert_eq!(refusal(Some(Operation::Batch)), Err(ErrorKind::Timeout));
         assert!(counted.bind(Bytes::from_static(b"small"), None, None).is_ok());
     }

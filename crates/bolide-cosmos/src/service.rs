@@ -28,8 +28,8 @@ use crate::admin::Admin;
 use crate::auth::Sender;
 use crate::faults::FaultRules;
 use crate::keys::{Access, Keys};
-use crate::names::{self, Names, Origins};
 use crate::metrics::Metrics;
+use crate::names::{self, Names, Origins};
 use crate::operation::Operation;
 use crate::request_body::{Counted, Received, Refused, RequestBody, import_bytes, working_bytes};
 use crate::routes::{Place, Route};
@@ -275,7 +275,11 @@ impl CosmosService {
             return Err(failure);
         }
         let is_import = route.path.ends_with("/import");
-        let limit = if is_import { self.import_limit() } else { limits::ITEM_BYTES };
+        let limit = if is_import {
+            self.import_limit()
+        } else {
+            limits::ITEM_BYTES
+        };
         let mut received = self.receive(head, body, limit).await?;
         let working = if is_import {
             import_bytes(&received.bytes)
@@ -289,8 +293,11 @@ impl CosmosService {
 
     /// Checks everything that the head tells before the core is asked.
     fn admit(&self, head: &Parts, route: &Route<'_>) -> Result<Operation, (Refused, Failure)> {
-        let sender = self.identify(head, route).map_err(|failure| (Refused::Unknown, failure))?;
-        self.allow(sender, head, route).map_err(|failure| (Refused::Known, failure))
+        let sender = self
+            .identify(head, route)
+            .map_err(|failure| (Refused::Unknown, failure))?;
+        self.allow(sender, head, route)
+            .map_err(|failure| (Refused::Known, failure))
     }
 
     fn identify(&self, head: &Parts, route: &Route<'_>) -> Result<Sender, Failure> {

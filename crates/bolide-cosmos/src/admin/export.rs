@@ -45,7 +45,10 @@ async fn page(
     container: &Arc<Container>,
     continuation: Option<String>,
 ) -> Result<(Bytes, Option<String>)> {
-    let mut share = account.memory().take(PAGE_BYTES.min(account.memory().limit_bytes()), MEMORY_PATIENCE).await?;
+    let mut share = account
+        .memory()
+        .take(PAGE_BYTES.min(account.memory().limit_bytes()), MEMORY_PATIENCE)
+        .await?;
     // Every page is judged when it is made, as any other feed's (TTL-247).
     let ctx = account.begin().await?;
     let read = ReadFeed {

@@ -86,7 +86,10 @@ fn whatever_names_a_host_is_looked_at() {
     assert!(refused(&head("http://localhost/dbs", &[("host", "evil.example")])));
     assert!(refused(&head("/", &[("host", "localhost"), ("host", "evil.example")])));
     assert!(refused(&head("/", &[("host", "localhost"), ("host", "localhost")])));
-    assert!(!refused(&head("http://localhost:8081/dbs", &[("host", "localhost:8081")])));
+    assert!(!refused(&head(
+        "http://localhost:8081/dbs",
+        &[("host", "localhost:8081")]
+    )));
     assert!(!refused(&head("/dbs", &[])), "no browser leaves the name out");
 }
 
@@ -131,7 +134,15 @@ fn requests_without_origin_are_not_from_pages_that_could_read_the_answer() {
 
 #[test]
 fn origins_are_scheme_host_and_port() {
-    for text in ["null", "*", "app.example", "https://", "https://a/b", "ftp://a", "https://u@a"] {
+    for text in [
+        "null",
+        "*",
+        "app.example",
+        "https://",
+        "https://a/b",
+        "ftp://a",
+        "https://u@a",
+    ] {
         assert!(Origins::parse(&[text.to_owned()]).is_err(), "{text}");
     }
     assert!(Origins::parse(&["http://[::1]:3000".to_owned()]).is_ok());

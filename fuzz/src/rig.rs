@@ -5,7 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use bolide_core::{Account, AccountOptions, Container, CreateItem, RequestContext, Throughput};
-use bolide_cosmos::{AccountKey, CosmosOptions, CosmosService, Keys, Listener, Payload, WELL_KNOWN_KEY};
+use bolide_cosmos::{
+    AccountKey, CosmosOptions, CosmosService, Keys, Listener, Names, Origins, Payload, WELL_KNOWN_KEY,
+};
 use bolide_model::UnixMillis;
 use bolide_model::container::ContainerProperties;
 use bolide_model::document::Document;
@@ -76,6 +78,9 @@ impl Rig {
             clock: self.clock.clone(),
             faults_enabled: false,
             certificate_pem: None,
+            names: Names::All,
+            origins: Origins::default(),
+            connections: Arc::default(),
         };
         let service = CosmosService::new(self.account.clone(), Keys::new(key), options);
         self.run(service.handle(request, LISTENER))

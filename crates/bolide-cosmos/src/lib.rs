@@ -12,8 +12,10 @@ mod auth;
 mod faults;
 mod keys;
 mod metrics;
+mod names;
 mod operation;
 mod operations;
+mod request_body;
 mod resource_token;
 mod routes;
 pub mod service;
@@ -22,5 +24,7 @@ mod status;
 mod wire;
 
 pub use keys::{Access, AccountKey, KeyError, Keys, WELL_KNOWN_KEY};
+pub use names::{Names, Origins};
+pub use request_body::{BodyError, Counted, Received, Refused, RequestBody};
 pub use service::{CosmosOptions, CosmosService, Listener, stand_in};
 pub use wire::Payload;

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bolide_core::{ContainerFigures, TtlState};
+use bolide_core::{ContainerFigures, MemoryBudget, TtlState};
 
 use crate::operation::Operation;
 use crate::wire::Reply;
@@ -234,6 +234,28 @@ fn render_containers(page: &mut Page, containers: &[ContainerFigures]) {
             page.sample("bolide_ttl_state", &labels, f64::from(u8::from(figures.state == state)));
         }
     }
+}
+
+/// What the process as a whole takes.
+pub(crate) fn render_process(memory: &MemoryBudget, connections: usize) -> String {
+    let mut page = Page::default();
+    for (name, help, value) in [
+        ("bolide_connections", "Open connections.", connections),
+        (
+            "bolide_memory_used_bytes",
+            "Memory that requests hold now: bodies, answers, the state of queries and scripts.",
+            memory.used_bytes(),
+        ),
+        (
+            "bolide_memory_limit_bytes",
+            "Memory that requests may hold together.",
+            memory.limit_bytes(),
+        ),
+    ] {
+        page.family(name, "gauge", help);
+        writeln!(page.text, "{name} {value}").expect("writing to a String cannot fail");
+    }
+    page.text
 }
 
 /// Prometheus text under construction.

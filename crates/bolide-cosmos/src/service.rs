@@ -1,24 +1,26 @@
 //! The life of a request.
 //!
 //!   1. [`CosmosService::handle`] gives it an activity id and starts the clock of its metrics.
-//!   2. Its path is taken apart ([`crate::routes`]); the admin API and the certificate go their own ways.
-//!   3. The sender is authenticated ([`crate::auth`]); only then is anything said about what exists.
-//!   4. Verb, place and headers name an [`Operation`]; rights, sizes and fault rules are checked.
-//!   5. [`crate::operations`] reads the rest from the wire, calls the core and writes the answer.
-//!   6. Headers that every answer has are added, refusals included.
+//!   2. The name it was sent to and the origin of the web page that sent it are looked at ([`crate::names`]).
+//!   3. Its path is taken apart ([`crate::routes`]); the admin API and the certificate go their own ways.
+//!   4. The sender is authenticated ([`crate::auth`]); only then is anything said about what exists.
+//!   5. Verb, place and headers name an [`Operation`], and the sender's rights to it are checked.
+//!   6. Only now the body is read, under the budget of memory ([`crate::request_body`]).
+//!   7. [`crate::operations`] reads the rest from the wire, calls the core and writes the answer.
+//!   8. The answer takes its share of memory until it is sent, and headers that every answer has are added, refusals included.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
-use bolide_core::{Account, Container, ContainerInfo, RequestContext};
+use bolide_core::{Account, Container, ContainerInfo, MemoryShare, RequestContext};
 use bolide_model::limits;
 use bolide_model::rid::ContainerRid;
 use bolide_model::time::Clock;
 use bytes::Bytes;
-use http::header::HOST;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use parking_lot::RwLock;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
@@ -27,7 +29,9 @@ use crate::auth::Sender;
 use crate::faults::FaultRules;
 use crate::keys::{Access, Keys};
 use crate::metrics::Metrics;
+use crate::names::{self, Names, Origins};
 use crate::operation::Operation;
+use crate::request_body::{Counted, Received, Refused, RequestBody, import_bytes, working_bytes};
 use crate::routes::{Place, Route};
 use crate::status::{self, FORBIDDEN, Failure};
 use crate::wire::{Payload, Reply, headers};
@@ -35,7 +39,7 @@ use crate::{auth, operations};
 
 /// Most bytes of all headers together. Session and continuation tokens stay far below.
 const HEADER_BYTES: usize = 64 * 1024;
-/// Most bytes of an import, which is held in memory while it is checked.
+/// Most bytes of an import, which is held in memory while it is checked; less with a small budget of memory.
 const IMPORT_BYTES: usize = 256 * 1024 * 1024;
 /// The first version of the API with partitioned containers.
 const FIRST_VERSION: &str = "2015-12-16";
@@ -56,6 +60,12 @@ pub struct CosmosOptions {
     pub faults_enabled: bool,
     /// The certificate of the HTTPS listener, for clients to trust.
     pub certificate_pem: Option<Bytes>,
+    /// Under which names the server answers.
+    pub names: Names,
+    /// Origins of web pages that may ask.
+    pub origins: Origins,
+    /// How many connections are open, for the metrics.
+    pub connections: Arc<AtomicUsize>,
 }
 
 /// The listener that a request came through.
@@ -71,12 +81,9 @@ impl Listener {
     /// The scheme, host and port that the client used: SDKs follow what stands there, also through port mappings.
     pub(crate) fn origin(&self, head: &Parts) -> String {
         let scheme = if self.is_tls { "https" } else { "http" };
-        // HTTP/2 carries the host in the URI.
-        let authority = head.uri.authority().map(|authority| authority.as_str());
-        let host = head.headers.get(HOST).and_then(|host| host.to_str().ok()).or(authority);
-        match host.filter(|host| !host.is_empty()) {
-            Some(host) => format!("{scheme}://{host}"),
-            None => format!("{scheme}://{}", self.local),
+        match names::authority(head) {
+            Ok(Some(authority)) => format!("{scheme}://{authority}"),
+            _ => format!("{scheme}://{}", self.local),
         }
     }
 }
@@ -153,30 +160,32 @@ impl CosmosService {
         }
     }
 
-    /// How many bytes of body to read before [`CosmosService::handle`]: one more tells it that the request is too large.
-    ///
-    /// Only an import by somebody who holds a key may be larger than an item.
-    pub fn body_limit(&self, head: &Parts) -> usize {
-        let is_import = head.uri.path().starts_with("/_bolide/") && head.uri.path().ends_with("/import");
-        let may_import = || matches!(auth::authenticate_admin(&self.keys, head), Ok(Access::Full));
-        if is_import && may_import() {
-            IMPORT_BYTES
-        } else {
-            limits::ITEM_BYTES
-        }
-    }
-
     /// Answers a request. Never fails: every error becomes an answer in the shape clients parse.
-    pub async fn handle(&self, request: Request<Bytes>, listener: Listener) -> Response<Payload> {
+    ///
+    /// The body is read if its head was admitted, and dismissed otherwise.
+    pub async fn handle<B: RequestBody>(&self, request: Request<B>, listener: Listener) -> Response<Payload> {
         let started = Instant::now();
         let (head, body) = request.into_parts();
         let activity_id = activity_id(&head.headers);
         let id = activity_id.to_str().unwrap_or_default();
-        let (operation, answer) = self.answer(&head, &body, listener, id).await;
+        let (page, (operation, answer)) = match self.check_source(&head, listener) {
+            Ok(Some(page)) if names::is_preflight(&head) => {
+                body.dismiss(Refused::Unknown);
+                (Some(page), (None, Ok(names::preflight(&head.headers))))
+            }
+            Ok(page) => (page, self.answer(&head, body, listener, id).await),
+            Err(failure) => {
+                body.dismiss(Refused::Unknown);
+                (None, (None, Err(failure)))
+            }
+        };
         let mut reply = answer.unwrap_or_else(|failure| Reply::failure(&failure, id));
         let duration = started.elapsed();
         add_common_headers(&mut reply, &head, activity_id, duration);
         add_content_location(&mut reply, &head, listener);
+        if let Some(page) = page {
+            names::allow_origin(&mut reply, page);
+        }
         if let Some(operation) = operation {
             self.metrics.observe(operation, &reply, duration);
         }
@@ -186,29 +195,51 @@ impl CosmosService {
         reply.into_response()
     }
 
+    /// Checks where a request was sent and from which web page, if it is of an origin that was allowed.
+    fn check_source<'h>(&self, head: &'h Parts, listener: Listener) -> Result<Option<&'h HeaderValue>, Failure> {
+        names::check_name(&self.options.names, head)?;
+        names::check_origin(&self.options.origins, head, listener)
+    }
+
     /// The answer, and the operation if it came so far.
-    async fn answer(
+    async fn answer<B: RequestBody>(
         &self,
         head: &Parts,
-        body: &Bytes,
+        body: B,
         listener: Listener,
         activity_id: &str,
     ) -> (Option<Operation>, Result<Reply, Failure>) {
         let Some(route) = Route::parse(head.uri.path()) else {
+            body.dismiss(Refused::Unknown);
             return (
                 None,
                 Err(Failure::bad_request("the path is not UTF-8 after percent-decoding")),
             );
         };
         match route.place {
-            Place::Admin => return (None, Admin::new(self, head, body, &route).answer().await),
-            Place::Certificate => return (None, self.certificate()),
+            Place::Admin => return (None, self.answer_admin(head, body, &route).await),
+            Place::Certificate => {
+                body.dismiss(Refused::Unknown);
+                return (None, self.certificate());
+            }
             _ => {}
         }
-        let operation = match self.admit(head, body, &route) {
+        let operation = match self.admit(head, &route) {
             Ok(operation) => operation,
+            Err((sender, failure)) => {
+                body.dismiss(sender);
+                return (None, Err(failure));
+            }
+        };
+        let mut received = match self.receive(head, body, limits::ITEM_BYTES).await {
+            Ok(received) => received,
             Err(failure) => return (None, Err(failure)),
         };
+        let has_pre_trigger = head.headers.contains_key(&headers::PRE_TRIGGERS);
+        let working = working_bytes(&received.bytes, operation, has_pre_trigger);
+        if let Err(failure) = self.make_room(head.version, &mut received, working).await {
+            return (Some(operation), Err(failure));
+        }
         if let Some(fault) = self.faults.take(operation, &head.method, &route)
             && let Err(failure) = fault.apply().await
         {
@@ -218,27 +249,64 @@ impl CosmosService {
             Ok(ctx) => ctx,
             Err(error) => return (Some(operation), Err(error.into())),
         };
+        let Received { bytes: body, share } = received;
         let call = Call {
             service: self,
             ctx,
             operation,
             route,
             head,
-            body,
+            body: &body,
             listener,
             activity_id,
         };
-        (Some(operation), operations::run(&call).await)
+        let reply = operations::run(&call).await;
+        let reply = reply.and_then(|reply| self.bind(reply, head.version, share, Some(operation)));
+        (Some(operation), reply)
     }
 
-    /// Checks everything that can be checked before the core is asked.
-    fn admit(&self, head: &Parts, body: &Bytes, route: &Route<'_>) -> Result<Operation, Failure> {
+    async fn answer_admin<B: RequestBody>(&self, head: &Parts, body: B, route: &Route<'_>) -> Result<Reply, Failure> {
+        if Admin::is_public(route) {
+            body.dismiss(Refused::Unknown);
+            return Admin::new(self, head, &Bytes::new(), route).answer().await;
+        }
+        if let Err(failure) = Admin::authenticate(self, head, route) {
+            body.dismiss(Refused::Unknown);
+            return Err(failure);
+        }
+        let is_import = route.path.ends_with("/import");
+        let limit = if is_import {
+            self.import_limit()
+        } else {
+            limits::ITEM_BYTES
+        };
+        let mut received = self.receive(head, body, limit).await?;
+        let working = if is_import {
+            import_bytes(&received.bytes)
+        } else {
+            working_bytes(&received.bytes, Operation::QueryItems, false)
+        };
+        self.make_room(head.version, &mut received, working).await?;
+        let reply = Admin::new(self, head, &received.bytes, route).answer().await?;
+        self.bind(reply, head.version, received.share, None)
+    }
+
+    /// Checks everything that the head tells before the core is asked.
+    fn admit(&self, head: &Parts, route: &Route<'_>) -> Result<Operation, (Refused, Failure)> {
+        let sender = self
+            .identify(head, route)
+            .map_err(|failure| (Refused::Unknown, failure))?;
+        self.allow(sender, head, route)
+            .map_err(|failure| (Refused::Known, failure))
+    }
+
+    fn identify(&self, head: &Parts, route: &Route<'_>) -> Result<Sender, Failure> {
         check_header_size(&head.headers)?;
         check_version(&head.headers)?;
-        let sender = auth::authenticate(&self.keys, head, route)?;
-        if body.len() > limits::ITEM_BYTES {
-            return Err(too_large(body.len(), limits::ITEM_BYTES));
-        }
+        auth::authenticate(&self.keys, head, route)
+    }
+
+    fn allow(&self, sender: Sender, head: &Parts, route: &Route<'_>) -> Result<Operation, Failure> {
         let operation = Operation::of(route, &head.method, &head.headers)?;
         match sender {
             Sender::Key(Access::Full) => Ok(operation),
@@ -251,6 +319,44 @@ impl CosmosService {
                 .check(&self.account, operation, route, &head.headers)
                 .map(|()| operation),
         }
+    }
+
+    /// Reads the body of a request that was admitted.
+    async fn receive<B: RequestBody>(&self, head: &Parts, body: B, limit: usize) -> Result<Received, Failure> {
+        let declared = usize::try_from(body.declared_bytes().unwrap_or(0)).unwrap_or(usize::MAX);
+        if declared > limit {
+            body.dismiss(Refused::Known);
+            return Err(too_large(declared, limit));
+        }
+        let counted = Counted::new(self.account.memory(), head.version);
+        Ok(body.read(limit, counted).await?)
+    }
+
+    /// Takes memory for what is made of a body besides the body itself.
+    async fn make_room(&self, version: Version, received: &mut Received, working: usize) -> Result<(), Failure> {
+        let counted = Counted::new(self.account.memory(), version);
+        let bytes = received.bytes.len().saturating_add(working);
+        Ok(counted.grow(&mut received.share, bytes).await?)
+    }
+
+    /// Counts an answer until it is sent.
+    fn bind(
+        &self,
+        mut reply: Reply,
+        version: Version,
+        share: Option<MemoryShare>,
+        operation: Option<Operation>,
+    ) -> Result<Reply, Failure> {
+        if let Payload::Whole(bytes) = &mut reply.payload {
+            let counted = Counted::new(self.account.memory(), version);
+            *bytes = counted.bind(std::mem::take(bytes), share, operation)?;
+        }
+        Ok(reply)
+    }
+
+    /// Most bytes of an import: all of its working memory must fit the budget.
+    fn import_limit(&self) -> usize {
+        (self.account.memory().limit_bytes() / 4).min(IMPORT_BYTES)
     }
 
     fn certificate(&self) -> Result<Reply, Failure> {
@@ -365,7 +471,7 @@ fn check_version(headers: &HeaderMap) -> Result<(), Failure> {
 }
 
 pub(crate) fn too_large(size: usize, limit: usize) -> Failure {
-    // The body was read to one byte over its limit only.
+    // A body without a length is read no further than just over its limit.
     Failure::new(
         status::TOO_LARGE,
         format!("Request size is too large. bytes={size} or more, limit={limit}"),
@@ -395,14 +501,6 @@ pub mod stand_in {
         ))
     }
 
-    /// When the body did not arrive in time.
-    pub fn too_slow() -> Response<Payload> {
-        failure(&Failure::new(
-            status::REQUEST_TIMEOUT,
-            "the request's body did not arrive in time",
-        ))
-    }
-
     /// When the head could not be read at all, and the listener has decided on a status for it.
     pub fn unreadable(status: StatusCode) -> Response<Payload> {
         let (status, message) = match status {
@@ -417,11 +515,6 @@ pub mod stand_in {
             ),
         };
         failure(&Failure::new(status, message))
-    }
-
-    /// When the body could not be read to its end.
-    pub fn broken_body() -> Response<Payload> {
-        failure(&Failure::bad_request("the request's body could not be read"))
     }
 
     fn failure(failure: &Failure) -> Response<Payload> {
@@ -479,8 +572,7 @@ mod tests {
         for (response, status) in [
             (stand_in::starting(&elsewhere), 503),
             (stand_in::panicked(), 500),
-            (stand_in::too_slow(), 408),
-            (stand_in::broken_body(), 400),
+            (stand_in::unreadable(StatusCode::BAD_REQUEST), 400),
         ] {
             assert_eq!(response.status(), status);
             assert!(response.headers().contains_key(&headers::ACTIVITY_ID));

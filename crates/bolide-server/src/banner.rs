@@ -2,7 +2,9 @@
 
 use std::io::Write as _;
 
-use crate::options::Settings;
+use bolide_cosmos::WELL_KNOWN_KEY;
+
+use crate::options::{Settings, is_loopback};
 use crate::ready_file::endpoint;
 
 /// Prints where the server is and how to connect.
@@ -16,7 +18,16 @@ pub fn print(settings: &Settings, port: u16, engine: &str) {
 fn text(settings: &Settings, port: u16, engine: &str) -> String {
     let options = &settings.options;
     let endpoint = endpoint(&options.host, port);
-    let key = &settings.primary_key;
+    // A key of one's own is a secret, and standard output often goes to a log.
+    let key = match settings.keys.primary.as_str() {
+        WELL_KNOWN_KEY => WELL_KNOWN_KEY,
+        _ => "<your key>",
+    };
+    let warning = if settings.keys.is_public && !is_loopback(&options.host) {
+        "\n  Anyone who reaches this address has full access: the key is public.\n"
+    } else {
+        ""
+    };
     let data = if options.memory {
         "in memory, gone at the end".to_owned()
     } else {
@@ -42,9 +53,46 @@ Bolide {version} is ready.
   Python        CosmosClient(\"http://{endpoint}/\", \"{key}\")
   JavaScript    new CosmosClient({{ endpoint: \"http://{endpoint}/\", key: \"{key}\" }})
   .NET, Java    gateway mode, https://{endpoint}/ (trust the certificate, or switch its validation off)
-
+{warning}
 Ctrl-C stops the server.
 ",
         version = env!("CARGO_PKG_VERSION"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::options::{Cli, Command};
+
+    const OWN_KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZg==";
+
+    fn banner(arguments: &[&str]) -> String {
+        let cli = Cli::try_parse_from([&["bolide"], arguments].concat()).expect("valid");
+        let Command::Serve(options) = cli.into_command() else {
+            panic!("another command")
+        };
+        text(&options.validate().expect("valid"), 8081, "memory")
+    }
+
+    #[test]
+    fn only_the_well_known_key_is_printed() {
+        assert!(banner(&[]).contains(WELL_KNOWN_KEY));
+        let own = banner(&["--key", OWN_KEY]);
+        assert!(!own.contains(OWN_KEY) && own.contains("<your key>"), "{own}");
+    }
+
+    #[test]
+    fn an_emulator_on_a_public_address_says_what_that_means() {
+        let public = banner(&["--host", "0.0.0.0", "--emulator"]);
+        assert!(
+            public.contains("full access") && public.contains(WELL_KNOWN_KEY),
+            "{public}"
+        );
+        for others in [&["--emulator"][..], &["--host", "0.0.0.0", "--key", OWN_KEY]] {
+            assert!(!banner(others).contains("full access"), "{others:?}");
+        }
+    }
 }

@@ -1,43 +1,114 @@
-//! Reading request bodies within limits of size and time.
+//! Request bodies from the network, within limits of size, time and memory.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use bolide_cosmos::{BodyError, Counted, Received, Refused, RequestBody};
+use bolide_model::limits;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 use tokio::time::{Instant, timeout_at};
 
-/// Bytes over the limit that are read and thrown away, so that the client gets to read the answer.
+use crate::patience::Pulse;
+use crate::streams::Stream;
+
+/// Bytes that are read and thrown away behind a refusal, so that the holder of a key gets to read it and goes on with the connection.
 const DRAINED_BYTES: usize = 16 * 1024 * 1024;
+/// The same for whoever has not shown a key: as much as an honest request could have.
+const DRAINED_BYTES_OF_UNKNOWN: usize = limits::ITEM_BYTES + 64 * 1024;
 /// The whole body may take this many times what each part of it may.
 const PATIENCE: u32 = 10;
+/// Memory for a body is taken in steps of so many bytes, as it arrives: a length that is only claimed costs nobody anything.
+const STEP_BYTES: usize = 64 * 1024;
 
-/// Why there is no body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BodyError {
-    /// It did not arrive in time.
-    TooSlow,
-    /// The connection broke, or its framing did.
-    Broken,
+/// A body that is still on its way.
+pub struct Unread {
+    body: Incoming,
+    pulse: Arc<Pulse>,
+    patience: Duration,
+    /// Over HTTP/2.
+    stream: Option<Arc<Stream>>,
 }
 
-/// Reads a body. One longer than `limit` comes back cut to one byte more; the rest is not kept.
-///
-/// # Errors
-/// See [`BodyError`].
-pub async fn read(mut body: Incoming, limit: usize, patience: Duration) -> Result<Bytes, BodyError> {
-    if body.is_end_stream() {
-        return Ok(Bytes::new());
-    }
-    let end = Instant::now() + patience * PATIENCE;
-    let mut collected = Collected::default();
-    while let Some(frame) = next(&mut body, end.min(Instant::now() + patience)).await? {
-        collected.add(frame, limit + 1);
-        if collected.seen > limit.saturating_add(DRAINED_BYTES) {
-            break;
+impl Unread {
+    /// The body of a request on the connection with this pulse; `patience` is for each part of it.
+    pub fn new(body: Incoming, pulse: Arc<Pulse>, patience: Duration, stream: Option<Arc<Stream>>) -> Unread {
+        Unread {
+            body,
+            pulse,
+            patience,
+            stream,
         }
     }
-    Ok(collected.finish())
+
+    /// Reads on without keeping anything, beside the answer. An answer is lost when its connection ends with bytes unread.
+    fn drain(self, bytes: usize) {
+        // A stream of HTTP/2 ends without its connection.
+        if self.stream.is_some() || self.body.is_end_stream() {
+            return;
+        }
+        let Unread {
+            mut body,
+            pulse,
+            patience,
+            ..
+        } = self;
+        tokio::spawn(async move {
+            let deadline = Instant::now() + patience;
+            let mut drained = 0;
+            while drained <= bytes {
+                match next(&mut body, deadline).await {
+                    Ok(Some(part)) => drained += part.len(),
+                    Ok(None) => return pulse.drained(),
+                    Err(_) => return,
+                }
+            }
+        });
+    }
+}
+
+impl RequestBody for Unread {
+    fn declared_bytes(&self) -> Option<u64> {
+        self.body.size_hint().exact()
+    }
+
+    async fn read(mut self, limit: usize, memory: Counted<'_>) -> Result<Received, BodyError> {
+        self.pulse.admit();
+        if self.body.is_end_stream() {
+            return Ok(Received::default());
+        }
+        let end = Instant::now() + self.patience * PATIENCE;
+        let mut collected = Collected::default();
+        let mut share = None;
+        while let Some(part) = next(&mut self.body, end.min(Instant::now() + self.patience)).await? {
+            let bytes = collected.bytes() + part.len();
+            if bytes > limit {
+                self.drain(DRAINED_BYTES);
+                return Err(BodyError::TooLarge { bytes, limit });
+            }
+            let step = if collected.is_empty() { 1 } else { STEP_BYTES };
+            if let Err(error) = memory.grow(&mut share, bytes.next_multiple_of(step)).await {
+                self.drain(DRAINED_BYTES);
+                return Err(error);
+            }
+            collected.add(part);
+        }
+        Ok(Received {
+            bytes: collected.finish(),
+            share,
+        })
+    }
+
+    fn dismiss(self, sender: Refused) {
+        if let (Refused::Unknown, Some(stream)) = (sender, &self.stream) {
+            stream.refuse();
+        }
+        match sender {
+            Refused::Known => self.drain(DRAINED_BYTES),
+            Refused::Unknown => self.drain(DRAINED_BYTES_OF_UNKNOWN),
+        }
+    }
 }
 
 async fn next(body: &mut Incoming, deadline: Instant) -> Result<Option<Bytes>, BodyError> {
@@ -63,21 +134,27 @@ async fn next(body: &mut Incoming, deadline: Instant) -> Result<Option<Bytes>, B
 struct Collected {
     first: Bytes,
     all: BytesMut,
-    seen: usize,
 }
 
 impl Collected {
-    fn add(&mut self, part: Bytes, limit: usize) {
-        let kept = limit.saturating_sub(self.seen).min(part.len());
-        if self.seen == 0 {
-            self.first = part.slice(..kept);
-        } else if kept > 0 {
-            if self.all.is_empty() {
-                self.all.extend_from_slice(&self.first);
-            }
-            self.all.extend_from_slice(&part[..kept]);
+    fn bytes(&self) -> usize {
+        self.first.len().max(self.all.len())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.bytes() == 0
+    }
+
+    fn add(&mut self, part: Bytes) {
+        if self.is_empty() {
+            self.first = part;
+            return;
         }
-        self.seen += part.len();
+        if self.all.is_empty() {
+            self.all.extend_from_slice(&self.first);
+            self.first = Bytes::new();
+        }
+        self.all.extend_from_slice(&part);
     }
 
     fn finish(self) -> Bytes {
@@ -94,20 +171,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_come_together_up_to_the_limit() {
+    fn parts_come_together_in_their_order() {
         let mut collected = Collected::default();
-        for part in ["abc", "def", "ghi"] {
-            collected.add(Bytes::from_static(part.as_bytes()), 5);
+        for part in ["abc", "", "def", "ghi"] {
+            collected.add(Bytes::from_static(part.as_bytes()));
         }
-        assert_eq!(collected.seen, 9);
-        assert_eq!(collected.finish(), "abcde");
+        assert_eq!(collected.bytes(), 9);
+        assert_eq!(collected.finish(), "abcdefghi");
     }
 
     #[test]
     fn a_single_part_is_not_copied() {
         let part = Bytes::from_static(b"abc");
         let mut collected = Collected::default();
-        collected.add(part.clone(), 5);
+        collected.add(part.clone());
         assert_eq!(collected.finish().as_ptr(), part.as_ptr());
     }
 }

@@ -6,13 +6,14 @@
 
 use std::any::Any;
 use std::convert::Infallible;
+use std::fmt;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use bolide_cosmos::{CosmosService, Listener, Payload, stand_in};
+use bolide_cosmos::{CosmosService, Listener, Payload, Refused, RequestBody as _, stand_in};
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -24,12 +25,15 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use crate::body::{self, BodyError};
+use crate::body::Unread;
 use crate::patience::{Pulse, Seen, Watched};
 use crate::shutdown::Shutdown;
+use crate::slots::Slots;
+use crate::streams::{InParts, Stream, Streams};
 use crate::unreadable::Worded;
 
 /// First byte of a TLS handshake; no HTTP request begins with it.
@@ -39,9 +43,24 @@ const HTTP2_PREFACE: &[u8] = b"PRI";
 /// Rest between looks at a connection whose first bytes come one by one.
 const TRICKLE: Duration = Duration::from_millis(1);
 /// Above the service's own limit on headers, so that nearly all oversized ones get an answer in the protocol's shape.
-const HEAD_BYTES: usize = 256 * 1024;
+const HEAD_BYTES: usize = 128 * 1024;
+/// Connections that may hold a large head at a time.
+const LARGE_HEADS: usize = 1024;
 /// Concurrent requests of one HTTP/2 connection.
-const STREAMS: u32 = 256;
+const STREAMS: u32 = 128;
+/// Of these, how many may be refused for want of a key and have not taken their refusals.
+const REFUSED_STREAMS: usize = 32;
+/// What a client may send of bodies before anybody has asked for them: on one stream, and on one connection.
+const STREAM_WINDOW_BYTES: u32 = 128 * 1024;
+const CONNECTION_WINDOW_BYTES: u32 = 256 * 1024;
+/// What is held of an answer that is ready to be sent, besides what counts as memory of the request.
+const SEND_BUFFER_BYTES: usize = 64 * 1024;
+/// Headers of one HTTP/2 request.
+const HEADER_LIST_BYTES: u32 = 16 * 1024;
+/// Streams that a client has reset and we have not seen yet, and that we have reset; beyond, the connection ends (rapid reset,
+/// CVE-2023-44487).
+const PENDING_RESETS: usize = 20;
+const OWN_RESETS: usize = 256;
 
 /// What one client may take.
 #[derive(Debug, Clone, Copy)]
@@ -54,12 +73,21 @@ pub struct Limits {
     pub idle: Duration,
 }
 
+impl Limits {
+    /// Time between looks at what a connection is doing.
+    fn look(&self) -> Duration {
+        (self.request / 4).max(Duration::from_millis(50))
+    }
+}
+
 /// What all connections share.
 pub struct Shared {
     /// Absent until the store is open.
     service: OnceLock<CosmosService>,
     tls: TlsAcceptor,
     limits: Limits,
+    large_heads: Arc<Semaphore>,
+    slots: Arc<Slots>,
 }
 
 impl Shared {
@@ -69,6 +97,8 @@ impl Shared {
             service: OnceLock::new(),
             tls,
             limits,
+            large_heads: Arc::new(Semaphore::new(LARGE_HEADS)),
+            slots: Arc::new(Slots::new(limits.connections)),
         }
     }
 
@@ -78,16 +108,16 @@ impl Shared {
         debug_assert!(is_first, "a server starts once");
     }
 
-    /// What one client may take.
-    pub fn limits(&self) -> Limits {
-        self.limits
+    /// Places for connections.
+    pub fn slots(&self) -> Arc<Slots> {
+        self.slots.clone()
     }
 }
 
 type Body = Either<Full<Bytes>, StreamBody<BoxStream<'static, bolide_model::Result<Frame<Bytes>>>>>;
 
-/// Serves a connection to its end.
-pub async fn serve(stream: TcpStream, shared: Arc<Shared>, shutdown: Shutdown) {
+/// Serves a connection to its end. `pulse` tells what it is doing.
+pub async fn serve(stream: TcpStream, shared: Arc<Shared>, shutdown: Shutdown, pulse: Arc<Pulse>) {
     let Ok(local) = stream.local_addr() else { return };
     // Answers are written whole; waiting for more would only delay them.
     let _ = stream.set_nodelay(true);
@@ -97,9 +127,9 @@ pub async fn serve(stream: TcpStream, shared: Arc<Shared>, shutdown: Shutdown) {
     };
     let listener = Listener { is_tls: false, local };
     match protocol {
-        Ok(Some(Protocol::Tls)) => serve_tls(stream, local, shared, shutdown).await,
-        Ok(Some(Protocol::Http1)) => serve_http1(stream, listener, shared, shutdown).await,
-        Ok(Some(Protocol::Http2)) => serve_http2(stream, listener, shared, shutdown).await,
+        Ok(Some(Protocol::Tls)) => serve_tls(stream, local, shared, shutdown, pulse).await,
+        Ok(Some(Protocol::Http1)) => serve_http1(stream, listener, shared, shutdown, pulse).await,
+        Ok(Some(Protocol::Http2)) => serve_http2(stream, listener, shared, shutdown, pulse).await,
         Ok(None) | Err(_) => {}
     }
 }
@@ -138,31 +168,33 @@ async fn protocol(stream: &TcpStream) -> Option<Protocol> {
     }
 }
 
-async fn serve_tls(stream: TcpStream, local: SocketAddr, shared: Arc<Shared>, shutdown: Shutdown) {
+async fn serve_tls(stream: TcpStream, local: SocketAddr, shared: Arc<Shared>, shutdown: Shutdown, pulse: Arc<Pulse>) {
     let Ok(Ok(stream)) = timeout(shared.limits.request, shared.tls.accept(stream)).await else {
         return;
     };
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     let listener = Listener { is_tls: true, local };
     if is_http2 {
-        serve_http2(stream, listener, shared, shutdown).await;
+        serve_http2(stream, listener, shared, shutdown, pulse).await;
     } else {
-        serve_http1(stream, listener, shared, shutdown).await;
+        serve_http1(stream, listener, shared, shutdown, pulse).await;
     }
 }
 
-async fn serve_http1<S>(stream: S, listener: Listener, shared: Arc<Shared>, shutdown: Shutdown)
+async fn serve_http1<S>(stream: S, listener: Listener, shared: Arc<Shared>, shutdown: Shutdown, pulse: Arc<Pulse>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limits = shared.limits;
-    let pulse = Pulse::new();
-    let io = TokioIo::new(Worded::new(Watched::new(stream, pulse.clone()), pulse.clone()));
+    let watched = Watched::new(stream, pulse.clone(), shared.large_heads.clone());
+    let io = TokioIo::new(Worded::new(watched, pulse.clone()));
     let watched = pulse.clone();
     let service = service_fn(move |request| {
         let (shared, pulse) = (shared.clone(), watched.clone());
         async move {
             pulse.begin();
+            let patience = shared.limits.request;
+            let request = request.map(|body| Unread::new(body, pulse.clone(), patience, None));
             let response = respond(&shared, request, listener).await;
             pulse.answer();
             Ok::<_, Infallible>(response)
@@ -176,7 +208,7 @@ where
     let mut connection = pin!(connection);
     let mut stopping = pin!(shutdown.begun().fuse());
     let mut seen = Seen::opened(Instant::now());
-    let mut check = tokio::time::interval((limits.request / 4).max(Duration::from_millis(50)));
+    let mut check = tokio::time::interval(limits.look());
     loop {
         tokio::select! {
             biased;
@@ -189,44 +221,86 @@ where
     }
 }
 
-async fn serve_http2<S>(stream: S, listener: Listener, shared: Arc<Shared>, shutdown: Shutdown)
+async fn serve_http2<S>(stream: S, listener: Listener, shared: Arc<Shared>, shutdown: Shutdown, pulse: Arc<Pulse>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limits = shared.limits;
-    let service = service_fn(move |request| {
-        let shared = shared.clone();
-        async move { Ok::<_, Infallible>(respond(&shared, request, listener).await) }
+    let streams = Streams::new(pulse.clone());
+    let opened = streams.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (shared, pulse, stream) = (shared.clone(), pulse.clone(), opened.open());
+        async move {
+            let patience = shared.limits.request;
+            let request = request.map(|body| Unread::new(body, pulse, patience, Some(stream.clone())));
+            let response = respond(&shared, request, listener).await;
+            answer_on(stream, response)
+        }
     });
-    // Many requests share a connection, so there is no pulse; pings find out whether the client is still there.
+    // Many requests share a connection, so each answer is watched by itself; pings find out whether the client is still there.
     let connection = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_send_buf_size(SEND_BUFFER_BYTES)
+        .max_header_list_size(HEADER_LIST_BYTES)
+        .max_pending_accept_reset_streams(PENDING_RESETS)
+        .max_local_error_reset_streams(OWN_RESETS)
         .keep_alive_interval(limits.request)
         .keep_alive_timeout(limits.request)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let mut stopping = pin!(shutdown.begun().fuse());
+    let mut check = tokio::time::interval(limits.look());
+    let mut goes_away_since = None;
     loop {
         tokio::select! {
             biased;
             _ = connection.as_mut() => return,
             () = &mut stopping => connection.as_mut().graceful_shutdown(),
+            _ = check.tick() => {
+                let now = Instant::now();
+                if streams.is_overdue(now, limits.request)
+                    || goes_away_since.is_some_and(|since| now.duration_since(since) > limits.request)
+                {
+                    return;
+                }
+                if goes_away_since.is_none() && streams.rest().is_some_and(|rest| rest > limits.idle) {
+                    connection.as_mut().graceful_shutdown();
+                    goes_away_since = Some(now);
+                }
+            }
         }
     }
 }
 
-async fn respond(shared: &Shared, request: Request<Incoming>, listener: Listener) -> Response<Body> {
+/// Too many refusals lie there for somebody who has not shown a key and does not take them.
+#[derive(Debug)]
+struct TooManyRefusals;
+
+impl fmt::Display for TooManyRefusals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("too many refusals were not taken")
+    }
+}
+
+impl std::error::Error for TooManyRefusals {}
+
+/// Sends an answer on a stream of HTTP/2; an error resets the stream.
+fn answer_on(stream: Arc<Stream>, response: Response<Body>) -> Result<Response<InParts<Body>>, TooManyRefusals> {
+    if stream.is_refused() && stream.refused_streams() > REFUSED_STREAMS {
+        return Err(TooManyRefusals);
+    }
+    Ok(response.map(|body| InParts::new(body, stream)))
+}
+
+async fn respond(shared: &Shared, request: Request<Unread>, listener: Listener) -> Response<Body> {
     let Some(service) = shared.service.get() else {
-        return to_body(stand_in::starting(&request));
+        let response = stand_in::starting(&request);
+        request.into_body().dismiss(Refused::Unknown);
+        return to_body(response);
     };
-    let (head, body) = request.into_parts();
-    let body = match body::read(body, service.body_limit(&head), shared.limits.request).await {
-        Ok(body) => body,
-        Err(BodyError::TooSlow) => return to_body(stand_in::too_slow()),
-        Err(BodyError::Broken) => return to_body(stand_in::broken_body()),
-    };
-    let request = Request::from_parts(head, body);
     // A bug that one request meets must not end the others.
     let handled = AssertUnwindSafe(service.handle(request, listener)).catch_unwind().await;
     to_body(handled.unwrap_or_else(|panic| {

@@ -3,19 +3,21 @@
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::net::{TcpListener, lookup_host};
-use tokio::sync::Semaphore;
 
 use crate::connection::{self, Shared};
 use crate::server::Failure;
 use crate::shutdown::Shutdown;
+use crate::slots::Slots;
 
 /// How often a free port is looked for that both loopback addresses have.
 const ATTEMPTS: usize = 20;
 /// Rest after an error that more connections would only repeat, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Time between two lines about it in the log.
+const WARNING_PAUSE: Duration = Duration::from_secs(60);
 
 /// Sockets that listen, all on one port.
 #[derive(Debug)]
@@ -60,15 +62,13 @@ impl Listeners {
 
     /// Serves connections until the server shuts down and every connection has ended.
     pub async fn serve(self, shared: Arc<Shared>, shutdown: Shutdown) {
-        let connections = shared.limits().connections;
-        let slots = Arc::new(Semaphore::new(connections));
+        let slots = shared.slots();
         for listener in self.listeners {
             tokio::spawn(accept(listener, shared.clone(), shutdown.clone(), slots.clone()));
         }
         shutdown.begun().await;
         // Every connection holds a slot; when all are back, all have ended.
-        let all = u32::try_from(connections).unwrap_or(u32::MAX);
-        let _ = slots.acquire_many(all).await;
+        slots.all_free().await;
     }
 }
 
@@ -109,28 +109,37 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> Failure {
     Failure::new(format!("cannot listen on {address}: {error}{hint}"))
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>, shutdown: Shutdown, slots: Arc<Semaphore>) {
+async fn accept(listener: TcpListener, shared: Arc<Shared>, shutdown: Shutdown, slots: Arc<Slots>) {
+    let mut last_warning = None;
     loop {
-        // Before accepting: clients over the limit wait in the system's queue.
-        let Ok(slot) = slots.clone().acquire_owned().await else {
-            return;
-        };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = shutdown.begun() => return,
         };
-        match accepted {
-            Ok((stream, _)) => {
-                let serving = connection::serve(stream, shared.clone(), shutdown.clone());
-                tokio::spawn(async move {
-                    serving.await;
-                    drop(slot);
-                });
-            }
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                // Others in the process have taken the descriptors that were ours.
+                slots.shed();
+                if last_warning.is_none_or(|last: Instant| last.elapsed() > WARNING_PAUSE) {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    last_warning = Some(Instant::now());
+                }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
             }
-        }
+        };
+        // Further clients wait in the system's queue meanwhile.
+        let slot = tokio::select! {
+            slot = slots.take() => slot,
+            () = shutdown.begun() => return,
+        };
+        let serving = connection::serve(stream, shared.clone(), shutdown.clone(), slot.pulse());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = serving => {}
+                () = slot.is_taken_away() => {}
+            }
+        });
     }
 }

@@ -5,17 +5,23 @@
 //! Listening comes first, so that a taken port is told before a store is touched, and so that a health check has somebody to ask
 //! while a large store is recovered. `bolide query` goes another way: see [`query`].
 
+mod arguments;
 mod banner;
 mod body;
 mod connection;
+mod descriptors;
+mod keys;
 mod listeners;
+mod machine;
 mod options;
 mod patience;
 mod query;
 mod ready_file;
 mod server;
 mod shutdown;
+mod slots;
 mod store;
+mod streams;
 mod tls;
 mod unreadable;
 
@@ -31,8 +37,11 @@ use crate::options::{Cli, Command};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    let cli = Cli::parse();
+    // Only arguments that parse are passed on.
+    arguments::hide_keys();
     // Without a command there are only the options of `serve`; clap prints help and usage errors itself.
-    let outcome = match Cli::parse().into_command() {
+    let outcome = match cli.into_command() {
         Command::Serve(options) => options.validate().and_then(server::run),
         Command::Query(options) => query::run(&options),
     };

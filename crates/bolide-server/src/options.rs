@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bolide_cosmos::{Access, AccountKey, Keys, WELL_KNOWN_KEY};
+use bolide_cosmos::{Names, Origins};
 use bolide_model::UnixMillis;
 use bolide_model::time::Clock;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -13,6 +13,8 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::connection::Limits;
+use crate::keys::{AccountKeys, KeyOptions};
+use crate::machine;
 use crate::query::QueryOptions;
 use crate::server::Failure;
 
@@ -60,29 +62,37 @@ pub struct ServeOptions {
     /// Port for the MongoDB wire protocol. Not built yet: nothing listens there.
     #[arg(long, env = "BOLIDE_MONGO_PORT", default_value_t = 10255)]
     pub mongo_port: u16,
-    /// Primary account key, base64. Without it, the emulator's well-known key, on loopback addresses only.
-    #[arg(long, env = "BOLIDE_KEY", hide_env_values = true, value_name = "BASE64")]
-    pub key: Option<String>,
-    /// Secondary account key, for rotating keys.
-    #[arg(long, env = "BOLIDE_SECONDARY_KEY", hide_env_values = true, value_name = "BASE64")]
-    pub secondary_key: Option<String>,
-    /// Key that opens reads, feeds and queries only.
-    #[arg(long, env = "BOLIDE_READONLY_KEY", hide_env_values = true, value_name = "BASE64")]
-    pub readonly_key: Option<String>,
-    /// A second key that opens reads, feeds and queries only.
+    #[command(flatten)]
+    pub keys: KeyOptions,
+    /// Allow the emulator's well-known key on addresses that others can reach, and answer to names in networks of containers.
+    #[arg(long, env = "BOLIDE_EMULATOR")]
+    pub emulator: bool,
+    /// With the well-known key: a further name under which the server answers, `*` for all; may be given several times.
     #[arg(
-        long,
-        env = "BOLIDE_SECONDARY_READONLY_KEY",
-        hide_env_values = true,
-        value_name = "BASE64"
+        long = "allow-host",
+        env = "BOLIDE_ALLOW_HOST",
+        value_name = "NAME",
+        value_delimiter = ','
     )]
-    pub secondary_readonly_key: Option<String>,
+    pub allowed_hosts: Vec<String>,
+    /// Origin of web pages that may use the server, such as `http://localhost:3000`; may be given several times.
+    #[arg(
+        long = "allow-origin",
+        env = "BOLIDE_ALLOW_ORIGIN",
+        value_name = "ORIGIN",
+        value_delimiter = ','
+    )]
+    pub allowed_origins: Vec<String>,
     /// When a write is acknowledged.
     #[arg(long, env = "BOLIDE_DURABILITY", value_enum, default_value_t = DurabilityOption::Sync)]
     pub durability: DurabilityOption,
     /// Memory for cached blocks of the store, in MiB.
     #[arg(long, env = "BOLIDE_CACHE_MB", default_value_t = 64, value_name = "MIB")]
     pub cache_mb: u64,
+    /// Memory for all requests together (bodies, answers, the state of queries and scripts), in MiB. By default a quarter of what the machine or
+    /// its container has, from 64 to 2048.
+    #[arg(long = "memory-limit", env = "BOLIDE_MEMORY_LIMIT", value_name = "MIB", value_parser = clap::value_parser!(u64).range(16..))]
+    pub memory_limit_mb: Option<u64>,
     /// Open a store although acknowledged writes are missing from it, and keep what is left.
     #[arg(long, env = "BOLIDE_ACCEPT_DATA_LOSS")]
     pub accept_data_loss: bool,
@@ -110,7 +120,7 @@ pub struct ServeOptions {
     /// What to log to standard error: a level, or directives such as `bolide_core=debug,warn`.
     #[arg(long, env = "BOLIDE_LOG", default_value = "warn", value_name = "FILTER")]
     pub log: String,
-    /// Most connections at a time; more wait to be accepted.
+    /// Most connections at a time. For further ones, those are ended that have shown no key or have rested for longest.
     #[arg(long, env = "BOLIDE_MAX_CONNECTIONS", default_value_t = 4096, value_name = "N")]
     pub max_connections: usize,
     /// Seconds a client may take to send a request's head, or the next part of its body.
@@ -137,19 +147,42 @@ pub enum DurabilityOption {
 pub struct Settings {
     /// As given.
     pub options: ServeOptions,
-    /// The primary key's text, to be shown in the banner.
-    pub primary_key: String,
     /// Who may do what.
-    pub keys: Keys,
+    pub keys: AccountKeys,
+    /// Origins of web pages that may ask.
+    pub origins: Origins,
     /// The clock to run on.
     pub clock: Arc<Clock>,
 }
 
 impl Settings {
-    /// What one client may take.
-    pub fn limits(&self) -> Limits {
+    /// Under which names the server answers.
+    pub fn names(&self) -> Names {
+        let allowed = &self.options.allowed_hosts;
+        if !self.keys.is_public || allowed.iter().any(|name| name == "*") {
+            return Names::All;
+        }
+        let mut names = machine::names();
+        names.extend(allowed.iter().cloned());
+        Names::Listed {
+            names,
+            emulator: self.options.emulator,
+        }
+    }
+
+    /// Memory for all requests together, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        let bytes = match self.options.memory_limit_mb {
+            Some(mib) => mib.saturating_mul(1024 * 1024),
+            None => machine::request_memory_bytes(),
+        };
+        usize::try_from(bytes).unwrap_or(usize::MAX)
+    }
+
+    /// What one client may take, where the process can carry so many connections.
+    pub fn limits(&self, connections: usize) -> Limits {
         Limits {
-            connections: self.options.max_connections.max(1),
+            connections,
             request: Duration::from_secs(self.options.request_timeout),
             idle: Duration::from_secs(self.options.idle_timeout),
         }
@@ -162,40 +195,28 @@ impl ServeOptions {
     /// # Errors
     /// Malformed keys or instants, and a host that others can reach without a key of the user's own.
     pub fn validate(self: Box<Self>) -> Result<Settings, Failure> {
-        let primary_key = self.primary_key()?;
-        let mut keys = Keys::new(parse_key("--key", &primary_key)?);
-        for (option, access, key) in [
-            ("--secondary-key", Access::Full, &self.secondary_key),
-            ("--readonly-key", Access::ReadOnly, &self.readonly_key),
-            (
-                "--secondary-readonly-key",
-                Access::ReadOnly,
-                &self.secondary_readonly_key,
-            ),
-        ] {
-            if let Some(key) = key {
-                keys = keys.with(access, parse_key(option, key)?);
-            }
+        let keys = self.keys.read()?;
+        if keys.is_public && !self.emulator && !is_loopback(&self.host) {
+            return Err(Failure::new(format!(
+                "host {} can be reached by others, and everybody knows the emulator's well-known key: pass a key of your own with \
+                 --key-file, --key or BOLIDE_KEY, for example the output of `openssl rand -base64 64 | tr -d '\\n'`, or listen on \
+                 127.0.0.1, or pass --emulator if everybody on that network may do everything",
+                self.host
+            )));
         }
+        let origins = Origins::parse(&self.allowed_origins);
+        let origins = origins.map_err(|origin| {
+            Failure::new(format!(
+                "--allow-origin: expected an origin such as http://localhost:3000. value=`{origin}`"
+            ))
+        })?;
         let clock = self.virtual_clock.as_deref().map_or(Ok(Clock::System), virtual_clock)?;
         Ok(Settings {
-            primary_key,
             keys,
+            origins,
             clock: Arc::new(clock),
             options: *self,
         })
-    }
-
-    fn primary_key(&self) -> Result<String, Failure> {
-        match &self.key {
-            Some(key) => Ok(key.clone()),
-            None if is_loopback(&self.host) => Ok(WELL_KNOWN_KEY.to_owned()),
-            None => Err(Failure::new(format!(
-                "host {} can be reached by others, so the emulator's well-known key is not enough: pass a key of your own with \
-                 --key or BOLIDE_KEY, for example the output of `openssl rand -base64 64 | tr -d '\\n'`, or listen on 127.0.0.1",
-                self.host
-            ))),
-        }
     }
 }
 
@@ -203,14 +224,6 @@ impl ServeOptions {
 pub fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-/// Reads a key.
-///
-/// # Errors
-/// If it is not base64, or too short.
-pub fn parse_key(option: &str, text: &str) -> Result<AccountKey, Failure> {
-    AccountKey::parse(text).map_err(|error| Failure::new(format!("{option}: {error}")))
 }
 
 fn virtual_clock(start: &str) -> Result<Clock, Failure> {
@@ -228,6 +241,8 @@ fn virtual_clock(start: &str) -> Result<Clock, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use bolide_cosmos::WELL_KNOWN_KEY;
+
     use super::*;
 
     fn settings(arguments: &[&str]) -> Result<Settings, String> {
@@ -249,7 +264,7 @@ mod tests {
     fn the_well_known_key_guards_loopback_only() {
         for host in ["127.0.0.1", "localhost", "::1", "[::1]", "127.8.8.8"] {
             assert_eq!(
-                settings(&["--host", host]).expect(host).primary_key,
+                settings(&["--host", host]).expect(host).keys.primary,
                 WELL_KNOWN_KEY,
                 "{host}"
             );
@@ -261,6 +276,52 @@ mod tests {
                 "{host}"
             );
         }
+    }
+
+    #[test]
+    fn the_well_known_key_is_refused_on_public_addresses_whichever_key_it_is_given_as() {
+        const OWN: &str = "MDEyMzQ1Njc4OWFiY2RlZg==";
+        for option in ["--key", "--secondary-key", "--readonly-key", "--secondary-readonly-key"] {
+            let own: &[&str] = if option == "--key" { &[] } else { &["--key", OWN] };
+            let given = [own, &["--host", "0.0.0.0", option, WELL_KNOWN_KEY]].concat();
+            assert!(settings(&given).expect_err(option).contains("--emulator"), "{option}");
+            assert!(settings(&[&given[..], &["--emulator"]].concat()).is_ok(), "{option}");
+            let on_loopback = [own, &[option, WELL_KNOWN_KEY]].concat();
+            assert!(settings(&on_loopback).expect(option).keys.is_public, "{option}");
+        }
+    }
+
+    #[test]
+    fn names_are_looked_at_only_with_the_well_known_key() {
+        let names = |arguments: &[&str]| settings(arguments).expect("valid").names();
+        assert!(matches!(names(&["--key", "MDEyMzQ1Njc4OWFiY2RlZg=="]), Names::All));
+        assert!(matches!(names(&["--allow-host", "a", "--allow-host", "*"]), Names::All));
+        let listed = names(&["--allow-host", "a.example", "--allow-host", "b"]);
+        let Names::Listed { names, emulator } = listed else {
+            panic!("{listed:?}")
+        };
+        assert!(
+            names.contains(&"a.example".to_owned()) && names.contains(&"b".to_owned()),
+            "{names:?}"
+        );
+        assert!(!emulator);
+    }
+
+    #[test]
+    fn origins_are_checked() {
+        assert!(settings(&["--allow-origin", "http://localhost:3000"]).is_ok());
+        for origin in ["*", "null", "localhost:3000", "http://a/b"] {
+            let refusal = settings(&["--allow-origin", origin]).expect_err(origin);
+            assert!(refusal.contains("--allow-origin"), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn memory_for_requests_is_what_was_asked_for_or_a_share_of_the_machine() {
+        let bytes = |arguments: &[&str]| settings(arguments).expect("valid").memory_bytes();
+        assert_eq!(bytes(&["--memory-limit", "100"]), 100 << 20);
+        assert!((64 << 20..=2 << 30).contains(&bytes(&[])));
+        assert!(settings(&["--memory-limit", "1"]).is_err());
     }
 
     #[test]

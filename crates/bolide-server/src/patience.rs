@@ -5,21 +5,30 @@
 //!
 //!   Resting ──first byte──▶ Reading ──head complete──▶ Busy ──answer made──▶ Answering ──flushed──▶ Resting
 //!
-//! Bodies have limits of their own, see [`crate::body`]; while the server itself is busy, nobody is slow.
+//! Bodies have limits of their own, see [`crate::body`]; while the server itself is busy, nobody is slow. Over HTTP/2 a connection rests while no
+//! request is open; see [`crate::streams`].
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 const RESTING: u8 = 0;
 const READING: u8 = 1;
 const BUSY: u8 = 2;
 const ANSWERING: u8 = 3;
+/// So much of an answer must be taken at least in the time that a client has for a part of it.
+const PART_BYTES: usize = 256 * 1024;
+/// Heads above this size need a permit: without it, a client without a key could make every connection hold the largest.
+const LARGE_HEAD_BYTES: usize = 16 * 1024;
+
+/// What [`Pulse`]s count their times from.
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// What a connection is doing.
 ///
@@ -28,6 +37,10 @@ const ANSWERING: u8 = 3;
 pub struct Pulse {
     phase: AtomicU8,
     changes: AtomicU32,
+    /// When the connection was opened or came to rest, in microseconds.
+    rests_since: AtomicU64,
+    /// Whether a request was let in: its sender holds a key.
+    is_admitted: AtomicBool,
 }
 
 /// What was seen of a [`Pulse`], and since when it has been so.
@@ -50,7 +63,43 @@ impl Pulse {
         Arc::new(Pulse {
             phase: AtomicU8::new(READING),
             changes: AtomicU32::new(0),
+            rests_since: AtomicU64::new(micros()),
+            is_admitted: AtomicBool::new(false),
         })
+    }
+
+    /// Nothing is going on until the next request.
+    pub fn rest(&self) {
+        self.rests_since.store(micros(), Ordering::Relaxed);
+        self.enter(RESTING);
+    }
+
+    /// The rest of a body that nobody wanted has been read: what was read was no head.
+    pub fn drained(&self) {
+        if self.is(READING) {
+            self.rest();
+        }
+    }
+
+    /// A request was let in.
+    pub fn admit(&self) {
+        if !self.is_admitted() {
+            self.is_admitted.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether any request was let in.
+    pub fn is_admitted(&self) -> bool {
+        self.is_admitted.load(Ordering::Relaxed)
+    }
+
+    /// Which of several connections is ended first, when one must be: the least. `None` for one that is at work.
+    ///
+    /// Those who have not shown a key come first, whatever they do, then those who rest; of either, who has been there for longest.
+    pub fn dispensability(&self) -> Option<(bool, u64)> {
+        let is_admitted = self.is_admitted();
+        let is_dispensable = !is_admitted || self.is(RESTING);
+        is_dispensable.then(|| (is_admitted, self.rests_since.load(Ordering::Relaxed)))
     }
 
     /// A request's head is complete.
@@ -92,17 +141,53 @@ impl Pulse {
     }
 }
 
+fn micros() -> u64 {
+    u64::try_from(START.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
+
 /// A stream that keeps the pulse of its connection.
 #[derive(Debug)]
 pub struct Watched<S> {
     stream: S,
     pulse: Arc<Pulse>,
+    /// Bytes of the answer that were taken since its last part was.
+    taken: usize,
+    /// Bytes of the head that is being read.
+    head: usize,
+    /// Kept to the connection's end, as the buffer is.
+    large_head: Option<OwnedSemaphorePermit>,
+    large_heads: Arc<Semaphore>,
 }
 
 impl<S> Watched<S> {
-    /// Watches `stream`.
-    pub fn new(stream: S, pulse: Arc<Pulse>) -> Watched<S> {
-        Watched { stream, pulse }
+    /// Watches `stream`; `large_heads` has a permit for each connection that may read one at a time.
+    pub fn new(stream: S, pulse: Arc<Pulse>, large_heads: Arc<Semaphore>) -> Watched<S> {
+        Watched {
+            stream,
+            pulse,
+            taken: 0,
+            head: 0,
+            large_head: None,
+            large_heads,
+        }
+    }
+
+    /// Counts what was read of a head.
+    fn read(&mut self, bytes: usize) -> io::Result<()> {
+        if self.pulse.has_begun() {
+            self.head = 0;
+            return Ok(());
+        }
+        if self.pulse.is(RESTING) {
+            self.head = 0;
+            self.pulse.enter(READING);
+        }
+        self.head += bytes;
+        if self.head > LARGE_HEAD_BYTES && self.large_head.is_none() {
+            let permit = self.large_heads.clone().try_acquire_owned();
+            self.large_head = Some(permit.map_err(|_| io::Error::other("too many large request heads at a time"))?);
+        }
+        Ok(())
     }
 }
 
@@ -110,8 +195,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let poll = Pin::new(&mut self.stream).poll_read(cx, buf);
-        if buf.filled().len() > before && self.pulse.is(RESTING) {
-            self.pulse.enter(READING);
+        let bytes = buf.filled().len() - before;
+        if bytes > 0
+            && let Err(error) = self.read(bytes)
+        {
+            return Poll::Ready(Err(error));
         }
         poll
     }
@@ -139,7 +227,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let poll = Pin::new(&mut self.stream).poll_flush(cx);
         if poll.is_ready() && self.pulse.is(ANSWERING) {
-            self.pulse.enter(RESTING);
+            self.taken = 0;
+            self.pulse.rest();
         }
         poll
     }
@@ -150,10 +239,14 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 }
 
 impl<S> Watched<S> {
-    /// A client that takes something of a long answer is not slow.
-    fn written(&self, poll: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        if poll.is_ready() && self.pulse.is(ANSWERING) {
-            self.pulse.enter(ANSWERING);
+    /// A client that takes a part of a long answer is not slow.
+    fn written(&mut self, poll: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(bytes)) = &poll {
+            self.taken += *bytes;
+            if self.taken >= PART_BYTES && self.pulse.is(ANSWERING) {
+                self.taken = 0;
+                self.pulse.enter(ANSWERING);
+            }
         }
         poll
     }
@@ -168,10 +261,8 @@ mod tests {
 
     fn is_overdue_after(seconds: u64, phase: u8, request: Duration, idle: Duration) -> bool {
         let opened = Instant::now();
-        let pulse = Pulse {
-            phase: AtomicU8::new(phase),
-            changes: AtomicU32::new(0),
-        };
+        let pulse = Pulse::new();
+        pulse.phase.store(phase, Ordering::Relaxed);
         let now = opened + Duration::from_secs(seconds);
         pulse.is_overdue(&mut Seen::opened(opened), now, request, idle)
     }
@@ -185,6 +276,39 @@ mod tests {
         assert!(is_overdue_after(11, RESTING, LONG, LIMIT));
         assert!(!is_overdue_after(11, RESTING, LIMIT, LONG));
         assert!(!is_overdue_after(11, BUSY, LIMIT, LIMIT));
+    }
+
+    #[test]
+    fn who_has_shown_no_key_goes_first_then_who_rests_and_none_at_work() {
+        let pulse = |is_admitted, phase, since| {
+            let pulse = Pulse::new();
+            pulse.is_admitted.store(is_admitted, Ordering::Relaxed);
+            pulse.phase.store(phase, Ordering::Relaxed);
+            pulse.rests_since.store(since, Ordering::Relaxed);
+            pulse.dispensability()
+        };
+        let in_order = [
+            pulse(false, READING, 5),
+            pulse(false, RESTING, 6),
+            pulse(false, BUSY, 7),
+            pulse(true, RESTING, 1),
+            pulse(true, RESTING, 2),
+        ];
+        assert!(in_order.is_sorted(), "{in_order:?}");
+        assert!(in_order.iter().all(Option::is_some));
+        assert_eq!([READING, BUSY, ANSWERING].map(|phase| pulse(true, phase, 0)), [None; 3]);
+    }
+
+    #[test]
+    fn only_so_many_connections_read_large_heads_at_a_time() {
+        let large_heads = Arc::new(Semaphore::new(1));
+        let reader = || Watched::new((), Pulse::new(), large_heads.clone());
+        let (mut one, mut other) = (reader(), reader());
+        assert!(one.read(LARGE_HEAD_BYTES + 1).is_ok());
+        assert!(other.read(LARGE_HEAD_BYTES).is_ok());
+        assert!(other.read(1).is_err());
+        drop(one);
+        assert!(other.read(1).is_ok());
     }
 
     #[test]

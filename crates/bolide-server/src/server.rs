@@ -10,6 +10,7 @@ use bolide_cosmos::{CosmosOptions, CosmosService};
 use tracing_subscriber::EnvFilter;
 
 use crate::connection::Shared;
+use crate::descriptors::Descriptors;
 use crate::listeners::Listeners;
 use crate::options::Settings;
 use crate::shutdown::{self, Shutdown};
@@ -48,16 +49,21 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
 }
 
 async fn serve(settings: Settings) -> Result<(), Failure> {
+    let descriptors = Descriptors::prepare(settings.options.max_connections.max(1));
+    settings.keys.warn();
     let mut signals = shutdown::Signals::install()?;
     let listeners = Listeners::bind(&settings.options.host, settings.options.port).await?;
     let port = listeners.port();
     let certificate = Certificate::find_or_make(&settings.options)?;
-    let shared = Arc::new(Shared::new(certificate.acceptor()?, settings.limits()));
+    let shared = Arc::new(Shared::new(
+        certificate.acceptor()?,
+        settings.limits(descriptors.connections),
+    ));
     let shutdown = Shutdown::default();
     let serving = tokio::spawn(listeners.serve(shared.clone(), shutdown.clone()));
 
     let account = tokio::select! {
-        opened = open_account(&settings) => opened?,
+        opened = open_account(&settings, descriptors.store_files) => opened?,
         () = signals.stop() => return Ok(()),
     };
     certificate.keep(&settings.options)?;
@@ -65,8 +71,11 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         clock: settings.clock.clone(),
         faults_enabled: settings.options.enable_faults,
         certificate_pem: Some(certificate.pem()),
+        names: settings.names(),
+        origins: settings.origins.clone(),
+        connections: shared.slots().count(),
     };
-    shared.start(CosmosService::new(account.clone(), settings.keys.clone(), options));
+    shared.start(CosmosService::new(account.clone(), settings.keys.keys.clone(), options));
     if let Some(path) = &settings.options.ready_file {
         ready_file::write(path, &settings.options.host, port)?;
     }
@@ -78,11 +87,12 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     shutdown::finish(serving, &account).await
 }
 
-async fn open_account(settings: &Settings) -> Result<Arc<Account>, Failure> {
-    let engine = store::open(&settings.options, settings.clock.clone()).await?;
+async fn open_account(settings: &Settings, store_files: usize) -> Result<Arc<Account>, Failure> {
+    let engine = store::open(&settings.options, settings.clock.clone(), store_files).await?;
     let options = AccountOptions {
         virtual_clock: settings.clock.is_virtual(),
         enforce_throughput: settings.options.enforce_throughput,
+        memory_bytes: settings.memory_bytes(),
         purge_hold: Duration::from_secs(settings.options.purge_hold),
         on_purge_fault: settings.options.enable_faults.then_some(crash as fn()),
         ..AccountOptions::default()

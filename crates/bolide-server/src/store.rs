@@ -10,11 +10,11 @@ use bolide_storage_lsm::{Durability, LsmEngine, LsmOptions};
 use crate::options::{DurabilityOption, ServeOptions};
 use crate::server::Failure;
 
-/// Opens the engine the options ask for; recovery runs on a thread of its own.
+/// Opens the engine the options ask for; recovery runs on a thread of its own. The store keeps `open_files` open at most.
 ///
 /// # Errors
 /// Whatever keeps the store from opening: the directory's state, another process, missing writes.
-pub async fn open(options: &ServeOptions, clock: Arc<Clock>) -> Result<Arc<dyn Engine>, Failure> {
+pub async fn open(options: &ServeOptions, clock: Arc<Clock>, open_files: usize) -> Result<Arc<dyn Engine>, Failure> {
     if options.memory {
         return Ok(Arc::new(MemoryEngine::new(clock)));
     }
@@ -26,6 +26,7 @@ pub async fn open(options: &ServeOptions, clock: Arc<Clock>) -> Result<Arc<dyn E
             DurabilityOption::Buffered => Durability::Buffered,
         },
         cache_bytes: options.cache_mb.saturating_mul(1024 * 1024),
+        open_files,
         accept_data_loss: options.accept_data_loss,
         ..LsmOptions::default()
     };

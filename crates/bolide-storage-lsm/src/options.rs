@@ -33,6 +33,8 @@ pub struct LsmOptions {
     pub reserve_bytes: u64,
     /// Open although acknowledged commits are missing, and keep what is there. See [`crate::OpenError::LostCommits`].
     pub accept_data_loss: bool,
+    /// Files of the store that may be open at a time for reading; at least 10. What is being written comes on top.
+    pub open_files: usize,
     /// How to ask for the free space of the disk.
     pub free_space: FreeSpace,
 }
@@ -45,6 +47,7 @@ impl Default for LsmOptions {
             journal_bytes: 128 << 20,
             reserve_bytes: 32 << 20,
             accept_data_loss: false,
+            open_files: 900,
             free_space: FreeSpace::of_disk(),
         }
     }

@@ -150,9 +150,13 @@ impl Store {
     }
 }
 
+/// The least that the LSM store takes.
+const LEAST_OPEN_FILES: usize = 10;
+
 fn open_database(path: &Path, options: &LsmOptions) -> fjall::Result<Store> {
     let db = Database::builder(path)
         .cache_size(options.cache_bytes)
+        .max_cached_files(Some(options.open_files.max(LEAST_OPEN_FILES)))
         .max_journaling_size(options.journal_bytes.max(LEAST_JOURNAL_BYTES))
         .worker_threads(WORKERS)
         .open()?;

@@ -27,7 +27,7 @@ pub(super) async fn answer(admin: &Admin<'_>, path: &str, action: &[&str]) -> Re
         ["import"] => json!({"imported": admin.service.account.import(&container, admin.body).await?}),
         ["load"] => load(admin, &container)?,
         ["split"] => split(admin, &container).await?,
-        ["query"] => query::answer(admin, &container).await?,
+        ["query"] => return Ok(query::answer(admin, &container).await?),
         ["throughput"] => set_throughput(admin, &container).await?,
         ["export"] => return Ok(export::answer(admin.service.account.clone(), container)),
         ["ttl"] => ttl::report(admin, &container).await?,

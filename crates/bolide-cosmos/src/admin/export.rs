@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use bolide_core::{Account, Container, FeedPage, ReadFeed, Scope};
-use bolide_model::Result;
+use bolide_model::{Result, limits};
 use bytes::Bytes;
 use futures_util::stream;
 use http::StatusCode;
 
+use crate::request_body::{MEMORY_PATIENCE, bound};
 use crate::wire::{Payload, Reply, headers};
 
 /// Items of one page; small enough that a page of large items stays in memory easily.
 const PAGE_ITEMS: usize = 500;
+
+/// What a page takes at most: its items, and their lines.
+const PAGE_BYTES: usize = 2 * (limits::PAGE_BYTES + limits::ITEM_BYTES);
 
 /// Where an export stands.
 enum Place {
@@ -41,6 +45,10 @@ async fn page(
     container: &Arc<Container>,
     continuation: Option<String>,
 ) -> Result<(Bytes, Option<String>)> {
+    let mut share = account
+        .memory()
+        .take(PAGE_BYTES.min(account.memory().limit_bytes()), MEMORY_PATIENCE)
+        .await?;
     // Every page is judged when it is made, as any other feed's (TTL-247).
     let ctx = account.begin().await?;
     let read = ReadFeed {
@@ -58,5 +66,6 @@ async fn page(
         lines.extend_from_slice(&item.to_json());
         lines.push(b'\n');
     }
-    Ok((lines.into(), continuation))
+    share.shrink_to(lines.len());
+    Ok((bound(lines.into(), Some(share)), continuation))
 }

@@ -10,6 +10,8 @@ mod faults;
 mod query;
 mod ttl;
 
+use std::sync::atomic::Ordering;
+
 use bolide_model::{Error, ErrorKind, Result};
 use bytes::Bytes;
 use http::request::Parts;
@@ -21,7 +23,10 @@ use crate::routes::Route;
 use crate::service::CosmosService;
 use crate::status::{self, FORBIDDEN, Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
 use crate::wire::{Reply, body, headers, percent};
-use crate::{addressing, auth};
+use crate::{addressing, auth, metrics};
+
+/// The route that needs no key.
+const HEALTH: &str = "_bolide/health";
 
 /// A request to the admin API.
 pub(crate) struct Admin<'r> {
@@ -46,14 +51,18 @@ impl<'r> Admin<'r> {
         }
     }
 
-    /// Answers the request.
+    /// Whether a route is open to everybody.
+    pub(crate) fn is_public(route: &Route<'_>) -> bool {
+        route.path == HEALTH
+    }
+
+    /// Answers the request; see [`Admin::authenticate`].
     pub(crate) async fn answer(&self) -> Result<Reply, Failure> {
         let segments: Vec<&str> = self.path.split('/').skip(1).collect();
-        if segments == ["health"] {
+        if self.path == HEALTH {
             self.expect(&Method::GET)?;
             return Ok(self.health());
         }
-        self.authenticate()?;
         match segments[..] {
             ["metrics"] => self.metrics().await,
             ["clock"] => clock::answer(self),
@@ -67,19 +76,17 @@ impl<'r> Admin<'r> {
         }
     }
 
-    fn authenticate(&self) -> Result<(), Failure> {
-        let access = auth::authenticate_admin(&self.service.keys, self.head)?;
-        let reads_only = self.head.method == Method::GET || self.path.ends_with("/query");
+    /// Refuses whoever may not send a request with this head.
+    ///
+    /// # Errors
+    /// 401 without a key; 403 when the key does not open so much.
+    pub(crate) fn authenticate(service: &CosmosService, head: &Parts, route: &Route<'_>) -> Result<(), Failure> {
+        let access = auth::authenticate_admin(&service.keys, head)?;
+        let reads_only = head.method == Method::GET || route.path.ends_with("/query");
         if access == Access::ReadOnly && !reads_only {
             return Err(Failure::new(
                 FORBIDDEN,
                 "a read-only key opens only GET and queries here",
-            ));
-        }
-        if self.body.len() > self.service.body_limit(self.head) {
-            return Err(crate::service::too_large(
-                self.body.len(),
-                self.service.body_limit(self.head),
             ));
         }
         Ok(())
@@ -100,10 +107,12 @@ impl<'r> Admin<'r> {
 
     async fn metrics(&self) -> Result<Reply, Failure> {
         self.expect(&Method::GET)?;
-        let text = self
-            .service
-            .metrics
-            .render(&self.service.account.container_figures().await?);
+        let service = self.service;
+        let mut text = service.metrics.render(&service.account.container_figures().await?);
+        text.push_str(&metrics::render_process(
+            service.account.memory(),
+            service.options.connections.load(Ordering::Relaxed),
+        ));
         let mut reply = Reply::json(StatusCode::OK, text);
         reply.fixed(&headers::CONTENT_TYPE, "text/plain; version=0.0.4");
         Ok(reply)

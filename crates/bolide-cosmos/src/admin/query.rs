@@ -7,17 +7,19 @@ use std::sync::Arc;
 use bolide_core::{Container, QueryItems, Scope};
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, Result};
+use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::Admin;
-use crate::wire::body;
+use super::{Admin, ok};
+use crate::wire::{Reply, body};
 
-pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
+pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let members = admin.members()?;
     let body::Query { text, parameters } = body::query(admin.body)?;
     let account = &admin.service.account;
     if members.get("explain").and_then(Value::as_bool) == Some(true) {
-        return Ok(json!({"plan": account.explain_query(container, &text, &parameters)?}));
+        let plan = account.explain_query(container, &text, &parameters)?;
+        return Ok(ok(&json!({ "plan": plan })));
     }
     let query = QueryItems {
         text,
@@ -34,9 +36,16 @@ pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Res
     let ctx = account.begin().await?;
     let page = account.query(&ctx, container, &query).await;
     let page = page.map_err(|refusal| refusal.error)?.value;
-    let rows: Value = serde_json::from_slice(&[b"[", &page.rows[..], b"]"].concat())
-        .map_err(|error| Error::internal(format!("rows are no JSON: {error}")))?;
-    Ok(json!({"rows": rows, "continuation": page.continuation}))
+    // Rows are JSON text already, and as values they would take many times the memory.
+    let continuation = Value::from(page.continuation).to_string();
+    let body = [
+        b"{\"rows\":[",
+        &page.rows[..],
+        b"],\"continuation\":",
+        continuation.as_bytes(),
+        b"}",
+    ];
+    Ok(Reply::json(StatusCode::OK, body.concat()))
 }
 
 fn partition_key(value: Option<&Value>) -> Result<Option<PartitionKey>> {

@@ -84,6 +84,18 @@ headers! {
     VERSION = "x-ms-version",
 }
 
+// What lets web pages of other origins ask, and read answers.
+headers! {
+    ALLOW_HEADERS = "access-control-allow-headers",
+    ALLOW_METHODS = "access-control-allow-methods",
+    ALLOW_ORIGIN = "access-control-allow-origin",
+    ALLOW_PRIVATE_NETWORK = "access-control-allow-private-network",
+    EXPOSE_HEADERS = "access-control-expose-headers",
+    MAX_AGE = "access-control-max-age",
+    REQUEST_PRIVATE_NETWORK = "access-control-request-private-network",
+    VARY = "vary",
+}
+
 /// Values of `A-IM`: the modes of the change feed (cosmos-rest §8.1).
 pub(crate) const LATEST_VERSIONS: &str = "Incremental Feed";
 /// See [`LATEST_VERSIONS`].

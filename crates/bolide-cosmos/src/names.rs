@@ -1,0 +1,251 @@
+//! Names and origins: under which names the server answers, and which web pages may ask it.
+//!
+//! The emulator's well-known key is public. A page that rebinds its own name to this machine would reach a server with that key as if it
+//! were the page's own, so the server then answers only to names that no page can have. And whatever the key, a browser tells where
+//! a page comes from: pages of other origins are refused unless they are named.
+
+use std::net::IpAddr;
+
+use http::header::{ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+
+use crate::service::Listener;
+use crate::status::{FORBIDDEN, Failure};
+use crate::wire::{Reply, headers};
+
+/// Names by which containers reach the machine that they run on.
+const CONTAINER_HOSTS: [&str; 2] = ["host.docker.internal", "host.containers.internal"];
+
+/// Under which names the server answers.
+#[derive(Debug, Clone, Default)]
+pub enum Names {
+    /// Under any: with a key of one's own.
+    #[default]
+    All,
+    /// Under `localhost`, loopback addresses, and these; with the well-known key.
+    Listed {
+        /// Names, without ports; in any case.
+        names: Vec<String>,
+        /// Also under IP addresses, names without a dot, `*.localhost` and the names of a container's host.
+        emulator: bool,
+    },
+}
+
+impl Names {
+    fn include(&self, host: &str) -> bool {
+        let Names::Listed { names, emulator } = self else {
+            return true;
+        };
+        if is_same_name(host, "localhost") || names.iter().any(|name| is_same_name(name, host)) {
+            return true;
+        }
+        if let Some(address) = address(host) {
+            return *emulator || address.to_canonical().is_loopback();
+        }
+        *emulator && is_name_of_containers(host)
+    }
+}
+
+/// Whether no page of the internet can have this name.
+fn is_name_of_containers(host: &str) -> bool {
+    let host = without_dot(host);
+    !host.is_empty()
+        && (!host.contains('.')
+            || host.to_ascii_lowercase().ends_with(".localhost")
+            || CONTAINER_HOSTS.iter().any(|name| host.eq_ignore_ascii_case(name)))
+}
+
+fn is_same_name(one: &str, other: &str) -> bool {
+    without_dot(one).eq_ignore_ascii_case(without_dot(other))
+}
+
+fn without_dot(name: &str) -> &str {
+    name.strip_suffix('.').unwrap_or(name)
+}
+
+fn address(host: &str) -> Option<IpAddr> {
+    let host = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host);
+    host.parse().ok()
+}
+
+/// Origins of web pages that may ask besides the server's own.
+#[derive(Debug, Clone, Default)]
+pub struct Origins(Vec<Origin>);
+
+impl Origins {
+    /// Takes in origins such as `http://localhost:3000`.
+    ///
+    /// # Errors
+    /// The first that is none.
+    pub fn parse(texts: &[String]) -> Result<Origins, String> {
+        let origins = texts.iter().map(|text| Origin::parse(text).ok_or_else(|| text.clone()));
+        origins.collect::<Result<_, _>>().map(Origins)
+    }
+}
+
+/// Scheme, host and port, as browsers compare them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Origin {
+    is_tls: bool,
+    host: String,
+    port: u16,
+}
+
+impl Origin {
+    /// `None` for what is no origin of a web page, `null` among it.
+    fn parse(text: &str) -> Option<Origin> {
+        let (scheme, authority) = text.split_once("://")?;
+        let is_tls = match scheme.to_ascii_lowercase().as_str() {
+            "https" => true,
+            "http" => false,
+            _ => return None,
+        };
+        Origin::of(is_tls, authority)
+    }
+
+    fn of(is_tls: bool, authority: &str) -> Option<Origin> {
+        let (host, port) = split_authority(authority)?;
+        Some(Origin {
+            is_tls,
+            host: without_dot(host).to_ascii_lowercase(),
+            port: port.unwrap_or(if is_tls { 443 } else { 80 }),
+        })
+    }
+}
+
+/// Takes host and port apart; `None` if it is not `host` or `host:port`.
+fn split_authority(authority: &str) -> Option<(&str, Option<u16>)> {
+    let end_of_address = authority.rfind(']').map_or(0, |end| end + 1);
+    let (host, port) = match authority[end_of_address..].find(':') {
+        Some(colon) => authority.split_at(end_of_address + colon),
+        None => (authority, ""),
+    };
+    let port = match port.trim_start_matches(':') {
+        "" => None,
+        digits => Some(
+            digits
+                .parse()
+                .ok()
+                .filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?,
+        ),
+    };
+    let is_address = host.starts_with('[') && host.ends_with(']') && address(host).is_some();
+    let is_name = !host.is_empty()
+        && host
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'));
+    (is_address || is_name).then_some((host, port))
+}
+
+/// Where a request was sent: the host and port that its client used, if it names them.
+///
+/// # Errors
+/// 400 when it names several.
+pub(crate) fn authority(head: &Parts) -> Result<Option<&str>, Failure> {
+    let mut hosts = head.headers.get_all(HOST).iter();
+    let (host, another) = (hosts.next(), hosts.next());
+    if another.is_some() {
+        return Err(Failure::bad_request("a request has one `Host` header"));
+    }
+    let host = host.map(HeaderValue::to_str).transpose();
+    let host = host.map_err(|_| Failure::bad_request("the `Host` header has bytes outside ASCII"))?;
+    let host = host.filter(|host| !host.is_empty());
+    // HTTP/2 has it in the target, as requests to proxies do.
+    let target = head.uri.authority().map(http::uri::Authority::as_str);
+    match (target, host) {
+        (Some(target), Some(host)) if !target.eq_ignore_ascii_case(host) => Err(Failure::bad_request(format!(
+            "the request's target and its `Host` header differ. target=`{target}` host=`{host}`"
+        ))),
+        (target, host) => Ok(target.or(host)),
+    }
+}
+
+/// Refuses requests under a name that is not the server's.
+///
+/// # Errors
+/// 400.
+pub(crate) fn check_name(names: &Names, head: &Parts) -> Result<(), Failure> {
+    // A browser always says the name.
+    let Some(authority) = authority(head)? else {
+        return Ok(());
+    };
+    if matches!(names, Names::All) {
+        return Ok(());
+    }
+    let host = split_authority(authority).map(|(host, _)| host);
+    if host.is_some_and(|host| names.include(host)) {
+        return Ok(());
+    }
+    Err(Failure::bad_request(format!(
+        "This server has the emulator's well-known key, which is public, and so answers only under names of this machine. \
+         Start it with --allow-host to add a name, or with a key of your own. host=`{authority}`"
+    )))
+}
+
+/// Refuses pages of other origins; tells whose page it is that may ask.
+///
+/// # Errors
+/// 403.
+pub(crate) fn check_origin<'h>(
+    origins: &Origins,
+    head: &'h Parts,
+    listener: Listener,
+) -> Result<Option<&'h HeaderValue>, Failure> {
+    let mut sent = head.headers.get_all(ORIGIN).iter();
+    let Some(value) = sent.next() else {
+        return Ok(None);
+    };
+    let origin = value
+        .to_str()
+        .ok()
+        .filter(|_| sent.next().is_none())
+        .and_then(Origin::parse);
+    let own = authority(head)?.and_then(|authority| Origin::of(listener.is_tls, authority));
+    if origin.is_some() && origin == own {
+        return Ok(None);
+    }
+    if origin.is_some_and(|origin| origins.0.contains(&origin)) {
+        return Ok(Some(value));
+    }
+    Err(Failure::new(
+        FORBIDDEN,
+        format!(
+            "Web pages of other origins may not use this server. Start it with --allow-origin to allow one. origin=`{}`",
+            String::from_utf8_lossy(value.as_bytes())
+        ),
+    ))
+}
+
+/// Whether a browser asks what a page may send.
+pub(crate) fn is_preflight(head: &Parts) -> bool {
+    head.method == Method::OPTIONS && head.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+/// What a page of an allowed origin may send: anything that an SDK does.
+pub(crate) fn preflight(asked: &HeaderMap) -> Reply {
+    let mut reply = Reply::empty(StatusCode::NO_CONTENT);
+    reply.fixed(&headers::ALLOW_METHODS, "GET, HEAD, POST, PUT, PATCH, DELETE");
+    // A wildcard would not include `authorization`.
+    if let Some(names) = asked.get(ACCESS_CONTROL_REQUEST_HEADERS) {
+        reply.header(&headers::ALLOW_HEADERS, names.clone());
+    }
+    if asked.contains_key(&headers::REQUEST_PRIVATE_NETWORK) {
+        reply.fixed(&headers::ALLOW_PRIVATE_NETWORK, "true");
+    }
+    reply.fixed(&headers::MAX_AGE, "600");
+    reply
+}
+
+/// Lets a page of an allowed origin read an answer.
+pub(crate) fn allow_origin(reply: &mut Reply, origin: &HeaderValue) {
+    reply.header(&headers::ALLOW_ORIGIN, origin.clone());
+    reply.fixed(&headers::EXPOSE_HEADERS, "*");
+    reply.fixed(&headers::VARY, "origin");
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,283 @@
+//! Bodies of requests: read after their sender was let in, under the budget of memory that all requests share.
+//!
+//!   head ──admitted──▶ read: bytes as they arrive ──▶ room to decode them, and for the answer of a write ──▶ operation
+//!      └──refused──▶ dismissed: the answer goes out at once, nothing is kept
+
+use std::future::Future;
+use std::time::Duration;
+
+use bolide_core::{MemoryBudget, MemoryShare};
+use bolide_model::{Error, ErrorKind, limits};
+use bytes::Bytes;
+use http::Version;
+
+use crate::operation::Operation;
+use crate::service::too_large;
+use crate::status::{self, Failure};
+
+/// How long a request waits for memory that others hold before it is refused.
+pub const MEMORY_PATIENCE: Duration = Duration::from_secs(5);
+/// Bodies and answers up to this size are not counted on connections that carry one request at a time: their number bounds them.
+const UNCOUNTED_BYTES: usize = 4 * 1024;
+/// What a decoded JSON value takes at most, with its name in an object and the room that its array or object has grown to.
+const VALUE_BYTES: usize = 160;
+/// An import keeps its text, and of each item its record and its key.
+const IMPORT_FACTOR: usize = 3;
+/// What the answer of a write takes at most if it can be much larger than the request.
+const WRITE_ANSWER_BYTES: usize = limits::PAGE_BYTES;
+
+/// A body that has not been read yet.
+pub trait RequestBody: Send {
+    /// Its length, where the sender says it beforehand.
+    fn declared_bytes(&self) -> Option<u64>;
+
+    /// Reads it to its end, for a sender that was admitted. What is held meanwhile is taken from `memory`.
+    ///
+    /// # Errors
+    /// See [`BodyError`]; the rest of a body that is too large is taken off the connection as far as that is bearable.
+    fn read(self, limit: usize, memory: Counted<'_>) -> impl Future<Output = Result<Received, BodyError>> + Send;
+
+    /// Nobody will read it: the request was refused by its head.
+    fn dismiss(self, sender: Refused);
+}
+
+/// Who was refused: how much of a body is worth reading only so that its sender gets to see the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// Somebody who has not shown a key.
+    Unknown,
+    /// The holder of a key.
+    Known,
+}
+
+/// Why there is no body.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BodyError {
+    /// It did not arrive in time.
+    TooSlow,
+    /// The connection broke, or its framing did.
+    Broken,
+    /// More than `limit` bytes; at least `bytes` of them.
+    TooLarge {
+        /// How many bytes are known of.
+        bytes: usize,
+        /// How many are allowed.
+        limit: usize,
+    },
+    /// There is no memory for it now.
+    NoMemory(Error),
+}
+
+impl From<BodyError> for Failure {
+    fn from(error: BodyError) -> Failure {
+        match error {
+            BodyError::TooSlow => Failure::new(status::REQUEST_TIMEOUT, "the request's body did not arrive in time"),
+            BodyError::Broken => Failure::bad_request("the request's body could not be read"),
+            BodyError::TooLarge { bytes, limit } => too_large(bytes, limit),
+            BodyError::NoMemory(error) => error.into(),
+        }
+    }
+}
+
+/// The budget of memory, as one request takes from it.
+#[derive(Debug, Clone, Copy)]
+pub struct Counted<'m> {
+    memory: &'m MemoryBudget,
+    uncounted_bytes: usize,
+}
+
+impl<'m> Counted<'m> {
+    /// For a request over a version of HTTP: over HTTP/2 everything is counted, as one connection carries many requests.
+    pub fn new(memory: &'m MemoryBudget, version: Version) -> Counted<'m> {
+        Counted {
+            memory,
+            uncounted_bytes: if version == Version::HTTP_2 { 0 } else { UNCOUNTED_BYTES },
+        }
+    }
+
+    /// Grows a share to so many bytes; waits for them.
+    ///
+    /// # Errors
+    /// `NoMemory` if they are not there in time, or never will be.
+    pub async fn grow(self, share: &mut Option<MemoryShare>, bytes: usize) -> Result<(), BodyError> {
+        if let Some(missing) = self.missing(share.as_ref(), bytes) {
+            let more = self.memory.take(missing, MEMORY_PATIENCE).await;
+            add(share, more.map_err(BodyError::NoMemory)?);
+        }
+        Ok(())
+    }
+
+    /// Grows a share to so many bytes if they are there now.
+    fn try_grow(self, share: &mut Option<MemoryShare>, bytes: usize) -> Result<(), Error> {
+        if let Some(missing) = self.missing(share.as_ref(), bytes) {
+            add(share, self.memory.try_take(missing)?);
+        }
+        Ok(())
+    }
+
+    fn missing(self, share: Option<&MemoryShare>, bytes: usize) -> Option<usize> {
+        let held = share.map_or(0, MemoryShare::bytes);
+        (bytes > self.uncounted_bytes && bytes > held).then(|| bytes - held)
+    }
+
+    /// Binds the bytes of an answer to their share of memory: it is given back when the last of them is sent or dropped.
+    ///
+    /// `share` is what the request holds.
+    ///
+    /// # Errors
+    /// `Throttled` when there is not enough now; a write that was carried out is answered `Timeout` then, as it must not be repeated
+    /// unseen.
+    pub(crate) fn bind(
+        self,
+        answer: Bytes,
+        mut share: Option<MemoryShare>,
+        operation: Option<Operation>,
+    ) -> Result<Bytes, Error> {
+        if answer.len() <= self.uncounted_bytes || answer.is_empty() {
+            return Ok(answer);
+        }
+        if let Some(share) = share.as_mut() {
+            share.shrink_to(answer.len());
+        }
+        self.try_grow(&mut share, answer.len()).map_err(|error| {
+            if operation.is_none_or(Operation::is_read) {
+                return error;
+            }
+            Error::new(
+                ErrorKind::Timeout,
+                format!(
+                    "the operation was carried out, but there is no memory for its answer: {}",
+                    error.message
+                ),
+            )
+        })?;
+        Ok(bound(answer, share))
+    }
+}
+
+fn add(share: &mut Option<MemoryShare>, more: MemoryShare) {
+    match share {
+        Some(share) => share.merge(more),
+        None => *share = Some(more),
+    }
+}
+
+/// Bytes that hold their share of memory as long as any part of them is held.
+pub(crate) fn bound(bytes: Bytes, share: Option<MemoryShare>) -> Bytes {
+    struct Bound {
+        bytes: Bytes,
+        _share: MemoryShare,
+    }
+    impl AsRef<[u8]> for Bound {
+        fn as_ref(&self) -> &[u8] {
+            &self.bytes
+        }
+    }
+    match share {
+        Some(_share) => Bytes::from_owner(Bound { bytes, _share }),
+        None => bytes,
+    }
+}
+
+/// A body with the memory that it takes.
+#[derive(Debug, Default)]
+pub struct Received {
+    /// All of it.
+    pub bytes: Bytes,
+    /// `None` for the small ones.
+    pub share: Option<MemoryShare>,
+}
+
+/// What is going to be held besides the body itself: what it is decoded to, and the answer of a write.
+///
+/// A write takes room for its answer beforehand, as a refusal afterwards would hide what was done.
+pub(crate) fn working_bytes(body: &[u8], operation: Operation, has_pre_trigger: bool) -> usize {
+    let is_grown = matches!(
+        operation,
+        Operation::PatchItem | Operation::Batch | Operation::ExecuteProcedure
+    );
+    let writes_more = is_grown || (has_pre_trigger && !operation.is_read());
+    decoded_bytes(body) + if writes_more { WRITE_ANSWER_BYTES } else { 0 }
+}
+
+/// What an import holds besides its text.
+pub(crate) fn import_bytes(body: &[u8]) -> usize {
+    body.len().saturating_mul(IMPORT_FACTOR)
+}
+
+/// What a body takes when it is decoded, at most: a value for each element and member, and a copy of its strings.
+fn decoded_bytes(body: &[u8]) -> usize {
+    let values = match body.first() {
+        None => return 0,
+        // Binary JSON: a value may be a single byte.
+        Some(first) if !first.is_ascii() => body.len(),
+        Some(_) => 1 + body.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count(),
+    };
+    values.saturating_mul(VALUE_BYTES).saturating_add(body.len())
+}
+
+/// A body that is there already, as in tests.
+impl RequestBody for Bytes {
+    fn declared_bytes(&self) -> Option<u64> {
+        Some(self.len() as u64)
+    }
+
+    async fn read(self, limit: usize, memory: Counted<'_>) -> Result<Received, BodyError> {
+        let bytes = self.len();
+        if bytes > limit {
+            return Err(BodyError::TooLarge { bytes, limit });
+        }
+        let mut share = None;
+        memory.grow(&mut share, bytes).await?;
+        Ok(Received { bytes: self, share })
+    }
+
+    fn dismiss(self, _sender: Refused) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_small_values_count_for_more_than_their_text() {
+        let numbers = format!("[{}0]", "0,".repeat(999));
+        assert!(decoded_bytes(numbers.as_bytes()) >= 1000 * VALUE_BYTES);
+        let text = format!("[\"{}\"]", "x".repeat(numbers.len()));
+        assert!(decoded_bytes(text.as_bytes()) < 2 * numbers.len());
+        assert_eq!(decoded_bytes(b""), 0);
+        assert!(decoded_bytes(&[0x80; 1000]) >= 1000 * VALUE_BYTES);
+    }
+
+    #[test]
+    fn an_answer_holds_its_share_until_its_last_part_is_gone() {
+        let memory = MemoryBudget::new(1024 * 1024);
+        let counted = Counted::new(&memory, Version::HTTP_11);
+        let answer = Bytes::from(vec![b'x'; 100 * 1024]);
+        let mut answer = counted.bind(answer, None, None).expect("there is enough");
+        assert_eq!(memory.used_bytes(), 100 * 1024);
+        let part = answer.split_to(10);
+        drop(answer);
+        assert_eq!(memory.used_bytes(), 100 * 1024);
+        drop(part);
+        assert_eq!(memory.used_bytes(), 0);
+    }
+
+    #[test]
+    fn an_answer_without_memory_is_refused() {
+        let memory = MemoryBudget::new(64 * 1024);
+        let counted = Counted::new(&memory, Version::HTTP_11);
+        let _all = memory.try_take(64 * 1024).expect("all");
+        let refusal = |operation| {
+            counted
+                .bind(Bytes::from(vec![0; 5000]), None, operation)
+                .map_err(|error| error.kind)
+        };
+        assert!(matches!(
+            refusal(Some(Operation::ReadItem)),
+            Err(ErrorKind::Throttled { .. })
+        ));
+        assert_eq!(refusal(Some(Operation::Batch)), Err(ErrorKind::Timeout));
+        assert!(counted.bind(Bytes::from_static(b"small"), None, None).is_ok());
+    }
+}

@@ -1,0 +1,141 @@
+//! Keys among the arguments are taken out of them: `ps` shows arguments to every user of the machine.
+//!
+//! The process starts itself anew, in its place and with its id, with the keys in its environment, which only its owner can read.
+
+use std::ffi::{OsStr, OsString};
+
+use bolide_cosmos::WELL_KNOWN_KEY;
+
+/// Options with a secret, and where else it is taken from.
+const SECRETS: [(&str, &str); 4] = [
+    ("--key", "BOLIDE_KEY"),
+    ("--secondary-key", "BOLIDE_SECONDARY_KEY"),
+    ("--readonly-key", "BOLIDE_READONLY_KEY"),
+    ("--secondary-readonly-key", "BOLIDE_SECONDARY_READONLY_KEY"),
+];
+
+/// Starts the process anew if there are keys among its arguments. Returns if there are none, or if it cannot be done; then they stay visible.
+pub fn hide_keys() {
+    let mut arguments = std::env::args_os();
+    let name = arguments.next();
+    let (kept, secrets) = split(arguments);
+    if !secrets.is_empty() {
+        start_anew(name, kept, secrets);
+    }
+}
+
+#[cfg(unix)]
+fn start_anew(name: Option<OsString>, arguments: Vec<OsString>, secrets: Vec<(&'static str, OsString)>) {
+    use std::os::unix::process::CommandExt as _;
+    let Ok(binary) = std::env::current_exe() else {
+        return;
+    };
+    let mut command = std::process::Command::new(&binary);
+    command.args(arguments).envs(secrets);
+    if let Some(name) = name {
+        command.arg0(name);
+    }
+    // Comes back only if it fails.
+    let _ = command.exec();
+}
+
+#[cfg(not(unix))]
+fn start_anew(_name: Option<OsString>, _arguments: Vec<OsString>, _secrets: Vec<(&'static str, OsString)>) {}
+
+/// Takes the secrets out of arguments that were found valid, as variables of the environment. The well-known key is none.
+fn split(arguments: impl IntoIterator<Item = OsString>) -> (Vec<OsString>, Vec<(&'static str, OsString)>) {
+    let (mut kept, mut secrets) = (Vec::new(), Vec::new());
+    let mut arguments = arguments.into_iter();
+    while let Some(argument) = arguments.next() {
+        if argument == "--" {
+            kept.push(argument);
+            kept.extend(arguments.by_ref());
+            break;
+        }
+        match secret(&argument) {
+            Some((variable, Some(value))) => keep_or_hide(argument, None, variable, value, &mut kept, &mut secrets),
+            Some((variable, None)) => {
+                if let Some(value) = arguments.next() {
+                    keep_or_hide(argument, Some(value.clone()), variable, value, &mut kept, &mut secrets);
+                }
+            }
+            None => kept.push(argument),
+        }
+    }
+    (kept, secrets)
+}
+
+fn keep_or_hide(
+    option: OsString,
+    next: Option<OsString>,
+    variable: &'static str,
+    value: OsString,
+    kept: &mut Vec<OsString>,
+    secrets: &mut Vec<(&'static str, OsString)>,
+) {
+    if value == WELL_KNOWN_KEY {
+        kept.push(option);
+        kept.extend(next);
+    } else {
+        secrets.push((variable, value));
+    }
+}
+
+/// The variable that stands for an option with a secret, and the value if it is in the same argument.
+fn secret(argument: &OsStr) -> Option<(&'static str, Option<OsString>)> {
+    let text = argument.to_str()?;
+    let (option, value) = match text.split_once('=') {
+        Some((option, value)) => (option, Some(OsString::from(value))),
+        None => (text, None),
+    };
+    let (_, variable) = SECRETS.iter().find(|(name, _)| *name == option)?;
+    Some((variable, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split_texts(arguments: &[&str]) -> (Vec<String>, Vec<(&'static str, String)>) {
+        let (kept, secrets) = split(arguments.iter().map(OsString::from));
+        let text = |argument: OsString| argument.into_string().expect("UTF-8");
+        (
+            kept.into_iter().map(text).collect(),
+            secrets.into_iter().map(|(name, value)| (name, text(value))).collect(),
+        )
+    }
+
+    #[test]
+    fn keys_are_taken_out_in_both_spellings() {
+        let (kept, secrets) = split_texts(&[
+            "serve",
+            "--key",
+            "a",
+            "--port",
+            "0",
+            "--secondary-key=b=",
+            "--readonly-key",
+            "c",
+            "--key-file",
+            "f",
+        ]);
+        assert_eq!(kept, ["serve", "--port", "0", "--key-file", "f"]);
+        assert_eq!(
+            secrets,
+            [
+                ("BOLIDE_KEY", "a".to_owned()),
+                ("BOLIDE_SECONDARY_KEY", "b=".to_owned()),
+                ("BOLIDE_READONLY_KEY", "c".to_owned()),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_secret_stays() {
+        let equals = format!("--secondary-key={WELL_KNOWN_KEY}");
+        let arguments = ["--key", WELL_KNOWN_KEY, &equals, "--", "--key", "a"];
+        let (kept, secrets) = split_texts(&arguments);
+        assert_eq!(kept, arguments);
+        assert_eq!(secrets, []);
+    }
+}

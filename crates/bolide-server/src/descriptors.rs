@@ -1,0 +1,99 @@
+//! File descriptors: how many the process may have, and who gets them.
+//!
+//! Connections are what strangers can make us open, so they get what is left after the store and everything else: a store that cannot open
+//! a file cannot serve anybody.
+
+/// Files that the store keeps open for reading, where there are enough.
+const STORE_FILES: usize = 900;
+/// Files that are being written, journals, listeners, threads' own, connections that are about to end.
+const OTHERS: usize = 128;
+/// The least that connections get, however few there are.
+const LEAST_CONNECTIONS: usize = 8;
+
+/// Who gets how many descriptors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Descriptors {
+    /// Connections at a time.
+    pub connections: usize,
+    /// Files of the store that are open for reading at a time.
+    pub store_files: usize,
+}
+
+impl Descriptors {
+    /// Raises the process's limit as far as it may be raised, and divides what there is.
+    pub fn prepare(asked_connections: usize) -> Descriptors {
+        let Some(limit) = raise_limit() else {
+            return Descriptors {
+                connections: asked_connections,
+                store_files: STORE_FILES,
+            };
+        };
+        let descriptors = Descriptors::divide(limit, asked_connections);
+        if descriptors.connections < asked_connections {
+            tracing::warn!(
+                limit,
+                connections = descriptors.connections,
+                "the limit on open files (ulimit -n) allows fewer connections than --max-connections"
+            );
+        }
+        descriptors
+    }
+
+    fn divide(limit: usize, asked_connections: usize) -> Descriptors {
+        let store_files = (limit / 4).clamp(32, STORE_FILES);
+        let others = OTHERS.min(limit / 4);
+        let left = limit.saturating_sub(store_files + others);
+        Descriptors {
+            connections: asked_connections.min(left.max(LEAST_CONNECTIONS)),
+            store_files,
+        }
+    }
+}
+
+#[cfg(unix)]
+fn raise_limit() -> Option<usize> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    let current = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    };
+    // `None` is no limit at all.
+    current.map(|current| usize::try_from(current).unwrap_or(usize::MAX))
+}
+
+#[cfg(not(unix))]
+fn raise_limit() -> Option<usize> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_get_what_the_store_leaves() {
+        for (limit, connections, store_files) in [
+            (64, 16, 32),
+            (256, 128, 64),
+            (1024, 640, 256),
+            (20_000, 4096, 900),
+            (1_048_576, 4096, 900),
+        ] {
+            let expected = Descriptors {
+                connections,
+                store_files,
+            };
+            assert_eq!(Descriptors::divide(limit, 4096), expected, "{limit}");
+        }
+    }
+
+    #[test]
+    fn no_more_connections_than_asked_for() {
+        assert_eq!(Descriptors::divide(20_000, 3).connections, 3);
+    }
+}

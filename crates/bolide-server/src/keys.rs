@@ -1,0 +1,165 @@
+//! The account's keys: from arguments, the environment or files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bolide_cosmos::{Access, AccountKey, Keys, WELL_KNOWN_KEY};
+use clap::Args;
+
+use crate::server::Failure;
+
+/// Where the keys are.
+#[derive(Debug, Clone, Args)]
+pub struct KeyOptions {
+    /// Primary account key, base64. Without it, the emulator's well-known key, on loopback addresses only.
+    #[arg(long, env = "BOLIDE_KEY", hide_env_values = true, value_name = "BASE64")]
+    pub key: Option<String>,
+    /// File with the primary account key; only its owner should be able to read it.
+    #[arg(long, env = "BOLIDE_KEY_FILE", value_name = "FILE", conflicts_with = "key")]
+    pub key_file: Option<PathBuf>,
+    /// Secondary account key, for rotating keys.
+    #[arg(long, env = "BOLIDE_SECONDARY_KEY", hide_env_values = true, value_name = "BASE64")]
+    pub secondary_key: Option<String>,
+    /// File with the secondary account key.
+    #[arg(
+        long,
+        env = "BOLIDE_SECONDARY_KEY_FILE",
+        value_name = "FILE",
+        conflicts_with = "secondary_key"
+    )]
+    pub secondary_key_file: Option<PathBuf>,
+    /// Key that opens reads, feeds and queries only.
+    #[arg(long, env = "BOLIDE_READONLY_KEY", hide_env_values = true, value_name = "BASE64")]
+    pub readonly_key: Option<String>,
+    /// File with the key that opens reads, feeds and queries only.
+    #[arg(
+        long,
+        env = "BOLIDE_READONLY_KEY_FILE",
+        value_name = "FILE",
+        conflicts_with = "readonly_key"
+    )]
+    pub readonly_key_file: Option<PathBuf>,
+    /// A second key that opens reads, feeds and queries only.
+    #[arg(
+        long,
+        env = "BOLIDE_SECONDARY_READONLY_KEY",
+        hide_env_values = true,
+        value_name = "BASE64"
+    )]
+    pub secondary_readonly_key: Option<String>,
+    /// File with the second key that opens reads, feeds and queries only.
+    #[arg(
+        long,
+        env = "BOLIDE_SECONDARY_READONLY_KEY_FILE",
+        value_name = "FILE",
+        conflicts_with = "secondary_readonly_key"
+    )]
+    pub secondary_readonly_key_file: Option<PathBuf>,
+}
+
+/// The keys, checked.
+#[derive(Debug)]
+pub struct AccountKeys {
+    /// The text of the primary key.
+    pub primary: String,
+    /// Who may do what.
+    pub keys: Keys,
+    /// Whether any of them is the well-known key, which everybody knows.
+    pub is_public: bool,
+    /// Key files that others than their owner can read.
+    exposed_files: Vec<PathBuf>,
+}
+
+impl KeyOptions {
+    /// Reads the keys.
+    ///
+    /// # Errors
+    /// Files that cannot be read, and keys that are malformed or too short.
+    pub fn read(&self) -> Result<AccountKeys, Failure> {
+        let primary = given("--key", self.key.as_deref(), self.key_file.as_deref())?;
+        let primary = primary.unwrap_or_else(|| WELL_KNOWN_KEY.to_owned());
+        let key = parse_key("--key", &primary)?;
+        let mut is_public = key.is_well_known();
+        let mut keys = Keys::new(key);
+        let others = [
+            (
+                "--secondary-key",
+                Access::Full,
+                &self.secondary_key,
+                &self.secondary_key_file,
+            ),
+            (
+                "--readonly-key",
+                Access::ReadOnly,
+                &self.readonly_key,
+                &self.readonly_key_file,
+            ),
+            (
+                "--secondary-readonly-key",
+                Access::ReadOnly,
+                &self.secondary_readonly_key,
+                &self.secondary_readonly_key_file,
+            ),
+        ];
+        for (option, access, text, file) in others {
+            if let Some(text) = given(option, text.as_deref(), file.as_deref())? {
+                let key = parse_key(option, &text)?;
+                is_public |= key.is_well_known();
+                keys = keys.with(access, key);
+            }
+        }
+        Ok(AccountKeys {
+            primary,
+            keys,
+            is_public,
+            exposed_files: self.files().filter(|file| is_exposed(file)).cloned().collect(),
+        })
+    }
+
+    fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        let files = [
+            &self.key_file,
+            &self.secondary_key_file,
+            &self.readonly_key_file,
+            &self.secondary_readonly_key_file,
+        ];
+        files.into_iter().flatten()
+    }
+}
+
+impl AccountKeys {
+    /// Logs what is not as it should be. Containers often mount secrets so that all of their users can read them, so it is no refusal.
+    pub fn warn(&self) {
+        for file in &self.exposed_files {
+            tracing::warn!(file = %file.display(), "users other than its owner can read this key file");
+        }
+    }
+}
+
+fn given(option: &str, text: Option<&str>, file: Option<&Path>) -> Result<Option<String>, Failure> {
+    let Some(file) = file else {
+        return Ok(text.map(str::to_owned));
+    };
+    let read = fs::read_to_string(file);
+    let text = read.map_err(|error| Failure::new(format!("{option}-file: cannot read {}: {error}", file.display())))?;
+    Ok(Some(text.trim().to_owned()))
+}
+
+/// Reads a key.
+///
+/// # Errors
+/// If it is not base64, or too short.
+fn parse_key(option: &str, text: &str) -> Result<AccountKey, Failure> {
+    AccountKey::parse(text).map_err(|error| Failure::new(format!("{option}: {error}")))
+}
+
+#[cfg(unix)]
+fn is_exposed(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_exposed(_file: &Path) -> bool {
+    false
+}

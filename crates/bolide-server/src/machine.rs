@@ -1,0 +1,152 @@
+//! What the machine is called and how much memory it has for us.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const MIB: u64 = 1024 * 1024;
+/// Memory for requests by default, at least and at most.
+const LEAST_BYTES: u64 = 64 * MIB;
+const MOST_BYTES: u64 = 2048 * MIB;
+
+/// The names of this machine: the whole one, and the part before its first dot.
+pub fn names() -> Vec<String> {
+    let mut names: Vec<String> = host_name().into_iter().filter(|name| !name.is_empty()).collect();
+    let short = names
+        .first()
+        .and_then(|name| name.split_once('.'))
+        .map(|(short, _)| short.to_owned());
+    names.extend(short);
+    names
+}
+
+#[cfg(unix)]
+fn host_name() -> Option<String> {
+    rustix::system::uname().nodename().to_str().ok().map(str::to_owned)
+}
+
+#[cfg(not(unix))]
+fn host_name() -> Option<String> {
+    std::env::var("COMPUTERNAME").ok()
+}
+
+/// Memory for requests where nobody has said how much: a quarter of what the process may have.
+pub fn request_memory_bytes() -> u64 {
+    share(&Files {
+        memory: "/proc/meminfo".into(),
+        membership: "/proc/self/cgroup".into(),
+        groups: "/sys/fs/cgroup".into(),
+    })
+}
+
+/// Where Linux tells about memory.
+struct Files {
+    memory: PathBuf,
+    membership: PathBuf,
+    groups: PathBuf,
+}
+
+fn share(files: &Files) -> u64 {
+    let limits = [machine_bytes(files), group_bytes(files)];
+    let bytes = limits.into_iter().flatten().min();
+    // Elsewhere than on Linux nothing is told; the least will do everywhere.
+    bytes.map_or(LEAST_BYTES, |bytes| (bytes / 4).clamp(LEAST_BYTES, MOST_BYTES))
+}
+
+fn machine_bytes(files: &Files) -> Option<u64> {
+    let text = fs::read_to_string(&files.memory).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// The least limit of the control groups that the process is in, of either version.
+fn group_bytes(files: &Files) -> Option<u64> {
+    let membership = fs::read_to_string(&files.membership).ok()?;
+    let limits = membership.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        if controllers.is_empty() {
+            return least_limit(&files.groups, path, "memory.max");
+        }
+        let is_memory = controllers.split(',').any(|controller| controller == "memory");
+        is_memory.then(|| least_limit(&files.groups.join("memory"), path, "memory.limit_in_bytes"))?
+    });
+    limits.min()
+}
+
+/// A group is held to its own limit and to those of all around it. In a container, its own group may be the root of what is visible.
+fn least_limit(root: &Path, path: &str, file: &str) -> Option<u64> {
+    let own = root.join(path.trim_start_matches('/'));
+    let groups = own.ancestors().take_while(|group| group.starts_with(root));
+    let limits = groups.filter_map(|group| fs::read_to_string(group.join(file)).ok()?.trim().parse().ok());
+    limits.min()
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    const GIB: u64 = 1024 * MIB;
+
+    /// Files as of a machine with 16 GiB.
+    fn machine(membership: &str, limits: &[(&str, &str)]) -> (TempDir, Files) {
+        let dir = TempDir::new().expect("a temporary directory");
+        let write = |path: &str, text: &str| {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().expect("inside")).expect("it can be made");
+            fs::write(path, text).expect("it can be written");
+        };
+        write("meminfo", "MemTotal:       16777216 kB\nMemFree: 5 kB\n");
+        write("membership", membership);
+        for (path, text) in limits {
+            write(&format!("groups/{path}"), text);
+        }
+        let files = Files {
+            memory: dir.path().join("meminfo"),
+            membership: dir.path().join("membership"),
+            groups: dir.path().join("groups"),
+        };
+        (dir, files)
+    }
+
+    #[test]
+    fn a_quarter_of_the_machine_within_bounds() {
+        let (_dir, files) = machine("0::/\n", &[]);
+        assert_eq!(share(&files), 2 * GIB);
+        fs::write(&files.memory, "MemTotal: 4194304 kB\n").expect("it can be written");
+        assert_eq!(share(&files), GIB);
+        fs::write(&files.memory, "MemTotal: 1024 kB\n").expect("it can be written");
+        assert_eq!(share(&files), LEAST_BYTES);
+    }
+
+    #[test]
+    fn a_container_has_less_than_its_machine() {
+        for (membership, path, limit) in [
+            ("0::/\n", "memory.max", "1073741824\n"),
+            ("0::/a/b\n", "a/memory.max", "1073741824\n"),
+            (
+                "5:cpu:/a\n4:memory:/a\n",
+                "memory/a/memory.limit_in_bytes",
+                "1073741824\n",
+            ),
+        ] {
+            let (_dir, files) = machine(membership, &[(path, limit)]);
+            assert_eq!(share(&files), 256 * MIB, "{path}");
+        }
+        let (_dir, files) = machine("0::/a\n", &[("a/memory.max", "max\n")]);
+        assert_eq!(share(&files), 2 * GIB, "no limit");
+    }
+
+    #[test]
+    fn nothing_known_is_the_least() {
+        let nowhere = || PathBuf::from("/no/such/file");
+        let files = Files {
+            memory: nowhere(),
+            membership: nowhere(),
+            groups: nowhere(),
+        };
+        assert_eq!(share(&files), LEAST_BYTES);
+    }
+}

@@ -1,17 +1,18 @@
 //! The keys of a physical partition.
 //!
 //! ```text
-//!   Item    epk ‖ rid(8)                           → record                       (see `record`)
-//!   Index   'I' ‖ epk ‖ id                         → rid(8)
-//!           'U' ‖ constraint(1) ‖ epk ‖ digest(16) → item key of the holder
-//!   Log     lsn(8) ‖ seq(4)                        → class(1) ‖ _ts(8) ‖ size(4) ‖ item key
-//!           'FE' ‖ lsn(8) ‖ seq(4)                 → an entry of the history        (see `history`)
-//!   Expiry  base(8) ‖ lsn(8) ‖ seq(4)              → size(4) ‖ item key          own ttl only
-//!   Meta    'S'                                    → counters and cursors         (see `partition::state`)
+//!   Item    epk ‖ tag ‖ rid(8)                           → record                       (see `record`)
+//!   Index   'I' ‖ epk ‖ tag ‖ id                         → rid(8)
+//!           'U' ‖ constraint(1) ‖ epk ‖ tag ‖ digest(16) → item key of the holder
+//!   Log     lsn(8) ‖ seq(4)                              → class(1) ‖ _ts(8) ‖ size(4) ‖ item key
+//!           'FE' ‖ lsn(8) ‖ seq(4)                       → an entry of the history        (see `history`)
+//!   Expiry  base(8) ‖ lsn(8) ‖ seq(4)                    → size(4) ‖ item key          own ttl only
+//!   Meta    'S'                                          → counters and cursors         (see `partition::state`)
 //! ```
 //!
 //! Numbers are big-endian, so that bytes order as the numbers do; `base` has its sign bit flipped for the same reason.
-//! Effective partition keys of one definition are never prefixes of one another, so `epk ‖ rid` and `epk ‖ id` need no separator.
+//! `epk ‖ tag` is what identifies a logical partition (see `logical`) and is called its epk below. Those of one definition are never
+//! prefixes of one another, so what follows needs no separator.
 //! Every key but those of Log, Expiry and Meta holds the effective partition key at a fixed place: a split is a key range.
 
 use bolide_model::{Lsn, UnixSeconds, epk::Epk};

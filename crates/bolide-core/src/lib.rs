@@ -24,6 +24,7 @@ mod feeds;
 mod history;
 mod items;
 mod keys;
+mod logical;
 mod memory;
 mod partition;
 mod purge;

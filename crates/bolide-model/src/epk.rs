@@ -274,6 +274,11 @@ impl HashSpace {
     }
 }
 
+/// Bytes that stand for these components and no others: what is hashed under version 2, unhashed.
+pub fn canonical(components: &[Component]) -> Vec<u8> {
+    hash_input(components, 0xFF)
+}
+
 fn hash_v2(components: &[Component]) -> [u8; V2_BYTES] {
     let input = hash_input(components, 0xFF);
     let hash = murmur3::murmur3_x64_128(&mut input.as_slice(), 0).expect("a slice can be read");

@@ -29,6 +29,19 @@ pub enum OpenError {
         /// The newest format this version reads.
         supported: u32,
     },
+    /// An earlier version of Bolide wrote the store, and what it wrote cannot be read any more.
+    #[error(
+        "the store has an older format than this version reads: export its containers with the version that wrote it, and import them \
+         into a new directory. path={} found={found} supported={supported}", .path.display()
+    )]
+    TooOld {
+        /// The directory.
+        path: PathBuf,
+        /// The store's format.
+        found: u32,
+        /// The only format this version reads.
+        supported: u32,
+    },
     /// Another process, or another engine in this one, has the store open.
     #[error("the store is in use by another process. path={}", .0.display())]
     InUse(PathBuf),

@@ -17,7 +17,8 @@ use crate::OpenError;
 use crate::mark::Mark;
 
 /// The format this version writes, and the newest it reads.
-const FORMAT: u32 = 1;
+/// 2: item keys have a tag of their partition key.
+const FORMAT: u32 = 2;
 const FORMAT_FILE: &str = "FORMAT";
 /// `FORMAT` while it is written.
 const FORMAT_DRAFT: &str = "FORMAT.new";
@@ -119,6 +120,11 @@ fn check_format(path: &Path, text: &str) -> Result<(), OpenError> {
             supported: FORMAT,
         }),
         Some(FORMAT) if is_ours => Ok(()),
+        Some(found) if is_ours => Err(OpenError::TooOld {
+            path: path.to_owned(),
+            found,
+            supported: FORMAT,
+        }),
         _ => Err(foreign(path, FORMAT_FILE)),
     }
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use bolide_model::Result;
 use bolide_model::epk::{Epk, EpkRange};
-use bolide_model::partition_key::PartitionKey;
+use bolide_model::partition_key::{PartitionKey, PartitionKeyDefinition};
 use bytes::Bytes;
 
 use crate::container::ContainerState;
 use crate::keys;
+use crate::logical::{self, PrefixTag};
 use crate::partition::Partition;
 
 /// The part of a container that a request is about: what is given is intersected. Nothing given: the whole container.
@@ -30,12 +31,19 @@ pub(crate) struct Slice {
     pub from: Bytes,
     /// End of the item keys, exclusive; `None`: the end of the partition.
     pub to: Option<Bytes>,
+    /// Of the keys in between, only those of this prefix of a hierarchical key.
+    pub prefix: Option<PrefixTag>,
 }
 
 impl Slice {
     /// Whether an item key lies inside.
     pub fn contains(&self, item_key: &[u8]) -> bool {
-        item_key >= &self.from[..] && self.to.as_ref().is_none_or(|to| item_key < &to[..])
+        item_key >= &self.from[..] && self.to.as_ref().is_none_or(|to| item_key < &to[..]) && self.has_prefix(item_key)
+    }
+
+    /// Whether an item key between the ends is one of the slice.
+    pub fn has_prefix(&self, item_key: &[u8]) -> bool {
+        self.prefix.is_none_or(|prefix| prefix.matches(item_key))
     }
 }
 
@@ -45,7 +53,7 @@ impl Scope {
     /// # Errors
     /// `RangeGone`: no such range, any more; `PartitionKeyMismatch`: more components than the container's key has.
     pub(crate) fn slices(&self, state: &ContainerState) -> Result<Vec<Slice>> {
-        let bounds = self.keys(state)?;
+        let bounds = self.keys(state, logical::of)?;
         let partitions = match self.range {
             Some(range) => std::slice::from_ref(state.layout.partition_with_id(range)?),
             None => &state.layout.partitions[..],
@@ -64,25 +72,36 @@ impl Scope {
                 partition: partition.clone(),
                 from: bounds.from.clone(),
                 to: bounds.to.clone(),
+                prefix: self.prefix_tag(state),
             });
         }
         Ok(slices)
     }
 
-    /// The item keys of the scope, whatever ranges they lie in now: two ways to name one part of a container give the same interval.
+    /// The effective partition keys of the scope, whatever ranges they lie in now: two ways to name one part of a container give the same
+    /// interval.
     ///
     /// # Errors
     /// As [`Scope::slices`].
     pub(crate) fn interval(&self, state: &ContainerState) -> Result<KeyInterval> {
-        let mut interval = self.keys(state)?;
+        let mut interval = self.keys(state, Epk::of)?;
         if let Some(range) = self.range {
             interval.narrow(KeyInterval::of_range(&state.layout.partition_with_id(range)?.epk));
         }
         Ok(interval)
     }
 
+    fn prefix_tag(&self, state: &ContainerState) -> Option<PrefixTag> {
+        let key = self.partition_key.as_ref()?;
+        PrefixTag::of(&state.properties.partition_key, key)
+    }
+
     /// The item keys that the partition key and the interval of effective partition keys leave over.
-    fn keys(&self, state: &ContainerState) -> Result<KeyInterval> {
+    fn keys(
+        &self,
+        state: &ContainerState,
+        place: fn(&PartitionKeyDefinition, &PartitionKey) -> Epk,
+    ) -> Result<KeyInterval> {
         let mut bounds = KeyInterval::default();
         if let Some(range) = &self.epk {
             bounds.narrow(KeyInterval::of_range(range));
@@ -90,7 +109,7 @@ impl Scope {
         if let Some(key) = self.partition_key.as_ref().filter(|key| !key.is_empty()) {
             let definition = &state.properties.partition_key;
             definition.check_prefix(key)?;
-            let epk = Epk::of(definition, key);
+            let epk = place(definition, key);
             // Effective partition keys are never prefixes of one another, so below a prefix lie the items of the key itself, or of
             // all keys that begin with it.
             let from = Bytes::copy_from_slice(epk.as_bytes());

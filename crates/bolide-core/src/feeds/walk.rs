@@ -190,7 +190,9 @@ impl<'a> ItemWalk<'a> {
         let mut rows = Vec::new();
         for page in pages {
             let last = page.rows.last().filter(|_| page.more).map(|(key, _)| keys::after(key));
-            rows.extend(page.rows);
+            if let Some(slice) = self.slices.front() {
+                rows.extend(page.rows.into_iter().filter(|(key, _)| slice.has_prefix(key)));
+            }
             if let Some(from) = last {
                 if let Some(slice) = self.slices.front_mut() {
                     slice.from = from;

@@ -11,6 +11,7 @@ use crate::answer::{Answer, Answered, Refusal, Work};
 use crate::container::{Container, Visit};
 use crate::feeds::Slice;
 use crate::keys;
+use crate::logical;
 use crate::partition::Partition;
 use crate::record::Record;
 
@@ -24,7 +25,7 @@ impl Account {
         let visit = container.enter().await?;
         let definition = &visit.state.properties.partition_key;
         definition.check_full(&read.partition_key)?;
-        let epk = Epk::of(definition, &read.partition_key);
+        let epk = logical::of(definition, &read.partition_key);
         let partition = visit.state.layout.partition_of(&epk)?;
         self.admit(ctx, partition, &visit)?;
         let (record, head) = self.find_known(partition, &epk, &read.target).await?;

@@ -26,6 +26,7 @@ use crate::container::{Container, ContainerState, Visit};
 use crate::etag::Etag;
 use crate::history::{self, Change};
 use crate::keys::{self, DIGEST_BYTES, LogPosition, UniqueDigest};
+use crate::logical;
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step, Stop};
 use crate::record::{ExpiryEntry, LogEntry, Parts, Record};
@@ -231,7 +232,7 @@ pub(crate) fn unique_digests(document: &Document, state: &ContainerState) -> Vec
 pub(crate) fn epk_of_key(state: &ContainerState, key: &PartitionKey) -> Result<Epk> {
     let definition = &state.properties.partition_key;
     definition.check_full(key)?;
-    Ok(Epk::of(definition, key))
+    Ok(logical::of(definition, key))
 }
 
 /// The place of a document; the key the caller gave must be the document's own.
@@ -249,7 +250,7 @@ pub(crate) fn epk_of_document(
         }
     }
     definition.check_full(&own)?;
-    Ok(Epk::of(definition, &own))
+    Ok(logical::of(definition, &own))
 }
 
 /// A logical partition as a decision sees it.

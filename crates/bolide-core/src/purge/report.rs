@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bolide_model::epk::Epk;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::ttl::{Class, Policy, Stamp};
 use bolide_model::{RequestUnits, Result, UnixSeconds};
@@ -14,6 +13,7 @@ use crate::account::Account;
 use crate::container::{Container, ContainerState, Stretch};
 use crate::items::{self, ItemTarget, StoredItem};
 use crate::keys::{ExpiryPosition, LogPosition};
+use crate::logical;
 use crate::partition::drops::Hiding;
 use crate::partition::{Pages, Partition};
 use crate::record::{ExpiryEntry, LogEntry, Record};
@@ -215,7 +215,7 @@ impl Account {
         let state = &visit.state;
         let definition = &state.properties.partition_key;
         definition.check_full(key)?;
-        let epk = Epk::of(definition, key);
+        let epk = logical::of(definition, key);
         let partition = state.layout.partition_of(&epk)?;
         let now = self.begin().await?.now;
         let (record, head) = items::find(partition, &epk, &ItemTarget::Id(id.to_owned())).await?;

@@ -15,6 +15,7 @@ use crate::container::{Container, ContainerState};
 use crate::etag::Etag;
 use crate::history::{self, Change};
 use crate::items::{add, number_in_range, unique_digests};
+use crate::logical;
 use crate::partition::Partition;
 use crate::record::{Parts, Record};
 
@@ -95,7 +96,7 @@ fn parse_line(state: &ContainerState, line: usize, text: &[u8], now: UnixSeconds
     let definition = &state.properties.partition_key;
     let key = document.partition_key(definition);
     definition.check_full(&key).map_err(at_line)?;
-    let epk = Epk::of(definition, &key);
+    let epk = logical::of(definition, &key);
     Ok(Loaded {
         line,
         document,

@@ -4,6 +4,7 @@ mod all_versions;
 mod batch;
 mod catalog;
 mod charges;
+mod colliding_keys;
 mod continuations;
 mod delete_all;
 mod feeds;

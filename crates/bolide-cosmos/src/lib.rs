@@ -15,6 +15,7 @@ mod metrics;
 mod operation;
 mod operations;
 mod resource_token;
+mod rights;
 mod routes;
 pub mod service;
 mod session;

@@ -123,6 +123,7 @@ pub(crate) struct Call<'r> {
     pub service: &'r CosmosService,
     pub ctx: RequestContext,
     pub operation: Operation,
+    pub sender: Sender,
     pub route: Route<'r>,
     pub head: &'r Parts,
     pub body: &'r Bytes,
@@ -205,8 +206,8 @@ impl CosmosService {
             Place::Certificate => return (None, self.certificate()),
             _ => {}
         }
-        let operation = match self.admit(head, body, &route) {
-            Ok(operation) => operation,
+        let (operation, sender) = match self.admit(head, body, &route) {
+            Ok(admitted) => admitted,
             Err(failure) => return (None, Err(failure)),
         };
         if let Some(fault) = self.faults.take(operation, &head.method, &route)
@@ -222,6 +223,7 @@ impl CosmosService {
             service: self,
             ctx,
             operation,
+            sender,
             route,
             head,
             body,
@@ -232,25 +234,25 @@ impl CosmosService {
     }
 
     /// Checks everything that can be checked before the core is asked.
-    fn admit(&self, head: &Parts, body: &Bytes, route: &Route<'_>) -> Result<Operation, Failure> {
+    fn admit(&self, head: &Parts, body: &Bytes, route: &Route<'_>) -> Result<(Operation, Sender), Failure> {
         check_header_size(&head.headers)?;
         check_version(&head.headers)?;
-        let sender = auth::authenticate(&self.keys, head, route)?;
+        let is_database = |name: &str| self.account.database_by_name(name).is_ok();
+        let sender = auth::authenticate(&self.keys, head, route, is_database)?;
         if body.len() > limits::ITEM_BYTES {
             return Err(too_large(body.len(), limits::ITEM_BYTES));
         }
         let operation = Operation::of(route, &head.method, &head.headers)?;
-        match sender {
-            Sender::Key(Access::Full) => Ok(operation),
-            Sender::Key(Access::ReadOnly) if operation.is_read() => Ok(operation),
-            Sender::Key(Access::ReadOnly) => Err(Failure::new(
-                FORBIDDEN,
-                format!("a read-only key cannot authorize {}", operation.name()),
-            )),
-            Sender::Token(grant) => grant
-                .check(&self.account, operation, route, &head.headers)
-                .map(|()| operation),
+        match &sender {
+            Sender::Key(Access::Full) => {}
+            Sender::Key(Access::ReadOnly) if operation.is_read() => {}
+            Sender::Key(Access::ReadOnly) => {
+                let message = format!("a read-only key cannot authorize {}", operation.name());
+                return Err(Failure::new(FORBIDDEN, message));
+            }
+            Sender::Token(grant) => grant.check(&self.account, operation, route, &head.headers)?,
         }
+        Ok((operation, sender))
     }
 
     fn certificate(&self) -> Result<Reply, Failure> {

@@ -21,7 +21,7 @@ use crate::routes::Route;
 use crate::service::CosmosService;
 use crate::status::{self, FORBIDDEN, Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
 use crate::wire::{Reply, body, headers, percent};
-use crate::{addressing, auth};
+use crate::{addressing, auth, rights};
 
 /// A request to the admin API.
 pub(crate) struct Admin<'r> {
@@ -53,7 +53,7 @@ impl<'r> Admin<'r> {
             self.expect(&Method::GET)?;
             return Ok(self.health());
         }
-        self.authenticate()?;
+        self.authenticate(&segments)?;
         match segments[..] {
             ["metrics"] => self.metrics().await,
             ["clock"] => clock::answer(self),
@@ -67,10 +67,10 @@ impl<'r> Admin<'r> {
         }
     }
 
-    fn authenticate(&self) -> Result<(), Failure> {
+    fn authenticate(&self, segments: &[&str]) -> Result<(), Failure> {
         let access = auth::authenticate_admin(&self.service.keys, self.head)?;
-        let reads_only = self.head.method == Method::GET || self.path.ends_with("/query");
-        if access == Access::ReadOnly && !reads_only {
+        let needed = rights::of_admin(&self.head.method, segments);
+        if access == Access::ReadOnly && needed == Some(Access::Full) {
             return Err(Failure::new(
                 FORBIDDEN,
                 "a read-only key opens only GET and queries here",

@@ -11,6 +11,7 @@ fn grant() -> Grant {
     Grant {
         mode: PermissionMode::Read,
         resource: "dbs/d/colls/ü b/docs/50%".to_owned(),
+        container: ContainerRid::parse("SnxPAOM2VfM="),
         partition_key: Some(PartitionKey::from_header(r#"["é",1,{}]"#).expect("a key")),
         expires: 1_700_000_000,
     }

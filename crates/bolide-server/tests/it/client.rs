@@ -27,6 +27,8 @@ pub struct Request {
     key: String,
     /// Seconds that the signed date is away from now.
     date_offset: i64,
+    /// The link that is signed, where it is not the path's.
+    signed_link: Option<String>,
 }
 
 /// What came back.
@@ -142,6 +144,7 @@ impl Request {
             body: Vec::new(),
             key: WELL_KNOWN_KEY.to_owned(),
             date_offset: 0,
+            signed_link: None,
         }
     }
 
@@ -190,6 +193,12 @@ impl Request {
         self
     }
 
+    /// Signs this link in place of the path's own.
+    pub fn signing(mut self, link: &str) -> Request {
+        self.signed_link = Some(link.to_owned());
+        self
+    }
+
     /// The request as it goes over the wire.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut text = format!(
@@ -233,6 +242,7 @@ impl Request {
             [.., kind, _] => (*kind, path.to_owned()),
             [feed] => (*feed, String::new()),
         };
+        let link = self.signed_link.clone().unwrap_or(link);
         let payload = format!(
             "{}\n{resource}\n{link}\n{}\n\n",
             self.method.to_lowercase(),

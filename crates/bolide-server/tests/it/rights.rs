@@ -1,0 +1,372 @@
+//! What nobody reads or changes who has no right to it.
+
+mod walk;
+
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Client, Request, create_container, create_item};
+use crate::server::Server;
+
+const DOCS: &str = "/dbs/d/colls/c/docs";
+/// Of `create_container`.
+const DEFINITION: &str = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
+
+/// A server with item `a` under the key `p`, item `v` under `q`, and a user `u`.
+fn started(options: &[&str]) -> (Server, Client) {
+    let server = Server::in_memory(options);
+    let mut client = server.client();
+    create_container(&mut client);
+    create_item(&mut client, "a");
+    let others = Request::post(DOCS, r#"{"id":"v","pk":"q"}"#);
+    client.send(&of_q(others)).expect(201);
+    client.send(&Request::post("/dbs/d/users", r#"{"id":"u"}"#)).expect(201);
+    (server, client)
+}
+
+/// Names the partition key of somebody else.
+fn of_q(request: Request) -> Request {
+    request.header("x-ms-documentdb-partitionkey", r#"["q"]"#)
+}
+
+/// The token of a new permission. `name` tells permissions apart.
+fn token(client: &mut Client, name: &str, mode: &str, resource: &str, key: Option<Value>) -> String {
+    let mut permission = json!({"id": name, "permissionMode": mode, "resource": resource});
+    if let Some(key) = key {
+        permission["resourcePartitionKey"] = key;
+    }
+    let created = client.send(&Request::post("/dbs/d/users/u/permissions", permission.to_string()));
+    token_of(&created.expect(201))
+}
+
+fn token_of_link(client: &mut Client, link: &str) -> String {
+    token(client, "link", "All", link, None)
+}
+
+fn token_of(answer: &Answer) -> String {
+    answer.json()["_token"].as_str().expect("a token").to_owned()
+}
+
+/// The request, sent with a token in place of a signature; escaped as SDKs do.
+fn with(request: Request, token: &str) -> Request {
+    let escaped = token.replace('=', "%3D").replace('&', "%26").replace(';', "%3B");
+    request.header("authorization", &escaped)
+}
+
+fn bulk(operations: &Value) -> Request {
+    Request::post(DOCS, operations.to_string())
+        .header("x-ms-cosmos-is-batch-request", "True")
+        .header("x-ms-cosmos-batch-continue-on-error", "True")
+}
+
+fn statuses(answer: &Answer) -> Vec<u64> {
+    let results = answer.json();
+    let results = results.as_array().expect("a bulk is answered with an array");
+    let status = |result: &Value| result["statusCode"].as_u64().expect("a status");
+    results.iter().map(status).collect()
+}
+
+#[test]
+fn a_bulk_stays_in_the_partition_key_of_its_token() {
+    let (_server, mut client) = started(&[]);
+    let token = token(&mut client, "p", "All", "dbs/d/colls/c", Some(json!(["p"])));
+    let body = json!({"id": "v", "pk": "q", "stolen": true});
+    let outside = json!([
+        {"operationType": "Read", "id": "v", "partitionKey": "[\"q\"]"},
+        {"operationType": "Replace", "id": "v", "partitionKey": "[\"q\"]", "resourceBody": body},
+        {"operationType": "Upsert", "partitionKey": "[\"q\"]", "resourceBody": body},
+        {"operationType": "Patch", "id": "v", "partitionKey": "[\"q\"]",
+            "resourceBody": {"operations": [{"op": "add", "path": "/stolen", "value": true}]}},
+        {"operationType": "Create", "resourceBody": {"id": "new", "pk": "q"}},
+        {"operationType": "Upsert", "resourceBody": body},
+        {"operationType": "Create", "partitionKey": "[]", "resourceBody": {"id": "new", "pk": "q"}},
+        {"operationType": "Delete", "id": "v", "partitionKey": ["q"]},
+        {"operationType": "Read", "id": "a", "partitionKey": "[\"p\"]"},
+    ]);
+    for request in [bulk(&outside).pk(), bulk(&outside)] {
+        let answer = client.send(&with(request, &token)).expect(207);
+        assert_eq!(
+            statuses(&answer),
+            [403, 403, 403, 403, 403, 403, 403, 403, 200],
+            "{}",
+            answer.text()
+        );
+    }
+    client.send(&with(of_q(bulk(&outside)), &token)).expect_error(403);
+    // The header says p, and so must the document.
+    let lying =
+        json!([{"operationType": "Create", "partitionKey": "[\"p\"]", "resourceBody": {"id": "new", "pk": "q"}}]);
+    let answer = client.send(&with(bulk(&lying).pk(), &token)).expect(207);
+    assert_eq!(statuses(&answer), [400]);
+    let victim = client
+        .send(&of_q(Request::get("/dbs/d/colls/c/docs/v")))
+        .expect(200)
+        .json();
+    assert_eq!(victim.get("stolen"), None);
+    client
+        .send(&of_q(Request::get("/dbs/d/colls/c/docs/new")))
+        .expect_error(404);
+}
+
+#[test]
+fn a_batch_stays_in_the_partition_key_that_its_header_names() {
+    let (_server, mut client) = started(&[]);
+    let token = token(&mut client, "p", "All", "dbs/d/colls/c", Some(json!(["p"])));
+    let atomic = |operations: &Value| bulk(operations).header("x-ms-cosmos-batch-atomic", "True");
+    let delete = json!([{"operationType": "Delete", "id": "v", "partitionKey": "[\"q\"]"}]);
+    client.send(&with(atomic(&delete), &token)).expect_error(403);
+    client.send(&with(of_q(atomic(&delete)), &token)).expect_error(403);
+    let answer = client.send(&with(atomic(&delete).pk(), &token)).expect(207);
+    assert_eq!(
+        statuses(&answer),
+        [404],
+        "the item is looked for under the header's key"
+    );
+    client.send(&of_q(Request::get("/dbs/d/colls/c/docs/v"))).expect(200);
+}
+
+#[test]
+fn a_token_for_less_than_the_container_changes_and_shows_none_of_its_scripts() {
+    let (_server, mut client) = started(&[]);
+    let own = r#"{"id":"s","body":"function own() { getContext().getResponse().setBody('own') }"}"#;
+    let trigger = r#"{"id":"s","body":"function own() {}","triggerType":"Pre","triggerOperation":"All"}"#;
+    let places = [("sprocs", own), ("triggers", trigger), ("udfs", own)];
+    for (kind, body) in places {
+        client
+            .send(&Request::post(&format!("/dbs/d/colls/c/{kind}"), body))
+            .expect(201);
+    }
+    let tokens = [
+        token(&mut client, "key", "All", "dbs/d/colls/c", Some(json!(["p"]))),
+        token(&mut client, "item", "All", "dbs/d/colls/c/docs/a", None),
+    ];
+    for (kind, body) in places {
+        let (feed, script) = (format!("/dbs/d/colls/c/{kind}"), format!("/dbs/d/colls/c/{kind}/s"));
+        let other = body.replace("own", "stolen");
+        let of_script = token(&mut client, kind, "All", script.trim_start_matches('/'), None);
+        for token in tokens.iter().chain([&of_script]) {
+            for refused in [
+                Request::post(&feed, other.replace("\"s\"", "\"t\"")),
+                Request::post(&feed, &other).header("x-ms-documentdb-is-upsert", "True"),
+                Request::put(&script, &other),
+                Request::new("DELETE", &script),
+                Request::get(&feed),
+            ] {
+                client.send(&with(refused.pk(), token)).expect_error(403);
+            }
+        }
+        for token in &tokens {
+            client.send(&with(Request::get(&script).pk(), token)).expect_error(403);
+        }
+        client.send(&with(Request::get(&script), &of_script)).expect(200);
+        let kept = client.send(&Request::get(&script)).expect(200).json();
+        assert!(!kept["body"].to_string().contains("stolen"), "{kept}");
+    }
+}
+
+#[test]
+fn a_procedure_runs_where_the_token_is_for() {
+    let (_server, mut client) = started(&[]);
+    let deletes = r#"{"id":"s","body":"function s(id) {
+        var c = getContext().getCollection();
+        c.readDocument(c.getAltLink() + '/docs/' + id, {}, function (error, found) {
+            getContext().getResponse().setBody(error ? 'none' : found.id);
+        });
+    }"}"#;
+    client
+        .send(&Request::post("/dbs/d/colls/c/sprocs", deletes.replace('\n', " ")))
+        .expect(201);
+    let of_key = token(&mut client, "key", "All", "dbs/d/colls/c", Some(json!(["p"])));
+    let of_script = token(
+        &mut client,
+        "script",
+        "All",
+        "dbs/d/colls/c/sprocs/s",
+        Some(json!(["p"])),
+    );
+    let reads = token(&mut client, "reads", "Read", "dbs/d/colls/c", None);
+    let run = |id: &str| Request::post("/dbs/d/colls/c/sprocs/s", json!([id]).to_string());
+    for token in [&of_key, &of_script] {
+        let own = client.send(&with(run("a").pk(), token)).expect(200);
+        assert_eq!(own.json(), "a");
+        let others = client.send(&with(run("v").pk(), token)).expect(200);
+        assert_eq!(others.json(), "none", "the procedure sees one partition key");
+        client.send(&with(of_q(run("v")), token)).expect_error(403);
+        client.send(&with(run("v"), token)).expect_error(403);
+    }
+    client.send(&with(run("a").pk(), &reads)).expect_error(403);
+}
+
+#[test]
+fn a_token_for_an_item_runs_no_triggers() {
+    let (_server, mut client) = started(&[]);
+    let trigger = r#"{"id":"t","body":"function t() {}","triggerType":"Pre","triggerOperation":"All"}"#;
+    client
+        .send(&Request::post("/dbs/d/colls/c/triggers", trigger))
+        .expect(201);
+    let of_item = token(&mut client, "item", "All", "dbs/d/colls/c/docs/a", None);
+    let of_key = token(&mut client, "key", "All", "dbs/d/colls/c", Some(json!(["p"])));
+    let replace = || {
+        Request::put("/dbs/d/colls/c/docs/a", r#"{"id":"a","pk":"p"}"#)
+            .pk()
+            .header("x-ms-documentdb-pre-trigger-include", "t")
+    };
+    client.send(&with(replace(), &of_item)).expect_error(403);
+    client.send(&with(replace(), &of_key)).expect(200);
+}
+
+#[test]
+fn a_token_for_an_item_renames_it_to_nothing_else() {
+    let (_server, mut client) = started(&[]);
+    create_item(&mut client, "b");
+    let token = token(&mut client, "item", "All", "dbs/d/colls/c/docs/a", None);
+    let item = client
+        .send(&Request::get("/dbs/d/colls/c/docs/a").pk())
+        .expect(200)
+        .json();
+    let link = item["_self"].as_str().expect("a link").trim_end_matches('/');
+    let by_rid = token_of_link(&mut client, link);
+    for (path, token) in [("/dbs/d/colls/c/docs/a", &token), (&*format!("/{link}"), &by_rid)] {
+        for other in ["b", "free"] {
+            let renamed = json!({"id": other, "pk": "p", "stolen": true});
+            client
+                .send(&with(Request::put(path, renamed.to_string()).pk(), token))
+                .expect_error(403);
+        }
+        let kept = r#"{"id":"a","pk":"p","kept":true}"#;
+        client.send(&with(Request::put(path, kept).pk(), token)).expect(200);
+    }
+    client
+        .send(&Request::get("/dbs/d/colls/c/docs/free").pk())
+        .expect_error(404);
+    let b = client
+        .send(&Request::get("/dbs/d/colls/c/docs/b").pk())
+        .expect(200)
+        .json();
+    assert_eq!(b.get("stolen"), None);
+}
+
+#[test]
+fn an_item_named_like_the_resource_id_of_another_lends_no_token_to_it() {
+    let (_server, mut client) = started(&[]);
+    let victim = client
+        .send(&of_q(Request::get("/dbs/d/colls/c/docs/v")))
+        .expect(200)
+        .json();
+    let rid = victim["_rid"].as_str().expect("a resource id");
+    create_item(&mut client, rid);
+    let token = token(&mut client, "item", "All", &format!("dbs/d/colls/c/docs/{rid}"), None);
+    let read = Request::get(&format!("/dbs/d/colls/c/docs/{rid}"));
+    client.send(&with(of_q(read), &token)).expect_error(403);
+}
+
+#[test]
+fn only_who_may_read_all_of_a_container_learns_how_full_it_is() {
+    let (_server, mut client) = started(&[]);
+    let of_item = token(&mut client, "item", "All", "dbs/d/colls/c/docs/a", None);
+    let of_container = token(&mut client, "container", "Read", "dbs/d/colls/c", None);
+    for header in [
+        "x-ms-documentdb-populatequotainfo",
+        "x-ms-documentdb-populatepartitionstatistics",
+    ] {
+        let read = || Request::get("/dbs/d/colls/c").header(header, "True");
+        client.send(&with(read(), &of_item)).expect_error(403);
+        client.send(&with(read(), &of_container)).expect(200);
+    }
+}
+
+#[test]
+fn a_token_opens_no_container_made_after_it() {
+    let (_server, mut client) = started(&[]);
+    let old = token(&mut client, "c", "All", "dbs/d/colls/c", None);
+    let early = token(&mut client, "later", "All", "dbs/d/colls/later", None);
+    client.send(&with(Request::get(DOCS), &old)).expect(200);
+    client.send(&Request::new("DELETE", "/dbs/d/colls/c")).expect(204);
+    client.send(&with(Request::get(DOCS), &old)).expect_error(403);
+    client.send(&Request::post("/dbs/d/colls", DEFINITION)).expect(201);
+    client.send(&with(Request::get(DOCS), &old)).expect_error(403);
+    client
+        .send(&with(Request::get("/dbs/d/colls/c"), &old))
+        .expect_error(403);
+    let again = token_of(&client.send(&Request::get("/dbs/d/users/u/permissions/c")).expect(200));
+    client.send(&with(Request::get(DOCS), &again)).expect(200);
+    let later = DEFINITION.replace("\"c\"", "\"later\"");
+    client.send(&Request::post("/dbs/d/colls", later)).expect(201);
+    client
+        .send(&with(Request::get("/dbs/d/colls/later/docs"), &early))
+        .expect_error(403);
+}
+
+#[test]
+fn a_container_of_another_database_cannot_be_reached_through_this_one() {
+    let (_server, mut client) = started(&[]);
+    client.send(&Request::post("/dbs", r#"{"id":"e"}"#)).expect(201);
+    let other = client.send(&Request::get("/dbs/e")).expect(200).json();
+    let container = client.send(&Request::get("/dbs/d/colls/c")).expect(200).json();
+    let rid = |resource: &Value| resource["_rid"].as_str().expect("a resource id").to_owned();
+    let crossed = format!("/dbs/{}/colls/{}/docs", rid(&other), rid(&container));
+    client.send(&Request::get(&crossed)).expect_error(404);
+}
+
+#[test]
+fn a_name_is_signed_with_everything_above_it() {
+    let (_server, mut client) = started(&[]);
+    for (request, last) in [
+        (Request::get("/dbs/d/colls/c"), "c"),
+        (Request::get("/dbs/d/colls/c/docs"), "c"),
+        (Request::get("/dbs/d/colls/c/docs/a").pk(), "a"),
+        (Request::get("/dbs/d"), "d"),
+        (Request::get("/dbs/d/users/u"), "u"),
+        (Request::new("DELETE", "/dbs/d/colls/c"), "c"),
+    ] {
+        client.send(&request.clone().signing(last)).expect_error(401);
+        client
+            .send(&request.signing(&format!("dbs/other/{last}")))
+            .expect_error(401);
+    }
+}
+
+#[test]
+fn a_resource_id_may_be_signed_alone_where_all_of_the_path_is_resource_ids() {
+    let (_server, mut client) = started(&[]);
+    let container = client.send(&Request::get("/dbs/d/colls/c")).expect(200).json();
+    let item = client
+        .send(&Request::get("/dbs/d/colls/c/docs/a").pk())
+        .expect(200)
+        .json();
+    let text = |resource: &Value, name: &str| resource[name].as_str().expect("text").trim_matches('/').to_owned();
+    let (rid, link) = (text(&container, "_rid"), text(&container, "_self"));
+    let ranges = Request::get(&format!("/{link}/pkranges"));
+    client.send(&ranges.clone().signing(&rid.to_lowercase())).expect(200);
+    client.send(&ranges.signing(&rid)).expect(200);
+    let (item_rid, item_link) = (text(&item, "_rid"), text(&item, "_self"));
+    let read = Request::get(&format!("/{item_link}")).pk();
+    client.send(&read.signing(&item_rid.to_lowercase())).expect(200);
+    // An item's name under resource ids is a name still, and so is a resource id under names.
+    let by_name = Request::get(&format!("/{link}/docs/a")).pk();
+    client.send(&by_name.clone().signing("a")).expect_error(401);
+    client.send(&by_name).expect(200);
+    let mixed = Request::get(&format!("/dbs/d/colls/c/docs/{item_rid}")).pk();
+    client.send(&mixed.signing(&item_rid.to_lowercase())).expect_error(401);
+    // A database that is named like a resource id is meant by its name.
+    let database = client.send(&Request::post("/dbs", r#"{"id":"e"}"#)).expect(201).json();
+    let database_rid = text(&database, "_rid");
+    client.send(&Request::new("DELETE", "/dbs/e")).expect(204);
+    let named = json!({"id": database_rid}).to_string();
+    client.send(&Request::post("/dbs", named)).expect(201);
+    let path = format!("/dbs/{database_rid}");
+    client
+        .send(&Request::get(&path).signing(&database_rid))
+        .expect_error(401);
+    client.send(&Request::get(&path)).expect(200);
+}
+
+#[test]
+fn a_header_that_names_another_verb_changes_nothing() {
+    let (_server, mut client) = started(&[]);
+    let token = token(&mut client, "c", "Read", "dbs/d/colls/c", None);
+    for name in ["x-http-method-override", "x-http-method", "x-method-override"] {
+        let read = Request::get("/dbs/d/colls/c/docs/a").pk().header(name, "DELETE");
+        client.send(&with(read, &token)).expect(200);
+    }
+    client.send(&Request::get("/dbs/d/colls/c/docs/a").pk()).expect(200);
+}

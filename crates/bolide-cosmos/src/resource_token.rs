@@ -15,8 +15,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use bolide_core::{Account, PermissionMode};
-use bolide_model::partition_key::PartitionKey;
+use bolide_core::{Account, Container, PermissionMode};
+use bolide_model::partition_key::{Component, PartitionKey, PartitionKeyVersion};
 use bolide_model::rid::{ChildRid, ContainerRid, ItemRid};
 use bolide_model::{Error, ErrorKind, Result};
 use http::HeaderMap;
@@ -33,6 +33,9 @@ use crate::wire::{headers, scope};
 
 /// Stands before what is signed, so that no signature of a request is one of a token.
 const DOMAIN: &[u8] = b"bolide resource token\n";
+
+/// Bytes from which on strings of a partition key of version 1 may be cut.
+const TOLD_APART_V1: usize = 100;
 
 /// What a token opens, and until when.
 #[derive(Debug, Clone, PartialEq)]
@@ -195,14 +198,25 @@ impl Grant {
         }
     }
 
+    /// Whether a request is about the grant's container, and the grant means one partition key of it if it is for one.
     fn is_of_container(&self, account: &Account, route: &Route<'_>) -> bool {
         if route.container.is_empty() {
             return false;
         }
-        let asked = addressing::container(account, route)
-            .ok()
-            .map(|container| container.rid());
-        asked.is_some() && asked == self.container
+        let asked = addressing::container(account, route);
+        asked.is_ok_and(|asked| Some(asked.rid()) == self.container && self.tells_keys_apart(&asked))
+    }
+
+    /// Under version 1 only the first 100 bytes of a string are told apart: a longer key would open others that begin alike.
+    fn tells_keys_apart(&self, container: &Container) -> bool {
+        let is_short =
+            |component: &Component| !matches!(component, Component::String(text) if text.len() >= TOLD_APART_V1);
+        match &self.partition_key {
+            Some(key) if container.properties().partition_key.version == PartitionKeyVersion::V1 => {
+                key.0.iter().all(is_short)
+            }
+            _ => true,
+        }
     }
 
     /// Whether the request is about the very item or script of the link, if the link is of one and the request is about one.

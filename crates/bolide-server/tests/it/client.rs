@@ -29,6 +29,8 @@ pub struct Request {
     date_offset: i64,
     /// The link that is signed, where it is not the path's.
     signed_link: Option<String>,
+    /// The kind of resource that is signed, where it is not the path's.
+    signed_resource: Option<String>,
 }
 
 /// What came back.
@@ -145,6 +147,7 @@ impl Request {
             key: WELL_KNOWN_KEY.to_owned(),
             date_offset: 0,
             signed_link: None,
+            signed_resource: None,
         }
     }
 
@@ -199,6 +202,12 @@ impl Request {
         self
     }
 
+    /// Signs this kind of resource and link in place of the path's own.
+    pub fn signing_as(mut self, resource: &str, link: &str) -> Request {
+        self.signed_resource = Some(resource.to_owned());
+        self.signing(link)
+    }
+
     /// The request as it goes over the wire.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut text = format!(
@@ -243,6 +252,7 @@ impl Request {
             [feed] => (*feed, String::new()),
         };
         let link = self.signed_link.clone().unwrap_or(link);
+        let resource = self.signed_resource.as_deref().unwrap_or(resource);
         let payload = format!(
             "{}\n{resource}\n{link}\n{}\n\n",
             self.method.to_lowercase(),

@@ -370,3 +370,131 @@ fn a_header_that_names_another_verb_changes_nothing() {
     }
     client.send(&Request::get("/dbs/d/colls/c/docs/a").pk()).expect(200);
 }
+
+#[test]
+fn a_key_that_a_container_cannot_tell_from_others_lends_no_token() {
+    let (_server, mut client) = started(&[]);
+    let definition = r#"{"id":"old","partitionKey":{"paths":["/pk"],"kind":"Hash","version":1}}"#;
+    client.send(&Request::post("/dbs/d/colls", definition)).expect(201);
+    let begin = "x".repeat(100);
+    let others = format!("{begin}v");
+    let header = |key: &str| json!([key]).to_string();
+    let create = Request::post("/dbs/d/colls/old/docs", json!({"id": "v", "pk": others}).to_string());
+    client
+        .send(&create.header("x-ms-documentdb-partitionkey", &header(&others)))
+        .expect(201);
+    let own = format!("{begin}o");
+    for (name, key, status) in [("long", &*own, 403), ("short", "short", 404)] {
+        let token = token(&mut client, name, "Read", "dbs/d/colls/old", Some(json!([key])));
+        let read = Request::get("/dbs/d/colls/old/docs/v").header("x-ms-documentdb-partitionkey", &header(key));
+        client.send(&with(read, &token)).expect_error(status);
+    }
+}
+
+#[test]
+fn segments_of_a_path_are_decoded_once_and_lead_nowhere_up() {
+    let (_server, mut client) = started(&[]);
+    for path in [
+        "/dbs/d/colls/c/docs/..",
+        "/dbs/d/colls/c/docs/%2e%2e",
+        "/dbs/d/colls/c/docs/.",
+        "/dbs/d/colls/c/docs/..%2F..%2Fc%2Fdocs%2Fa",
+        "/dbs/d/colls/c/docs/%2561",
+        "/dbs/d/colls/c/docs//a",
+        "/dbs/d/colls/%2e%2e",
+        "/dbs/d/colls/c%2Fdocs",
+        "/dbs/d%2Fcolls%2Fc",
+        "/dbs/..",
+        "/dbs/./d",
+        "/dbs/d/../d",
+        "/dbs//colls/c",
+        "/DBS/d",
+        "/dbs/d/colls/c/docs/a%00",
+    ] {
+        for method in ["GET", "DELETE"] {
+            let answer = client.send(&Request::new(method, path).pk());
+            assert!(
+                (400..500).contains(&answer.status),
+                "{method} {path}: {}",
+                answer.text()
+            );
+        }
+    }
+    client.send(&Request::get("/dbs/d/colls/c/docs/a").pk()).expect(200);
+    let of_item = token(&mut client, "item", "All", "dbs/d/colls/c/docs/a", None);
+    for path in [
+        "/dbs/d/colls/c/docs/%2561",
+        "/dbs/d/colls/c/docs/a%2F..%2Fb",
+        "/dbs/d/colls/c/docs/a/",
+        "/dbs/d/colls/c/docs/%61",
+    ] {
+        let answer = client.send(&with(Request::get(path).pk(), &of_item));
+        let is_a = path.ends_with("/a/") || path.ends_with("/%61");
+        assert_eq!(answer.status, if is_a { 200 } else { 403 }, "{path}: {}", answer.text());
+    }
+}
+
+#[test]
+fn ids_are_what_a_path_can_hold() {
+    let (_server, mut client) = started(&[]);
+    let long = "a".repeat(256);
+    for id in [".", "..", "a\0b", "a\u{7}", "a/b", "a\\b", "a?", "a#", "a ", "", &long] {
+        let named = |more: Value| {
+            let mut body = json!({"id": id});
+            body.as_object_mut()
+                .expect("an object")
+                .extend(more.as_object().cloned().expect("an object"));
+            body.to_string()
+        };
+        let container: Value = serde_json::from_str(DEFINITION).expect("JSON");
+        for (path, body) in [
+            ("/dbs", named(json!({}))),
+            (
+                "/dbs/d/colls",
+                named(json!({"partitionKey": container["partitionKey"]})),
+            ),
+            ("/dbs/d/users", named(json!({}))),
+            (
+                "/dbs/d/users/u/permissions",
+                named(json!({"permissionMode": "All", "resource": "dbs/d/colls/c"})),
+            ),
+            ("/dbs/d/colls/c/sprocs", named(json!({"body": "function f() {}"}))),
+            ("/dbs/d/colls/c/udfs", named(json!({"body": "function f() {}"}))),
+        ] {
+            client.send(&Request::post(path, body)).expect_error(400);
+        }
+        client
+            .send(&Request::put("/dbs/d/users/u", named(json!({}))))
+            .expect_error(400);
+    }
+    for (id, status) in [
+        (".", 400),
+        ("..", 400),
+        ("a\\b", 400),
+        ("a\0b", 201),
+        ("a\u{7}", 201),
+        ("...", 201),
+        ("%2e%2e", 201),
+    ] {
+        let body = json!({"id": id, "pk": "p"}).to_string();
+        assert_eq!(client.send(&Request::post(DOCS, body).pk()).status, status, "{id:?}");
+        let body = json!({"id": id, "pk": "p"}).to_string();
+        let upsert = Request::post(DOCS, body)
+            .pk()
+            .header("x-ms-documentdb-is-upsert", "True");
+        assert_eq!(
+            client.send(&upsert).status,
+            if status == 201 { 200 } else { status },
+            "{id:?}"
+        );
+    }
+    for (path, id) in [
+        ("a%00b", "a\0b"),
+        ("a%07", "a\u{7}"),
+        ("...", "..."),
+        ("%252e%252e", "%2e%2e"),
+    ] {
+        let found = client.send(&Request::get(&format!("{DOCS}/{path}")).pk()).expect(200);
+        assert_eq!(found.json()["id"], id);
+    }
+}

@@ -498,3 +498,109 @@ fn ids_are_what_a_path_can_hold() {
         assert_eq!(found.json()["id"], id);
     }
 }
+
+#[test]
+fn feeds_and_queries_of_a_partition_key_show_its_items_whatever_else_is_asked_for() {
+    let (_server, mut client) = started(&[]);
+    let token = token(&mut client, "p", "Read", "dbs/d/colls/c", Some(json!(["p"])));
+    let select = Request::post(DOCS, r#"{"query":"SELECT * FROM c"}"#).query();
+    let union = Request::post(DOCS, r#"{"query":"SELECT * FROM c WHERE c.pk = 'q' OR true"}"#).query();
+    let changes = Request::get(DOCS).header("a-im", "Incremental Feed");
+    let whole = |request: Request| {
+        request
+            .header("x-ms-documentdb-partitionkeyrangeid", "0")
+            .header("x-ms-start-epk", "")
+            .header("x-ms-end-epk", "FF")
+            .header("x-ms-read-key-type", "EffectivePartitionKeyRange")
+    };
+    let own = |answer: Answer| {
+        let page = answer.expect(200).json();
+        let ids = page["Documents"].as_array().expect("documents").iter();
+        ids.map(|item| item["id"].as_str().expect("an id").to_owned())
+            .collect::<Vec<_>>()
+    };
+    for request in [Request::get(DOCS), select, union, changes] {
+        assert_eq!(own(client.send(&with(request.clone().pk(), &token))), ["a"]);
+        assert_eq!(own(client.send(&with(whole(request.clone().pk()), &token))), ["a"]);
+        // Of two headers of a name the first counts, for the check as for the read.
+        assert_eq!(own(client.send(&with(of_q(request.clone().pk()), &token))), ["a"]);
+        client.send(&with(of_q(request.clone()).pk(), &token)).expect_error(403);
+        client.send(&with(whole(request.clone()), &token)).expect_error(403);
+        let empty = request.header("x-ms-documentdb-partitionkey", "[]");
+        client.send(&with(empty, &token)).expect_error(403);
+    }
+    // A continuation that the owner was given for all of the container goes on inside the key.
+    let page = Request::get(DOCS).header("x-ms-max-item-count", "1");
+    let page = client.send(&page).expect(200);
+    let continuation = page.header("x-ms-continuation").expect("there is more").to_owned();
+    let resumed = Request::get(DOCS).pk().header("x-ms-continuation", &continuation);
+    let resumed = client.send(&with(resumed, &token)).expect(200).json();
+    for item in resumed["Documents"].as_array().expect("documents") {
+        assert_eq!(item["pk"], "p");
+    }
+}
+
+#[test]
+fn a_token_for_a_prefix_of_a_key_opens_what_is_below_it() {
+    let (_server, mut client) = started(&[]);
+    let definition = r#"{"id":"tree","partitionKey":{"paths":["/tenant","/user"],"kind":"MultiHash","version":2}}"#;
+    client.send(&Request::post("/dbs/d/colls", definition)).expect(201);
+    let docs = "/dbs/d/colls/tree/docs";
+    let of = |request: Request, key: &str| request.header("x-ms-documentdb-partitionkey", key);
+    for (tenant, user) in [("t", "u"), ("t", "w"), ("other", "u")] {
+        let item = json!({"id": "a", "tenant": tenant, "user": user}).to_string();
+        client
+            .send(&of(Request::post(docs, item), &json!([tenant, user]).to_string()))
+            .expect(201);
+    }
+    let token = token(&mut client, "t", "All", "dbs/d/colls/tree", Some(json!(["t"])));
+    let read = |key| of(Request::get("/dbs/d/colls/tree/docs/a"), key);
+    client.send(&with(read(r#"["t","u"]"#), &token)).expect(200);
+    client.send(&with(read(r#"["t","missing"]"#), &token)).expect_error(404);
+    for key in [
+        r#"["other","u"]"#,
+        r#"["other","missing"]"#,
+        r#"["T","u"]"#,
+        r#"["","t"]"#,
+    ] {
+        client.send(&with(read(key), &token)).expect_error(403);
+    }
+    let select = |key| of(Request::post(docs, r#"{"query":"SELECT * FROM c"}"#).query(), key);
+    let found = client.send(&with(select(r#"["t"]"#), &token)).expect(200).json();
+    assert_eq!(found["_count"], 2);
+    client.send(&with(select(r#"["other"]"#), &token)).expect_error(403);
+    let smuggled = json!({"id": "b", "tenant": "other", "user": "u"}).to_string();
+    client
+        .send(&with(of(Request::post(docs, &smuggled), r#"["t","u"]"#), &token))
+        .expect_error(400);
+    client
+        .send(&with(of(Request::post(docs, &smuggled), r#"["t"]"#), &token))
+        .expect_error(400);
+    client
+        .send(&of(Request::get("/dbs/d/colls/tree/docs/b"), r#"["other","u"]"#))
+        .expect_error(404);
+}
+
+#[test]
+fn whoever_shows_no_key_is_told_the_same_of_what_exists_and_what_does_not() {
+    let (_server, mut client) = started(&[]);
+    let mut refusals = Vec::new();
+    for path in [
+        "/dbs/d/colls/c",
+        "/dbs/d/colls/x",
+        "/dbs/x",
+        "/dbs/d/colls/c/docs/a",
+        "/nowhere",
+        "/addresses",
+        "/_bolide/nowhere",
+    ] {
+        for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW"] {
+            let request = Request::new(method, path).pk().header("authorization", "");
+            let refused = client.send(&request).expect_error(401).json();
+            let message = refused["message"].as_str().expect("a message");
+            refusals.push(message.split("ActivityId").next().unwrap_or_default().to_owned());
+        }
+    }
+    refusals.dedup();
+    assert_eq!(refusals.len(), 1, "{refusals:?}");
+}

@@ -16,7 +16,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bolide_core::{Account, Container, PermissionMode};
-use bolide_model::partition_key::{Component, PartitionKey, PartitionKeyVersion};
+use bolide_model::partition_key::{Component, PartitionKey, PartitionKeyVersion, PartitionKind};
 use bolide_model::rid::{ChildRid, ContainerRid, ItemRid};
 use bolide_model::{Error, ErrorKind, Result};
 use http::HeaderMap;
@@ -34,7 +34,7 @@ use crate::wire::{headers, scope};
 /// Stands before what is signed, so that no signature of a request is one of a token.
 const DOMAIN: &[u8] = b"bolide resource token\n";
 
-/// Bytes from which on strings of a partition key of version 1 may be cut.
+/// Bytes from which on strings of a partition key may be cut, where they are.
 const TOLD_APART_V1: usize = 100;
 
 /// What a token opens, and until when.
@@ -207,16 +207,16 @@ impl Grant {
         asked.is_ok_and(|asked| Some(asked.rid()) == self.container && self.tells_keys_apart(&asked))
     }
 
-    /// Under version 1 only the first 100 bytes of a string are told apart: a longer key would open others that begin alike.
+    /// Under version 1 and kind Range only the first 100 bytes of a string are told apart: a longer key would open others that begin alike.
     fn tells_keys_apart(&self, container: &Container) -> bool {
         let is_short =
             |component: &Component| !matches!(component, Component::String(text) if text.len() >= TOLD_APART_V1);
-        match &self.partition_key {
-            Some(key) if container.properties().partition_key.version == PartitionKeyVersion::V1 => {
-                key.0.iter().all(is_short)
-            }
-            _ => true,
-        }
+        let Some(key) = &self.partition_key else {
+            return true;
+        };
+        let definition = &container.properties().partition_key;
+        let cuts = definition.version == PartitionKeyVersion::V1 || definition.kind == PartitionKind::Range;
+        !cuts || key.0.iter().all(is_short)
     }
 
     /// Whether the request is about the very item or script of the link, if the link is of one and the request is about one.

@@ -107,6 +107,34 @@ fn a_bulk_stays_in_the_partition_key_of_its_token() {
         .expect_error(404);
 }
 
+/// Reads and deletes `v` under `q`, deletes it under no key, reads `a` under `p`: as the .NET SDK's rows, which
+/// conformance/clients/dotnet/hybrid_row.py wrote.
+const ROWS: &str = "\
+    81f0d8ff7f010a00000081f1d8ff7f16000000eb43042f817054e17f170200000002000000055b2271225d017681f1d8ff7f160000000f2a957c8170\
+    54e17f170400000002000000055b2271225d017681f1d8ff7f10000000a0d74ed0817054e17f130400000002000000017681f1d8ff7f160000009cef\
+    b791817054e17f170200000002000000055b2270225d0161\
+";
+
+#[test]
+fn a_bulk_in_rows_stays_in_the_partition_key_of_its_token() {
+    let (_server, mut client) = started(&[]);
+    let token = token(&mut client, "p", "All", "dbs/d/colls/c", Some(json!(["p"])));
+    let rows: Vec<u8> = ROWS
+        .as_bytes()
+        .chunks(2)
+        .map(|digits| u8::from_str_radix(&String::from_utf8_lossy(digits), 16).expect("hex"))
+        .collect();
+    let rows = Request::post(DOCS, rows)
+        .pk()
+        .header("x-ms-cosmos-is-batch-request", "True")
+        .header("x-ms-cosmos-batch-continue-on-error", "True");
+    let answer = client.send(&with(rows, &token)).expect(207);
+    let shows = |text: &str| answer.body.windows(text.len()).any(|bytes| bytes == text.as_bytes());
+    assert!(shows(r#""pk":"p""#), "what is its own is read");
+    assert!(!shows(r#""pk":"q""#), "what is another's is not");
+    client.send(&of_q(Request::get("/dbs/d/colls/c/docs/v"))).expect(200);
+}
+
 #[test]
 fn a_batch_stays_in_the_partition_key_that_its_header_names() {
     let (_server, mut client) = started(&[]);

@@ -47,7 +47,11 @@ pub(crate) fn container(account: &Account, route: &Route<'_>) -> Result<Arc<Cont
     let (database, style) = resolve_database(account, route).map_err(owner_not_found)?;
     match style {
         Style::Names => account.container_by_name(database.rid, &route.container),
-        Style::Rids => account.container_by_rid(container_rid(&route.container)?),
+        Style::Rids => {
+            let rid = container_rid(&route.container)?;
+            is_child(rid.database() == database.rid)?;
+            account.container_by_rid(rid)
+        }
     }
 }
 
@@ -68,7 +72,11 @@ pub(crate) fn user(account: &Account, route: &Route<'_>) -> Result<UserInfo> {
     let (database, style) = resolve_database(account, route).map_err(owner_not_found)?;
     match style {
         Style::Names => account.user_by_name(database.rid, &route.user),
-        Style::Rids => account.user_by_rid(UserRid::parse(&route.user).ok_or_else(|| no_rid(&route.user))?),
+        Style::Rids => {
+            let rid = UserRid::parse(&route.user).ok_or_else(|| no_rid(&route.user))?;
+            is_child(rid.database() == database.rid)?;
+            account.user_by_rid(rid)
+        }
     }
 }
 
@@ -82,6 +90,7 @@ pub(crate) fn encryption_key(account: &Account, route: &Route<'_>) -> Result<Enc
         Style::Names => account.encryption_key_by_name(database.rid, &route.leaf),
         Style::Rids => {
             let rid = EncryptionKeyRid::parse(&route.leaf).ok_or_else(|| no_rid(&route.leaf))?;
+            is_child(rid.database == database.rid)?;
             account.encryption_key_by_rid(rid)
         }
     }
@@ -98,11 +107,8 @@ pub(crate) fn permission(account: &Account, route: &Route<'_>) -> Result<Permiss
         Style::Names => account.permission_by_name(user.rid, &route.leaf),
         Style::Rids => {
             let rid = PermissionRid::parse(&route.leaf).ok_or_else(|| no_rid(&route.leaf))?;
-            let permission = account.permission_by_rid(rid)?;
-            let is_here = rid.user == user.rid;
-            is_here
-                .then_some(permission)
-                .ok_or_else(|| Error::not_found("the permission is another user's"))
+            is_child(rid.user == user.rid)?;
+            account.permission_by_rid(rid)
         }
     }
 }
@@ -146,6 +152,16 @@ fn resolve_database(account: &Account, route: &Route<'_>) -> Result<(DatabaseInf
 
 fn container_rid(segment: &str) -> Result<ContainerRid> {
     ContainerRid::parse(segment).ok_or_else(|| no_rid(segment))
+}
+
+/// Refuses a resource id under one that is not its parent's: a path leads down one way only.
+fn is_child(is_child: bool) -> Result<()> {
+    if is_child {
+        return Ok(());
+    }
+    Err(Error::not_found(
+        "Resource Not Found: there is no such resource under this parent.",
+    ))
 }
 
 fn no_rid(segment: &str) -> Error {

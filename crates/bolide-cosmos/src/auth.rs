@@ -2,8 +2,8 @@
 //! admin API.
 //!
 //! A signature covers verb, resource type, resource link and date (cosmos-rest §2.1). SDKs disagree on how the link of an
-//! unusual name is spelled, so several spellings are tried; each is a name of the same resource, so none widens what a
-//! signature opens.
+//! unusual name is spelled, so two spellings of the whole link are tried. Only a path of resource ids throughout may be signed by its last one
+//! alone, as most SDKs do: it has those above in itself, so it opens one resource, while a name alone would open that name everywhere.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -13,6 +13,7 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
+use bolide_model::partition_key::PartitionKey;
 use bolide_model::time::wall_clock;
 use http::Method;
 use http::request::Parts;
@@ -28,7 +29,7 @@ const CLOCK_SKEW: Duration = Duration::from_secs(15 * 60);
 /// Room for the 32 bytes of an HMAC-SHA256 and the rest of its last group of base64.
 const SIGNATURE_ROOM: usize = 33;
 /// How many ways of spelling a link there are, see [`spelling`].
-const SPELLINGS: usize = 4;
+const SPELLINGS: usize = 2;
 
 /// Who sent a request.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,14 +40,37 @@ pub(crate) enum Sender {
     Token(Box<Grant>),
 }
 
-/// Tells who sent a request.
+impl Sender {
+    /// Checks that the sender may do something in a partition key.
+    ///
+    /// # Errors
+    /// `Forbidden` for a resource token of another key, and for no key.
+    pub(crate) fn check_key(&self, key: Option<&PartitionKey>) -> bolide_model::Result<()> {
+        match self {
+            Sender::Key(_) => Ok(()),
+            Sender::Token(grant) => grant.check_key(key),
+        }
+    }
+
+    /// Whether the sender holds a token for one item.
+    pub(crate) fn is_for_one_item(&self) -> bool {
+        matches!(self, Sender::Token(grant) if grant.is_for_one_item())
+    }
+}
+
+/// Tells who sent a request. `is_database`: whether there is a database of a name.
 ///
 /// # Errors
 /// 401 when the token is missing, malformed or signed by no key of the account; 403 when its date is too far from real time.
-pub(crate) fn authenticate(keys: &Keys, head: &Parts, route: &Route<'_>) -> Result<Sender, Failure> {
+pub(crate) fn authenticate(
+    keys: &Keys,
+    head: &Parts,
+    route: &Route<'_>,
+    is_database: impl Fn(&str) -> bool,
+) -> Result<Sender, Failure> {
     let token = percent::decode(authorization(head)?).ok_or_else(|| malformed("it is not UTF-8"))?;
     match Token::parse(&token)? {
-        Token::Master { signature } => by_signature(keys, head, route, signature).map(Sender::Key),
+        Token::Master { signature } => by_signature(keys, head, route, signature, is_database).map(Sender::Key),
         Token::Entra { jwt } => by_emulator_jwt(keys, jwt).map(Sender::Key),
         Token::Resource { sealed } => Grant::open(keys, sealed).map(|grant| Sender::Token(Box::new(grant))),
     }
@@ -123,7 +147,13 @@ impl<'t> Token<'t> {
     }
 }
 
-fn by_signature(keys: &Keys, head: &Parts, route: &Route<'_>, signature: &str) -> Result<Access, Failure> {
+fn by_signature(
+    keys: &Keys,
+    head: &Parts,
+    route: &Route<'_>,
+    signature: &str,
+    is_database: impl Fn(&str) -> bool,
+) -> Result<Access, Failure> {
     let mut bytes = [0; SIGNATURE_ROOM];
     let length = STANDARD
         .decode_slice(signature, &mut bytes)
@@ -132,11 +162,15 @@ fn by_signature(keys: &Keys, head: &Parts, route: &Route<'_>, signature: &str) -
     let date = SignedDate::of(head)?;
     let signed = route.signed();
     let verb = lower_case(&head.method);
-    let signer = (0..SPELLINGS).find_map(|nth| {
-        let link = spelling(signed.link, nth);
-        keys.signer(&payload(&verb, signed.resource_type, &link, &date), signature)
-    });
-    let access = signer.ok_or_else(|| mismatch(&verb, &signed, &date))?;
+    let signer = |link: &str| keys.signer(&payload(&verb, signed.resource_type, link, &date), signature);
+    let by_link = || (0..SPELLINGS).find_map(|nth| signer(&spelling(signed.link, nth)));
+    let by_rid = || {
+        let rid = route.rid().filter(|_| !is_database(&route.database))?;
+        signer(&rid.to_ascii_lowercase()).or_else(|| signer(rid))
+    };
+    let access = by_link()
+        .or_else(by_rid)
+        .ok_or_else(|| mismatch(&verb, &signed, &date))?;
     date.check()?;
     Ok(access)
 }
@@ -157,14 +191,9 @@ fn payload<'a>(verb: &'a str, resource_type: &'a str, link: &'a str, date: &'a S
 
 /// The ways clients spell a link in what they sign, most likely first.
 fn spelling(link: &str, nth: usize) -> Cow<'_, str> {
-    let decoded = percent::decode_lossy;
-    let last = || link.rsplit_once('/').map_or(link, |(_, last)| last);
     match nth {
-        0 => decoded(link),
-        1 => Cow::Borrowed(link),
-        // Links of resource ids are signed as the last id alone, in lower case.
-        2 => Cow::Owned(decoded(last()).to_lowercase()),
-        _ => decoded(last()),
+        0 => percent::decode_lossy(link),
+        _ => Cow::Borrowed(link),
     }
 }
 

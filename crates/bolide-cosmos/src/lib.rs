@@ -17,6 +17,7 @@ mod operation;
 mod operations;
 mod request_body;
 mod resource_token;
+mod rights;
 mod routes;
 pub mod service;
 mod session;

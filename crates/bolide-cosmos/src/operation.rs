@@ -3,6 +3,8 @@
 use bolide_core::ScriptKind;
 use http::{HeaderMap, Method};
 
+use crate::keys::Access;
+use crate::rights;
 use crate::routes::{Place, Route};
 use crate::status::{Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
 use crate::wire::headers;
@@ -200,68 +202,9 @@ impl Operation {
         }
     }
 
-    /// Whether it changes nothing: what read-only keys may do, and what a session token is checked against.
+    /// Whether it changes nothing and gives nothing away that does: what read-only keys may do, and what a session token is checked against.
     pub(crate) fn is_read(self) -> bool {
-        match self {
-            Operation::ReadAccount
-            | Operation::ListDatabases
-            | Operation::QueryDatabases
-            | Operation::ReadDatabase
-            | Operation::ListContainers
-            | Operation::QueryContainers
-            | Operation::ReadContainer
-            | Operation::ReadItem
-            | Operation::ReadFeed
-            | Operation::QueryItems
-            | Operation::QueryPlan
-            | Operation::ReadChanges
-            | Operation::ListPartitionKeyRanges
-            | Operation::ListOffers
-            | Operation::QueryOffers
-            | Operation::ReadOffer
-            | Operation::ListConflicts
-            | Operation::QueryConflicts
-            | Operation::ReadConflict
-            | Operation::ListUsers
-            | Operation::QueryUsers
-            | Operation::ListEncryptionKeys
-            | Operation::QueryEncryptionKeys
-            | Operation::ReadEncryptionKey
-            | Operation::ReadUser
-            | Operation::ListScripts
-            | Operation::QueryScripts
-            | Operation::ReadScript => true,
-            Operation::CreateDatabase
-            | Operation::DeleteDatabase
-            | Operation::CreateContainer
-            | Operation::ReplaceContainer
-            | Operation::DeleteContainer
-            | Operation::CreateItem
-            | Operation::UpsertItem
-            | Operation::ReplaceItem
-            | Operation::PatchItem
-            | Operation::DeleteItem
-            | Operation::Batch
-            | Operation::ReplaceOffer
-            | Operation::DeleteConflict
-            | Operation::DeletePartitionKey
-            | Operation::CreateUser
-            | Operation::UpsertUser
-            | Operation::ReplaceUser
-            | Operation::DeleteUser
-            | Operation::CreatePermission
-            | Operation::UpsertPermission
-            | Operation::ReplacePermission
-            | Operation::DeletePermission
-            | Operation::CreateEncryptionKey
-            | Operation::ReplaceEncryptionKey
-            | Operation::CreateScript
-            | Operation::ReplaceScript
-            | Operation::DeleteScript
-            | Operation::ExecuteProcedure => false,
-            // Who reads a permission gets a token, which may open more than a read-only key does.
-            Operation::ListPermissions | Operation::QueryPermissions | Operation::ReadPermission => false,
-        }
+        rights::of(self).key == Access::ReadOnly
     }
 
     /// Finds the operation that a request asks for.

@@ -8,13 +8,17 @@
 //! to know, so it holds until it expires, even if its permission is changed or deleted meanwhile, as the service has it.
 //! A new account key ends all of them.
 //!
+//! A token belongs to the container that stood behind its link when it was made, by resource id: one that is made later under the same name is
+//! not opened. Inside the container a link by names stays one of names: an item deleted and made again under its id is the same to it.
+//!
 //! Server time decides what has expired, a virtual clock's too: a token's time is data, like an item's.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use bolide_core::{Account, PermissionMode};
-use bolide_model::partition_key::PartitionKey;
-use bolide_model::{Error, Result};
+use bolide_core::{Account, Container, PermissionMode};
+use bolide_model::partition_key::{Component, PartitionKey, PartitionKeyVersion, PartitionKind};
+use bolide_model::rid::{ChildRid, ContainerRid, ItemRid};
+use bolide_model::{Error, ErrorKind, Result};
 use http::HeaderMap;
 use serde_json::{Value, json};
 
@@ -22,12 +26,16 @@ use crate::addressing;
 use crate::auth::malformed;
 use crate::keys::{Access, Keys};
 use crate::operation::Operation;
-use crate::routes::Route;
+use crate::rights::{self, Bound};
+use crate::routes::{Place, Route};
 use crate::status::{FORBIDDEN, Failure, UNAUTHORIZED};
-use crate::wire::{headers, percent, scope};
+use crate::wire::{headers, scope};
 
 /// Stands before what is signed, so that no signature of a request is one of a token.
 const DOMAIN: &[u8] = b"bolide resource token\n";
+
+/// Bytes from which on strings of a partition key may be cut, where they are.
+const TOLD_APART_V1: usize = 100;
 
 /// What a token opens, and until when.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +43,8 @@ pub(crate) struct Grant {
     pub mode: PermissionMode,
     /// Link of a container, or of something in it.
     pub resource: String,
+    /// The container that the link led to when the token was made; `None`: there was none, and the token opens nothing.
+    pub container: Option<ContainerRid>,
     /// Only the items of this key, or below it in a hierarchy.
     pub partition_key: Option<PartitionKey>,
     /// The first second of server time in which it opens nothing.
@@ -56,6 +66,7 @@ impl Grant {
         let grant = json!({
             "mode": self.mode.as_str(),
             "resource": self.resource,
+            "container": self.container.map(|rid| rid.to_string()),
             "key": self.partition_key.as_ref().map(PartitionKey::to_header_json),
             "expires": self.expires,
         });
@@ -93,7 +104,12 @@ impl Grant {
             Value::Null => None,
             key => Some(PartitionKey::from_header(key.as_str()?).ok()?),
         };
+        let container = match grant.get("container")? {
+            Value::Null => None,
+            rid => Some(ContainerRid::parse(rid.as_str()?)?),
+        };
         Some(Grant {
+            container,
             mode: PermissionMode::parse(grant.get("mode")?.as_str()?)?,
             resource: grant.get("resource")?.as_str()?.to_owned(),
             partition_key,
@@ -101,7 +117,7 @@ impl Grant {
         })
     }
 
-    /// Checks that the grant opens a request.
+    /// Checks that the grant opens a request. Says nothing of what exists: whatever is not the grant's own is forbidden.
     ///
     /// # Errors
     /// 403, with the reason.
@@ -117,44 +133,117 @@ impl Grant {
                 "The authorization token is not valid at the current time: the resource token has expired.",
             ));
         }
-        // Every client begins with the account.
-        if operation == Operation::ReadAccount {
-            return Ok(());
-        }
         let scope = Scope::of_link(&self.resource)?;
-        if !scope.is_of_container(account, route) {
-            return Err(self.elsewhere(operation));
-        }
-        // What clients have to know of a container to do anything in it.
-        if matches!(operation, Operation::ReadContainer | Operation::ListPartitionKeyRanges) {
-            return Ok(());
-        }
-        let below = below_container(route);
-        if below.is_empty() || !below.starts_with(&scope.below) {
-            return Err(self.elsewhere(operation));
-        }
-        if self.mode == PermissionMode::Read && !operation.is_read() {
+        let bound = self.bound(&scope);
+        let needed = rights::of(operation)
+            .token(bound)
+            .ok_or_else(|| self.elsewhere(operation))?;
+        if needed == PermissionMode::All && self.mode == PermissionMode::Read {
             return Err(forbidden(&format!(
                 "a permission to read cannot authorize {}",
                 operation.name()
             )));
         }
-        self.check_partition_key(operation, headers)
+        // The account is not in any container.
+        if operation == Operation::ReadAccount {
+            return Ok(());
+        }
+        if !self.is_of_container(account, route) || !self.names_the_same(&scope, route) {
+            return Err(self.elsewhere(operation));
+        }
+        check_extras(bound, headers)?;
+        if rights::is_about_items(operation) && !has_a_key_each(operation, headers) {
+            self.check_key(scope::partition_key(headers)?.as_ref())?;
+        }
+        Ok(())
     }
 
-    fn check_partition_key(&self, operation: Operation, headers: &HeaderMap) -> Result<(), Failure> {
-        // A plan tells nothing of what the container holds.
-        let (Some(granted), false) = (&self.partition_key, operation == Operation::QueryPlan) else {
+    /// Checks that a partition key is one that the grant opens, if it opens one only.
+    ///
+    /// # Errors
+    /// `Forbidden`.
+    pub(crate) fn check_key(&self, key: Option<&PartitionKey>) -> Result<()> {
+        let Some(granted) = &self.partition_key else {
             return Ok(());
         };
-        match scope::partition_key(headers)? {
+        match key {
             Some(key) if key.0.starts_with(&granted.0) => Ok(()),
-            Some(_) => Err(forbidden("the permission is for another partition key")),
-            None => Err(forbidden(&format!(
-                "the permission is for one partition key, which the request has to name in header `{}`",
-                headers::PARTITION_KEY
-            ))),
+            Some(_) => Err(Error::new(
+                ErrorKind::Forbidden,
+                "the permission is for another partition key",
+            )),
+            None => Err(Error::new(
+                ErrorKind::Forbidden,
+                format!(
+                    "the permission is for one partition key, which the request has to name in header `{}`, and a bulk in each \
+                     operation",
+                    headers::PARTITION_KEY
+                ),
+            )),
         }
+    }
+
+    /// Whether it is for one item.
+    pub(crate) fn is_for_one_item(&self) -> bool {
+        Scope::of_link(&self.resource).is_ok_and(|scope| self.bound(&scope) == Bound::Item)
+    }
+
+    fn bound(&self, scope: &Scope) -> Bound {
+        match scope.below.first().map(String::as_str) {
+            None if self.partition_key.is_some() => Bound::PartitionKey,
+            None => Bound::Container,
+            Some("sprocs" | "triggers" | "udfs") => Bound::Script,
+            // A link to anything else opens nothing that an item's would not: no path leads there.
+            Some(_) => Bound::Item,
+        }
+    }
+
+    /// Whether a request is about the grant's container, and the grant means one partition key of it if it is for one.
+    fn is_of_container(&self, account: &Account, route: &Route<'_>) -> bool {
+        if route.container.is_empty() {
+            return false;
+        }
+        let asked = addressing::container(account, route);
+        asked.is_ok_and(|asked| Some(asked.rid()) == self.container && self.tells_keys_apart(&asked))
+    }
+
+    /// Under version 1 and kind Range only the first 100 bytes of a string are told apart: a longer key would open others that begin alike.
+    fn tells_keys_apart(&self, container: &Container) -> bool {
+        let is_short =
+            |component: &Component| !matches!(component, Component::String(text) if text.len() >= TOLD_APART_V1);
+        let Some(key) = &self.partition_key else {
+            return true;
+        };
+        let definition = &container.properties().partition_key;
+        let cuts = definition.version == PartitionKeyVersion::V1 || definition.kind == PartitionKind::Range;
+        !cuts || key.0.iter().all(is_short)
+    }
+
+    /// Whether the request is about the very item or script of the link, if the link is of one and the request is about one.
+    fn names_the_same(&self, scope: &Scope, route: &Route<'_>) -> bool {
+        let keyword = match route.place {
+            Place::Item => "docs",
+            Place::Script(kind) => crate::routes::keyword(kind),
+            _ => return true,
+        };
+        match scope.below.as_slice() {
+            [] => true,
+            [kind, leaf] => {
+                kind == keyword && *leaf == route.leaf && (scope.is_by_rid(self.container) || self.is_name(leaf))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the last segment of a link by names is one: users choose ids, and one that reads as the resource id of something else in the
+    /// container would be taken for that.
+    fn is_name(&self, leaf: &str) -> bool {
+        let item = ItemRid::parse(leaf).map(|rid| rid.container);
+        let child = ChildRid::parse(leaf).map(|rid| rid.container);
+        [item, child]
+            .into_iter()
+            .flatten()
+            .all(|rid| Some(rid) != self.container)
     }
 
     fn elsewhere(&self, operation: Operation) -> Failure {
@@ -164,6 +253,31 @@ impl Grant {
             self.resource
         ))
     }
+}
+
+/// A bulk has a partition key in each of its operations, which is checked when they are read.
+fn has_a_key_each(operation: Operation, headers: &HeaderMap) -> bool {
+    operation == Operation::Batch
+        && !headers::flag(headers, &headers::BATCH_ATOMIC)
+        && headers::non_empty(headers, &headers::PARTITION_KEY).is_ok_and(|key| key.is_none())
+}
+
+/// Refuses what headers add to an operation beyond what the token is for.
+fn check_extras(bound: Bound, headers: &HeaderMap) -> Result<(), Failure> {
+    let is_partial = bound != Bound::Container;
+    let shows_figures =
+        headers::flag(headers, &headers::POPULATE_QUOTA) || headers::flag(headers, &headers::POPULATE_STATISTICS);
+    if is_partial && shows_figures {
+        return Err(forbidden(
+            "how full a container is can be read with a permission for all of it",
+        ));
+    }
+    if bound == Bound::Item && headers::names_triggers(headers) {
+        return Err(forbidden(
+            "a permission for one item runs no triggers, which work on all items of its partition key",
+        ));
+    }
+    Ok(())
 }
 
 fn forbidden(why: &str) -> Failure {
@@ -189,27 +303,18 @@ impl Scope {
         }
     }
 
-    /// Whether a request is about the container of this place. Either may name it by ids or resource ids.
-    fn is_of_container(&self, account: &Account, route: &Route<'_>) -> bool {
-        if route.container.is_empty() {
-            return false;
-        }
-        let granted = Route::to_container(self.database.clone(), self.container.clone());
-        let rid = |route| addressing::container(account, route).map(|container| container.rid());
-        match (rid(&granted), rid(route)) {
-            (Ok(granted), Ok(asked)) => granted == asked,
-            // Where there is nothing, the operation says so.
-            _ => granted.database == route.database && granted.container == route.container,
-        }
+    /// The container that the link leads to now.
+    pub(crate) fn container(&self, account: &Account) -> Option<ContainerRid> {
+        let route = Route::to_container(self.database.clone(), self.container.clone());
+        addressing::container(account, &route)
+            .ok()
+            .map(|container| container.rid())
     }
-}
 
-/// The segments of a path that follow the container, decoded.
-fn below_container(route: &Route<'_>) -> Vec<String> {
-    let segments = route.path.split('/').skip(4);
-    segments
-        .map(|segment| percent::decode_lossy(segment).into_owned())
-        .collect()
+    /// Whether the link names the container by its resource ids.
+    fn is_by_rid(&self, container: Option<ContainerRid>) -> bool {
+        container.is_some_and(|rid| self.container == rid.to_string() && self.database == rid.database().to_string())
+    }
 }
 
 #[cfg(test)]

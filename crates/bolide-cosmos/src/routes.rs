@@ -6,6 +6,9 @@
 use std::borrow::Cow;
 
 use bolide_core::ScriptKind;
+use bolide_model::rid::{
+    ChildRid, ContainerRid, DatabaseRid, EncryptionKeyRid, ItemRid, OfferRid, PermissionRid, UserRid,
+};
 
 use crate::wire::percent;
 
@@ -144,6 +147,55 @@ impl<'p> Route<'p> {
     }
 }
 
+impl Route<'_> {
+    /// The resource id that the path ends with, or its parent for feeds, if all ids of the path are resource ids that belong together.
+    ///
+    /// Whether they are meant as such is not said by the path: a database may be named like a resource id.
+    pub(crate) fn rid(&self) -> Option<&str> {
+        if self.place == Place::Offer {
+            return OfferRid::parse(&self.leaf).map(|_| &*self.leaf);
+        }
+        let database = DatabaseRid::parse(&self.database)?;
+        let container = || ContainerRid::parse(&self.container).filter(|rid| rid.database() == database);
+        let user = || UserRid::parse(&self.user).filter(|rid| rid.database() == database);
+        let (last, is_rid) = match self.place {
+            Place::Database | Place::Containers | Place::Users | Place::EncryptionKeys => (&self.database, true),
+            Place::Container
+            | Place::Items
+            | Place::PartitionKeyRanges
+            | Place::Conflicts
+            | Place::Scripts(_)
+            | Place::PartitionKeyDelete => (&self.container, container().is_some()),
+            Place::Item => {
+                let parent = ItemRid::parse(&self.leaf).map(|rid| rid.container);
+                (&self.leaf, parent.is_some() && parent == container())
+            }
+            Place::Conflict | Place::Script(_) => {
+                let parent = ChildRid::parse(&self.leaf).map(|rid| rid.container);
+                (&self.leaf, parent.is_some() && parent == container())
+            }
+            Place::User | Place::Permissions => (&self.user, user().is_some()),
+            Place::Permission => {
+                let parent = PermissionRid::parse(&self.leaf).map(|rid| rid.user);
+                (&self.leaf, parent.is_some() && parent == user())
+            }
+            Place::EncryptionKey => {
+                let parent = EncryptionKeyRid::parse(&self.leaf).map(|rid| rid.database);
+                (&self.leaf, parent == Some(database))
+            }
+            Place::Account
+            | Place::Databases
+            | Place::Offers
+            | Place::Offer
+            | Place::Addresses
+            | Place::Certificate
+            | Place::Admin
+            | Place::Unknown => return None,
+        };
+        is_rid.then_some(&**last)
+    }
+}
+
 impl Route<'static> {
     /// The route to a container by its segments, as links name them.
     pub(crate) fn to_container(database: String, container: String) -> Route<'static> {
@@ -219,6 +271,15 @@ fn place<'s>(segments: &[&'s str]) -> (Place, [&'s str; 3]) {
         ["_explorer", "emulator.pem"] => (Place::Certificate, [""; 3]),
         ["_bolide", ..] => (Place::Admin, [""; 3]),
         _ => (Place::Unknown, [""; 3]),
+    }
+}
+
+/// The keyword of the paths of a kind of scripts.
+pub(crate) fn keyword(kind: ScriptKind) -> &'static str {
+    match kind {
+        ScriptKind::StoredProcedure => "sprocs",
+        ScriptKind::Trigger => "triggers",
+        ScriptKind::UserDefinedFunction => "udfs",
     }
 }
 

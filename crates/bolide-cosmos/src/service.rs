@@ -130,6 +130,7 @@ pub(crate) struct Call<'r> {
     pub service: &'r CosmosService,
     pub ctx: RequestContext,
     pub operation: Operation,
+    pub sender: Sender,
     pub route: Route<'r>,
     pub head: &'r Parts,
     pub body: &'r Bytes,
@@ -224,8 +225,8 @@ impl CosmosService {
             }
             _ => {}
         }
-        let operation = match self.admit(head, &route) {
-            Ok(operation) => operation,
+        let (operation, sender) = match self.admit(head, &route) {
+            Ok(admitted) => admitted,
             Err((sender, failure)) => {
                 body.dismiss(sender);
                 return (None, Err(failure));
@@ -254,6 +255,7 @@ impl CosmosService {
             service: self,
             ctx,
             operation,
+            sender,
             route,
             head,
             body: &body,
@@ -292,7 +294,7 @@ impl CosmosService {
     }
 
     /// Checks everything that the head tells before the core is asked.
-    fn admit(&self, head: &Parts, route: &Route<'_>) -> Result<Operation, (Refused, Failure)> {
+    fn admit(&self, head: &Parts, route: &Route<'_>) -> Result<(Operation, Sender), (Refused, Failure)> {
         let sender = self
             .identify(head, route)
             .map_err(|failure| (Refused::Unknown, failure))?;
@@ -303,22 +305,22 @@ impl CosmosService {
     fn identify(&self, head: &Parts, route: &Route<'_>) -> Result<Sender, Failure> {
         check_header_size(&head.headers)?;
         check_version(&head.headers)?;
-        auth::authenticate(&self.keys, head, route)
+        let is_database = |name: &str| self.account.database_by_name(name).is_ok();
+        auth::authenticate(&self.keys, head, route, is_database)
     }
 
-    fn allow(&self, sender: Sender, head: &Parts, route: &Route<'_>) -> Result<Operation, Failure> {
+    fn allow(&self, sender: Sender, head: &Parts, route: &Route<'_>) -> Result<(Operation, Sender), Failure> {
         let operation = Operation::of(route, &head.method, &head.headers)?;
-        match sender {
-            Sender::Key(Access::Full) => Ok(operation),
-            Sender::Key(Access::ReadOnly) if operation.is_read() => Ok(operation),
-            Sender::Key(Access::ReadOnly) => Err(Failure::new(
-                FORBIDDEN,
-                format!("a read-only key cannot authorize {}", operation.name()),
-            )),
-            Sender::Token(grant) => grant
-                .check(&self.account, operation, route, &head.headers)
-                .map(|()| operation),
+        match &sender {
+            Sender::Key(Access::Full) => {}
+            Sender::Key(Access::ReadOnly) if operation.is_read() => {}
+            Sender::Key(Access::ReadOnly) => {
+                let message = format!("a read-only key cannot authorize {}", operation.name());
+                return Err(Failure::new(FORBIDDEN, message));
+            }
+            Sender::Token(grant) => grant.check(&self.account, operation, route, &head.headers)?,
         }
+        Ok((operation, sender))
     }
 
     /// Reads the body of a request that was admitted.

@@ -1,7 +1,10 @@
 //! Names that users give: what an id may be.
 //!
 //! Items are freer than all other resources, since tests of the service's own SDKs rely on it: an item's id may hold `/`, which makes
-//! it unreachable by name, or `?` and `#`, which a client has to escape. Source: cosmos-rest §3.6.
+//! it unreachable by name, or `?`, `#` and control characters, which a client has to escape. Source: cosmos-rest §3.6.
+//!
+//! `.` and `..` are no ids, of items neither: HTTP clients take such segments out of a path, escaped or not, so that deleting the item `..` would
+//! be a request to delete its container.
 
 use crate::error::{Error, Result, excerpt};
 use crate::limits::{ITEM_ID_BYTES, RESOURCE_ID_CHARS};
@@ -9,11 +12,12 @@ use crate::limits::{ITEM_ID_BYTES, RESOURCE_ID_CHARS};
 /// Checks the id of a database, container, script, user or permission.
 ///
 /// # Errors
-/// `BadRequest`: the id is empty, longer than [`RESOURCE_ID_CHARS`], ends in a space, or holds one of `/ \ ? #`, a tab or a line
-/// break.
+/// `BadRequest`: the id is empty, longer than [`RESOURCE_ID_CHARS`], `.` or `..`, ends in a space, or holds one of `/ \ ? #` or a control
+/// character.
 pub fn validate_resource_id(id: &str) -> Result<()> {
     check_length(id, id.chars().count(), RESOURCE_ID_CHARS, RESOURCE_ID_CHARS)?;
-    refuse_characters(id, &['/', '\\', '?', '#', '\t', '\r', '\n'])?;
+    refuse_characters(id, |c| matches!(c, '/' | '\\' | '?' | '#') || c.is_control())?;
+    refuse_dots(id)?;
     if id.ends_with(' ') {
         return Err(Error::bad_request(format!(
             "The input name '{id}' is invalid: it ends with a space."
@@ -25,10 +29,20 @@ pub fn validate_resource_id(id: &str) -> Result<()> {
 /// Checks the id of an item.
 ///
 /// # Errors
-/// `BadRequest`: the id is empty, longer than [`ITEM_ID_BYTES`], or holds a backslash.
+/// `BadRequest`: the id is empty, longer than [`ITEM_ID_BYTES`], `.` or `..`, or holds a backslash.
 pub fn validate_item_id(id: &str) -> Result<()> {
     check_length(id, id.len(), ITEM_ID_BYTES, ITEM_ID_BYTES + 1)?;
-    refuse_characters(id, &['\\'])
+    refuse_characters(id, |c| c == '\\')?;
+    refuse_dots(id)
+}
+
+fn refuse_dots(id: &str) -> Result<()> {
+    if matches!(id, "." | "..") {
+        return Err(Error::bad_request(format!(
+            "The input name '{id}' is invalid: HTTP clients take it out of paths."
+        )));
+    }
+    Ok(())
 }
 
 /// `named` is the limit as the service words it, which is off by one for some resources.
@@ -42,8 +56,8 @@ fn check_length(id: &str, length: usize, longest: usize, named: usize) -> Result
     )))
 }
 
-fn refuse_characters(id: &str, refused: &[char]) -> Result<()> {
-    match id.chars().find(|c| refused.contains(c)) {
+fn refuse_characters(id: &str, is_refused: impl Fn(char) -> bool) -> Result<()> {
+    match id.chars().find(|c| is_refused(*c)) {
         None => Ok(()),
         Some(c) => Err(Error::bad_request(format!(
             "The input name '{}' is invalid: it contains the invalid character {c:?}.",
@@ -62,7 +76,9 @@ mod tests {
 
     #[test]
     fn resource_ids_refuse_what_breaks_a_path() {
-        for id in ["a/b", "a\\b", "a?", "#a", "a\tb", "a\r", "a\nb"] {
+        for id in [
+            "a/b", "a\\b", "a?", "#a", "a\tb", "a\r", "a\nb", "\0", "a\u{1b}", "\u{85}",
+        ] {
             assert!(
                 message(validate_resource_id(id)).contains("invalid character"),
                 "{id:?}"
@@ -86,10 +102,20 @@ mod tests {
 
     #[test]
     fn item_ids_refuse_only_a_backslash() {
-        for id in ["a/b", "a?b", "#", " a ", "a\tb", "ü%20", "日本"] {
+        for id in [
+            "a/b", "a?b", "#", " a ", "a\tb", "ü%20", "日本", "a\0", "...", ".a", "%2e%2e",
+        ] {
             assert_eq!(validate_item_id(id), Ok(()), "{id:?}");
         }
         assert!(message(validate_item_id("a\\b")).contains("invalid character"));
+    }
+
+    #[test]
+    fn nothing_is_called_what_clients_take_out_of_paths() {
+        for id in [".", ".."] {
+            assert!(message(validate_resource_id(id)).contains("invalid"), "{id}");
+            assert!(message(validate_item_id(id)).contains("invalid"), "{id}");
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::routes::Route;
 use crate::service::CosmosService;
 use crate::status::{self, FORBIDDEN, Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
 use crate::wire::{Reply, body, headers, percent};
-use crate::{addressing, auth, metrics};
+use crate::{addressing, auth, metrics, rights};
 
 /// The route that needs no key.
 const HEALTH: &str = "_bolide/health";
@@ -82,8 +82,9 @@ impl<'r> Admin<'r> {
     /// 401 without a key; 403 when the key does not open so much.
     pub(crate) fn authenticate(service: &CosmosService, head: &Parts, route: &Route<'_>) -> Result<(), Failure> {
         let access = auth::authenticate_admin(&service.keys, head)?;
-        let reads_only = head.method == Method::GET || route.path.ends_with("/query");
-        if access == Access::ReadOnly && !reads_only {
+        let segments: Vec<&str> = route.path.split('/').skip(1).collect();
+        let needed = rights::of_admin(&head.method, &segments);
+        if access == Access::ReadOnly && needed == Some(Access::Full) {
             return Err(Failure::new(
                 FORBIDDEN,
                 "a read-only key opens only GET and queries here",

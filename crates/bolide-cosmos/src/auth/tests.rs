@@ -21,7 +21,7 @@ fn status(method: &str, path: &str, headers: &[(&str, &str)]) -> Result<Sender, 
     }
     let (head, ()) = request.body(()).expect("the test builds a valid request").into_parts();
     let route = Route::parse(head.uri.path()).expect("the path decodes");
-    authenticate(&keys(), &head, &route).map_err(|failure| failure.status.http.as_u16())
+    authenticate(&keys(), &head, &route, |_| false).map_err(|failure| failure.status.http.as_u16())
 }
 
 fn signed(method: &str, path: &str, signature: &str) -> Result<Sender, u16> {
@@ -151,7 +151,7 @@ fn a_mismatch_shows_what_the_server_signed() {
         .header("authorization", "type=master&ver=1.0&sig=AAAA");
     let (head, ()) = request.body(()).expect("valid").into_parts();
     let route = Route::parse(head.uri.path()).expect("the path decodes");
-    let failure = authenticate(&keys(), &head, &route).expect_err("no signature");
+    let failure = authenticate(&keys(), &head, &route, |_| false).expect_err("no signature");
     let payload = r"get\ndbs\ndbs/a b\nthu, 27 apr 2017 00:51:12 gmt\n\n";
     assert!(failure.message.contains(payload), "{}", failure.message);
 }

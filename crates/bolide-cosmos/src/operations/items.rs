@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use bolide_core::{Answer, Answered, Container, CreateItem, DeleteItem, ItemRead, ItemWritten, PatchItem, ReadItem};
-use bolide_core::{ItemWrite, ReplaceItem, StoredItem, TriggeredWrite, UpsertItem};
+use bolide_core::{ItemTarget, ItemWrite, ReplaceItem, StoredItem, TriggeredWrite, UpsertItem, Work};
 use bolide_model::document::{Document, Patch};
 use bolide_model::partition_key::PartitionKey;
-use bolide_model::{Error, Result};
+use bolide_model::{Error, ErrorKind, Result};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::data_plane::map;
@@ -16,7 +16,7 @@ use crate::service::Call;
 use crate::wire::{Payload, Reply, binary_json, headers, scope};
 
 pub(super) async fn create(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
-    if names_triggers(call.headers()) {
+    if headers::names_triggers(call.headers()) {
         return triggered(call, container, ItemWrite::Create(document(call)?), None).await;
     }
     let create = CreateItem {
@@ -28,7 +28,7 @@ pub(super) async fn create(call: &Call<'_>, container: &Arc<Container>) -> Answe
 }
 
 pub(super) async fn upsert(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
-    if names_triggers(call.headers()) {
+    if headers::names_triggers(call.headers()) {
         let if_match = if_match(call.headers())?;
         return triggered(call, container, ItemWrite::Upsert(document(call)?), if_match).await;
     }
@@ -42,7 +42,7 @@ pub(super) async fn upsert(call: &Call<'_>, container: &Arc<Container>) -> Answe
 }
 
 pub(super) async fn replace(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
-    if names_triggers(call.headers()) {
+    if headers::names_triggers(call.headers()) {
         let write = ItemWrite::Replace(addressing::item(container, &call.route.leaf)?, document(call)?);
         return triggered(call, container, write, if_match(call.headers())?).await;
     }
@@ -52,12 +52,45 @@ pub(super) async fn replace(call: &Call<'_>, container: &Arc<Container>) -> Answ
         document: document(call)?,
         if_match: if_match(call.headers())?,
     };
+    if call.sender.is_for_one_item() {
+        check_keeps_id(call, container, &replace).await?;
+    }
     let answer = call.account().replace_item(&call.ctx, container, replace).await?;
     Ok(written(call, answer))
 }
 
+/// Refuses to give an item another id: a token for one item must not take the place of others. (A patch never changes an id.)
+async fn check_keeps_id(call: &Call<'_>, container: &Arc<Container>, replace: &ReplaceItem) -> Answered<()> {
+    let read;
+    let id = match &replace.target {
+        ItemTarget::Id(id) => id.as_str(),
+        ItemTarget::Rid(_) => {
+            let target = ReadItem {
+                target: replace.target.clone(),
+                partition_key: replace.partition_key.clone(),
+                if_none_match: None,
+            };
+            read = call.account().read_item(&call.ctx, container, &target).await?.value;
+            match &read {
+                ItemRead::Found(item) => item.id(),
+                ItemRead::NotModified { .. } => {
+                    return Err(Error::internal("an unconditional read was conditional").into());
+                }
+            }
+        }
+    };
+    if replace.document.id()? == id {
+        return Ok(Answer {
+            value: (),
+            work: Work::default(),
+        });
+    }
+    let message = "the permission is for one item, whose id a replace has to keep";
+    Err(Error::new(ErrorKind::Forbidden, message).into())
+}
+
 pub(super) async fn patch(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
-    if names_triggers(call.headers()) {
+    if headers::names_triggers(call.headers()) {
         let patch = Patch::parse(&binary_json::to_text(call.body)?)?;
         let write = ItemWrite::Patch(addressing::item(container, &call.route.leaf)?, patch);
         return triggered(call, container, write, if_match(call.headers())?).await;
@@ -73,7 +106,7 @@ pub(super) async fn patch(call: &Call<'_>, container: &Arc<Container>) -> Answer
 }
 
 pub(super) async fn delete(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
-    if names_triggers(call.headers()) {
+    if headers::names_triggers(call.headers()) {
         let write = ItemWrite::Delete(addressing::item(container, &call.route.leaf)?);
         return triggered(call, container, write, if_match(call.headers())?).await;
     }
@@ -129,16 +162,10 @@ pub(super) fn missing_key() -> Error {
 
 /// A batch that should have run a trigger must not succeed without it: only writes of single items may name triggers.
 pub(super) fn refuse_triggers(headers: &HeaderMap) -> Result<()> {
-    if names_triggers(headers) {
+    if headers::names_triggers(headers) {
         return Err(Error::bad_request("triggers cannot be included in a batch"));
     }
     Ok(())
-}
-
-fn names_triggers(headers: &HeaderMap) -> bool {
-    [&headers::PRE_TRIGGERS, &headers::POST_TRIGGERS]
-        .iter()
-        .any(|name| headers.get(*name).is_some_and(|value| !value.is_empty()))
 }
 
 /// The triggers that a header names, with commas between them.

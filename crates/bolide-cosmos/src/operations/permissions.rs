@@ -169,6 +169,9 @@ fn to_json(call: &Call<'_>, permission: &PermissionInfo, expiry: i64) -> Value {
     let grant = Grant {
         mode: properties.mode,
         resource: properties.resource.clone(),
+        container: Scope::of_link(&properties.resource)
+            .ok()
+            .and_then(|scope| scope.container(call.account())),
         partition_key: properties.partition_key.clone(),
         expires: call.ctx.now.seconds().0.saturating_add(expiry),
     };

@@ -11,6 +11,7 @@ fn grant() -> Grant {
     Grant {
         mode: PermissionMode::Read,
         resource: "dbs/d/colls/ü b/docs/50%".to_owned(),
+        container: ContainerRid::parse("SnxPAOM2VfM="),
         partition_key: Some(PartitionKey::from_header(r#"["é",1,{}]"#).expect("a key")),
         expires: 1_700_000_000,
     }
@@ -74,5 +75,33 @@ fn links_name_containers_and_what_is_in_them() {
     assert_eq!(Scope::of_link("dbs/d/colls/c").expect("a container").below, [""; 0]);
     for link in ["", "dbs/d", "dbs/d/colls", "dbs/d/colls/c/docs", "dbs/d/users/u", "c"] {
         assert!(Scope::of_link(link).is_err(), "{link}");
+    }
+}
+
+#[test]
+fn a_key_is_opened_by_itself_and_by_what_is_above_it() {
+    let key = |json: &str| PartitionKey::from_header(json).expect("a key");
+    for (asked, granted, expected) in [
+        (r#"["a"]"#, r#"["a"]"#, true),
+        (r#"["a","b"]"#, r#"["a"]"#, true),
+        (r#"["a"]"#, r#"["a","b"]"#, false),
+        (r#"["ab"]"#, r#"["a"]"#, false),
+        (r#"["1"]"#, "[1]", false),
+        ("[1.0]", "[1]", true),
+        ("[-0.0]", "[0]", true),
+        ("[null]", "[{}]", false),
+        ("[false]", "[0]", false),
+        ("[]", r#"["a"]"#, false),
+    ] {
+        let grant = Grant {
+            partition_key: Some(key(granted)),
+            ..grant()
+        };
+        assert_eq!(
+            grant.check_key(Some(&key(asked))).is_ok(),
+            expected,
+            "{asked} under {granted}"
+        );
+        assert!(grant.check_key(None).is_err());
     }
 }

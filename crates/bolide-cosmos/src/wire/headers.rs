@@ -150,6 +150,13 @@ pub(crate) fn prefers_minimal(headers: &HeaderMap) -> bool {
         .is_some_and(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"return=minimal"))
 }
 
+/// Whether a write names triggers to run.
+pub(crate) fn names_triggers(headers: &HeaderMap) -> bool {
+    [&PRE_TRIGGERS, &POST_TRIGGERS]
+        .iter()
+        .any(|name| headers.get(*name).is_some_and(|value| !value.is_empty()))
+}
+
 /// Whether a `POST` to a feed is a query: by either marker header or by its content type (cosmos-rest §0.2).
 pub(crate) fn is_query(headers: &HeaderMap) -> bool {
     let content_type = headers

@@ -27,6 +27,10 @@ pub struct Request {
     key: String,
     /// Seconds that the signed date is away from now.
     date_offset: i64,
+    /// The link that is signed, where it is not the path's.
+    signed_link: Option<String>,
+    /// The kind of resource that is signed, where it is not the path's.
+    signed_resource: Option<String>,
 }
 
 /// What came back.
@@ -142,6 +146,8 @@ impl Request {
             body: Vec::new(),
             key: WELL_KNOWN_KEY.to_owned(),
             date_offset: 0,
+            signed_link: None,
+            signed_resource: None,
         }
     }
 
@@ -190,6 +196,18 @@ impl Request {
         self
     }
 
+    /// Signs this link in place of the path's own.
+    pub fn signing(mut self, link: &str) -> Request {
+        self.signed_link = Some(link.to_owned());
+        self
+    }
+
+    /// Signs this kind of resource and link in place of the path's own.
+    pub fn signing_as(mut self, resource: &str, link: &str) -> Request {
+        self.signed_resource = Some(resource.to_owned());
+        self.signing(link)
+    }
+
     /// The request as it goes over the wire.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut text = format!(
@@ -233,6 +251,8 @@ impl Request {
             [.., kind, _] => (*kind, path.to_owned()),
             [feed] => (*feed, String::new()),
         };
+        let link = self.signed_link.clone().unwrap_or(link);
+        let resource = self.signed_resource.as_deref().unwrap_or(resource);
         let payload = format!(
             "{}\n{resource}\n{link}\n{}\n\n",
             self.method.to_lowercase(),

@@ -11,6 +11,7 @@ mod permissions;
 mod queries;
 mod querying;
 mod resources;
+mod rights;
 mod scripts;
 mod server;
 mod starting;

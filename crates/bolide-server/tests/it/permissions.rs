@@ -298,23 +298,6 @@ fn names_and_resource_ids_open_the_same_container() {
 }
 
 #[test]
-fn a_container_of_the_same_name_is_opened_by_name_and_not_by_resource_id() {
-    let (_server, mut client) = started(&[]);
-    let container = client.send(&Request::get(CONTAINER)).expect(200).json();
-    let link = container["_self"].as_str().expect("a link").trim_end_matches('/');
-    let (by_name, by_rid) = (
-        token(&mut client, "Read", "dbs/d/colls/c"),
-        token(&mut client, "Read", link),
-    );
-    client.send(&Request::new("DELETE", CONTAINER)).expect(204);
-    client.send(&with(Request::get(CONTAINER), &by_name)).expect_error(404);
-    let definition = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
-    client.send(&Request::post("/dbs/d/colls", definition)).expect(201);
-    client.send(&with(Request::get(CONTAINER), &by_name)).expect(200);
-    client.send(&with(Request::get(CONTAINER), &by_rid)).expect_error(403);
-}
-
-#[test]
 fn a_read_only_key_gets_no_tokens() {
     let (_server, mut client) = started(&["--readonly-key", READONLY]);
     token(&mut client, "All", "dbs/d/colls/c");

@@ -9,8 +9,8 @@ mod to_wire;
 use std::sync::Arc;
 
 use bolide_core::{
-    Account, Answer, Answered, Batch, BatchAnswer, BatchOperation, Container, CreateItem, DeleteItem, ItemRead,
-    ItemTarget, OperationDone, OperationResult, PatchItem, ReadItem, ReplaceItem, RequestContext, UpsertItem, Work,
+    Answer, Answered, Batch, BatchAnswer, BatchOperation, Container, CreateItem, DeleteItem, ItemRead, ItemTarget,
+    OperationDone, OperationResult, PatchItem, ReadItem, ReplaceItem, UpsertItem, Work,
 };
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{RequestUnits, Result};
@@ -70,7 +70,7 @@ async fn bulk(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> A
             results.failed_dependency();
             continue;
         }
-        match one(call.account(), &call.ctx, container, sent).await {
+        match one(call, container, sent).await {
             Ok(answer) => {
                 add_work(&mut work, answer.work);
                 results.done(&answer.value);
@@ -93,13 +93,11 @@ async fn bulk(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> A
 }
 
 /// Carries out one operation of a bulk by itself.
-async fn one(
-    account: &Account,
-    ctx: &RequestContext,
-    container: &Arc<Container>,
-    sent: Sent,
-) -> Answered<OperationResult> {
+async fn one(call: &Call<'_>, container: &Arc<Container>, sent: Sent) -> Answered<OperationResult> {
+    let (account, ctx) = (call.account(), &call.ctx);
     let (operation, given) = (sent.operation?, sent.partition_key?);
+    // The header's key, which was checked with the head, is not the one that counts here.
+    call.sender.check_key(given.as_ref())?;
     let key = |key: Option<PartitionKey>| -> Result<PartitionKey> { key.ok_or_else(items::missing_key) };
     let written = |answer: Answer<bolide_core::ItemWritten>| finish(answer, OperationDone::Written);
     Ok(match operation {

@@ -207,7 +207,11 @@ impl CosmosService {
         }
         let operation = match self.admit(head, body, &route) {
             Ok(operation) => operation,
-            Err(failure) => return (None, Err(failure)),
+            Err(failure) => {
+                // A token that was refused as expired must not be good again after a crash.
+                self.account.make_second_durable().await;
+                return (None, Err(failure));
+            }
         };
         if let Some(fault) = self.faults.take(operation, &head.method, &route)
             && let Err(failure) = fault.apply().await

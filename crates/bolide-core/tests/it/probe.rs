@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+use bolide_model::UnixMillis;
 use bolide_model::time::Span;
 use bolide_storage::faults::{Faults, FaultyEngine};
 use bolide_storage::{
@@ -166,6 +167,14 @@ impl Engine for Probe {
 
     fn time(&self) -> Span {
         self.engine().time()
+    }
+
+    fn durable_time(&self) -> UnixMillis {
+        self.engine().durable_time()
+    }
+
+    fn make_time_durable(&self, until: UnixMillis) -> EngineFuture<'_, Result<(), Down>> {
+        Box::pin(async move { self.reach()?.make_time_durable(until).await })
     }
 
     fn close(&self) -> EngineFuture<'_, Result<(), Down>> {

@@ -3,6 +3,7 @@
 //! ```text
 //! FORMAT     "bolide store", the number of the format, and when the store was made (ms)
 //! lock       held while the store is open
+//! probe      there for a moment, when it is tried whether the directory takes files again
 //! durable    the durable mark, see `mark`
 //! store/     the LSM store
 //! ```
@@ -15,6 +16,7 @@ use bolide_model::UnixMillis;
 
 use crate::OpenError;
 use crate::mark::Mark;
+use crate::presence::Presence;
 
 /// The format this version writes, and the newest it reads.
 const FORMAT: u32 = 1;
@@ -23,7 +25,14 @@ const FORMAT_FILE: &str = "FORMAT";
 const FORMAT_DRAFT: &str = "FORMAT.new";
 const LOCK_FILE: &str = "lock";
 const MARK_FILE: &str = "durable";
+const PROBE_FILE: &str = "probe";
 const STORE_DIR: &str = "store";
+/// A journal begins with this size. It, and tables, may become larger.
+const JOURNAL_BYTES: u64 = 64 << 20;
+/// The largest file the store makes: a journal ends at the next flush behind its first size, and all memtables together may be in it.
+const LARGEST_FILE_BYTES: u64 = 256 << 20;
+/// Descriptors that must be free for the store to be opened again.
+const SPARE_DESCRIPTORS: usize = 32;
 /// Files that may be in a directory whose first open was interrupted.
 const DRAFTS: [&str; 3] = [FORMAT_DRAFT, LOCK_FILE, MARK_FILE];
 const TITLE: &str = "bolide store";
@@ -39,12 +48,14 @@ pub(crate) struct Home {
 impl Home {
     /// Takes possession of `path`: makes the directory and its files if there are none yet. `now` is written into a new store.
     pub(crate) fn enter(path: &Path, now: UnixMillis) -> Result<(Home, Option<Mark>), OpenError> {
+        check_file_size_limit()?;
         make_dir(path)?;
         let is_new = check_identity(path)?;
         let home = Home {
             path: path.to_owned(),
             _lock: lock(path)?,
         };
+        keep_private(path);
         let mark_path = path.join(MARK_FILE);
         let mark = if is_new {
             let mark = Mark::create(&mark_path).map_err(io_error("writing the durable mark", &mark_path))?;
@@ -75,6 +86,27 @@ impl Home {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+
+    /// What tells whether the files are still in their place.
+    pub(crate) fn presence(&self) -> Option<Presence> {
+        Presence::of(self.path.join(LOCK_FILE), self.store_path())
+    }
+
+    /// Tries whether the store could be opened and written now: whether there are descriptors, and the directory takes a file of the size of
+    /// a journal.
+    pub(crate) fn probe(&self) -> io::Result<()> {
+        let format = self.path.join(FORMAT_FILE);
+        let spare: io::Result<Vec<File>> = (0..SPARE_DESCRIPTORS).map(|_| File::open(&format)).collect();
+        drop(spare?);
+        let path = self.path.join(PROBE_FILE);
+        let tried = File::create(&path).and_then(|mut file| {
+            file.set_len(JOURNAL_BYTES)?;
+            file.write_all(TITLE.as_bytes())?;
+            file.sync_all()
+        });
+        let removed = fs::remove_file(&path);
+        tried.and(removed)
+    }
 }
 
 /// Wraps what the system said about `path`.
@@ -88,11 +120,59 @@ fn make_dir(path: &Path) -> Result<(), OpenError> {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(_) => Err(OpenError::NotADirectory(path.to_owned())),
         Err(e) if e.kind() == ErrorKind::NotFound => {
-            fs::create_dir_all(path).map_err(io_error("making the directory", path))
+            make_private_dir(path).map_err(io_error("making the directory", path))
         }
         Err(e) if e.kind() == ErrorKind::NotADirectory => Err(OpenError::NotADirectory(path.to_owned())),
         Err(e) => Err(io_error("looking at the directory", path)(e)),
     }
+}
+
+/// Makes a directory that only its owner may enter, and the ones above it.
+fn make_private_dir(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)?;
+    path.parent().map_or(Ok(()), sync_dir)
+}
+
+/// Closes a directory of an earlier version, or one that was made by hand, to others than its owner: keys and documents are in it.
+#[cfg(unix)]
+fn keep_private(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let closed = fs::metadata(path).and_then(|found| {
+        let mode = found.permissions().mode();
+        if mode & 0o077 == 0 {
+            return Ok(());
+        }
+        fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o7700))?;
+        tracing::warn!(path = %path.display(), "others could enter the data directory; it is closed to them now");
+        Ok(())
+    });
+    if let Err(error) = closed {
+        tracing::warn!(%error, path = %path.display(), "others may enter the data directory, and it cannot be closed to them");
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_private(_path: &Path) {}
+
+#[cfg(unix)]
+fn check_file_size_limit() -> Result<(), OpenError> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    match limit {
+        Some(limit) if limit < LARGEST_FILE_BYTES => Err(OpenError::FileSizeLimit {
+            limit,
+            needed: LARGEST_FILE_BYTES,
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn check_file_size_limit() -> Result<(), OpenError> {
+    Ok(())
 }
 
 /// Whether the directory is to become a store; an error if it is neither empty nor a store we can read.

@@ -33,6 +33,10 @@ pub struct LsmOptions {
     pub reserve_bytes: u64,
     /// Open although acknowledged commits are missing, and keep what is there. See [`crate::OpenError::LostCommits`].
     pub accept_data_loss: bool,
+    /// Read every table in full at open, and refuse to open if one differs from what was written.
+    pub verify_tables: bool,
+    /// Most descriptors of table files that are kept open between reads; at least 10. See [`LsmOptions::descriptors`].
+    pub cached_files: usize,
     /// How to ask for the free space of the disk.
     pub free_space: FreeSpace,
 }
@@ -45,7 +49,20 @@ impl Default for LsmOptions {
             journal_bytes: 128 << 20,
             reserve_bytes: 32 << 20,
             accept_data_loss: false,
+            verify_tables: false,
+            cached_files: 256,
             free_space: FreeSpace::of_disk(),
         }
     }
 }
+
+impl LsmOptions {
+    /// How many descriptors an open store holds at most: those of cached tables, and [`UNCACHED_FILES`].
+    pub fn descriptors(&self) -> usize {
+        self.cached_files + UNCACHED_FILES
+    }
+}
+
+/// Descriptors beside those of cached tables: lock files, mark and journal (5), what a flush and a compaction read and write (the tables
+/// of a compaction, 40 at most as levels grow), and reads of tables that are not cached yet.
+const UNCACHED_FILES: usize = 64;

@@ -24,6 +24,7 @@ use tokio::sync::oneshot;
 use crate::home::Home;
 use crate::layout::{Sequence, sequence_key};
 use crate::mark::{Mark, Marked, Numbers};
+use crate::presence::Presence;
 use crate::store::{Found, Store};
 use crate::view::Views;
 use crate::{Durability, LsmOptions, OpenError};
@@ -46,6 +47,8 @@ const REST_INTERVAL: Duration = Duration::from_millis(500);
 const RESTING_BYTES: u64 = 8 << 20;
 /// How often a store that failed is tried again.
 const MEND_INTERVAL: Duration = Duration::from_secs(1);
+/// How often to look whether the files are in their place, where writes do not wait for the disk.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 /// How long reads may take to let go of a store that is to be opened again.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -94,6 +97,9 @@ struct Trouble {
 /// The state of the thread.
 pub(crate) struct Committer {
     home: Home,
+    /// `None` where it cannot be told.
+    presence: Option<Presence>,
+    looked_at: Instant,
     options: LsmOptions,
     views: Arc<Views>,
     time: Arc<MonotoneClock>,
@@ -129,17 +135,21 @@ impl Committer {
     pub(crate) fn open(
         dir: &std::path::Path,
         clock: Arc<Clock>,
-        options: LsmOptions,
+        mut options: LsmOptions,
         views: Arc<Views>,
     ) -> Result<Committer, OpenError> {
         let (home, mark) = Home::enter(dir, clock.now())?;
         let store = Store::open(&home.store_path(), &options)?;
+        // Once is enough: a store that failed is opened again while users wait.
+        options.verify_tables = false;
         let found = store.find(&home.store_path())?;
         let mark = check_mark(&home, mark, &found, options.accept_data_loss)?;
         let durable_time = mark.marked().time.max(found.newest.stamp);
         let now = Instant::now();
         let mut committer = Committer {
             home,
+            presence: None,
+            looked_at: now,
             options,
             views,
             time: Arc::new(MonotoneClock::new(clock, durable_time)),
@@ -252,6 +262,7 @@ impl Committer {
         if writes.is_empty() {
             return;
         }
+        self.look_for_files();
         let store = match self.writable() {
             Ok(store) => store,
             Err(refusal) => return writes.into_iter().for_each(|write| write.refuse(&refusal)),
@@ -264,19 +275,51 @@ impl Committer {
             return group.answer();
         }
         match self.carry_out(&store, &mut group) {
-            Ok(()) => {
-                self.adopt(&store, &group);
-                group.answer();
-            }
+            Ok(()) => match self.check_behind() {
+                Ok(()) => {
+                    self.adopt(&store, &group);
+                    group.answer();
+                }
+                // Written, and to files that nobody will find.
+                Err(why) => {
+                    self.fail(&why);
+                    group.answer_unknown();
+                }
+            },
             // The store looks at its health before it writes anything.
             Err(fjall::Error::Poisoned) => {
-                let reason = self.fail("the store has failed before");
+                let cause = match self.home.probe() {
+                    Ok(()) => "a table could not be written".to_owned(),
+                    Err(error) => error.to_string(),
+                };
+                let reason = self.fail(&cause);
                 group.answer_refused(&reason);
             }
             Err(error) => {
                 self.fail(&error.to_string());
                 group.answer_unknown();
             }
+        }
+    }
+
+    /// Notes trouble if the files of the store are not in their place any more.
+    fn look_for_files(&mut self) {
+        // What is not on the disk at once is not promised to be found again; a look now and then is enough there.
+        let is_early = self.options.durability != Durability::Sync && self.looked_at.elapsed() < LOOK_INTERVAL;
+        if self.trouble.is_some() || self.is_closed || is_early {
+            return;
+        }
+        self.looked_at = Instant::now();
+        if let Some(Err(why)) = self.presence.as_mut().map(Presence::check) {
+            self.fail(&why);
+        }
+    }
+
+    /// Looks at the files once more behind a write that is promised to be there.
+    fn check_behind(&mut self) -> Result<(), String> {
+        match (&mut self.presence, self.options.durability) {
+            (Some(presence), Durability::Sync) => presence.check(),
+            _ => Ok(()),
         }
     }
 
@@ -532,6 +575,11 @@ impl Committer {
         if free < self.options.reserve_bytes {
             return Err(format!("too little space. free_bytes={free}"));
         }
+        if let Some(presence) = &mut self.presence {
+            presence.check()?;
+        }
+        // Reads go on while the store is open. It is closed only if it can be opened again.
+        self.home.probe().map_err(|error| error.to_string())?;
         self.compactor.finish();
         if let Some(store) = self.store.take() {
             self.views.withdraw();
@@ -552,6 +600,7 @@ impl Committer {
     /// Takes a store just opened as the state of the engine.
     fn start_from(&mut self, store: Store, found: Found) {
         let store = Arc::new(store);
+        self.presence = self.home.presence();
         self.newest = found.newest;
         self.written = found.numbers;
         // Opening has synced the journal.

@@ -8,6 +8,7 @@
 mod banner;
 mod body;
 mod connection;
+mod files;
 mod listeners;
 mod options;
 mod patience;
@@ -31,6 +32,7 @@ use crate::options::{Cli, Command};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    files::keep_new_files_private();
     // Without a command there are only the options of `serve`; clap prints help and usage errors itself.
     let outcome = match Cli::parse().into_command() {
         Command::Serve(options) => options.validate().and_then(server::run),

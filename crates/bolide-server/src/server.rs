@@ -14,7 +14,7 @@ use crate::listeners::Listeners;
 use crate::options::Settings;
 use crate::shutdown::{self, Shutdown};
 use crate::tls::Certificate;
-use crate::{banner, ready_file, store};
+use crate::{banner, files, ready_file, store};
 
 /// Why the server does not run; one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +49,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
 
 async fn serve(settings: Settings) -> Result<(), Failure> {
     let mut signals = shutdown::Signals::install()?;
+    files::survive_size_limit()?;
     let listeners = Listeners::bind(&settings.options.host, settings.options.port).await?;
     let port = listeners.port();
     let certificate = Certificate::find_or_make(&settings.options)?;

@@ -27,6 +27,7 @@ pub async fn open(options: &ServeOptions, clock: Arc<Clock>) -> Result<Arc<dyn E
         },
         cache_bytes: options.cache_mb.saturating_mul(1024 * 1024),
         accept_data_loss: options.accept_data_loss,
+        verify_tables: options.verify_on_start,
         ..LsmOptions::default()
     };
     let opened = tokio::task::spawn_blocking(move || LsmEngine::open(&dir, clock, engine_options)).await;

@@ -43,6 +43,8 @@ pub(crate) struct Home {
     path: PathBuf,
     /// Unlocked when closed.
     _lock: File,
+    /// What there is to tell about the directory once the store is open.
+    notice: Option<String>,
 }
 
 impl Home {
@@ -54,8 +56,8 @@ impl Home {
         let home = Home {
             path: path.to_owned(),
             _lock: lock(path)?,
+            notice: keep_private(path),
         };
-        keep_private(path);
         let mark_path = path.join(MARK_FILE);
         let mark = if is_new {
             let mark = Mark::create(&mark_path).map_err(io_error("writing the durable mark", &mark_path))?;
@@ -85,6 +87,13 @@ impl Home {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Logs what was done to the directory.
+    pub(crate) fn log_notice(&self) {
+        if let Some(notice) = &self.notice {
+            tracing::warn!(path = %self.path.display(), "{notice}");
+        }
     }
 
     /// What tells whether the files are still in their place.
@@ -137,26 +146,26 @@ fn make_private_dir(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), sync_dir)
 }
 
-/// Closes a directory of an earlier version, or one that was made by hand, to others than its owner: keys and documents are in it.
+/// Closes a directory of an earlier version, or one that was made by hand, to others than its owner: documents and keys are in it. Returns what
+/// is to be told about that.
 #[cfg(unix)]
-fn keep_private(path: &Path) {
+fn keep_private(path: &Path) -> Option<String> {
     use std::os::unix::fs::PermissionsExt as _;
-    let closed = fs::metadata(path).and_then(|found| {
-        let mode = found.permissions().mode();
-        if mode & 0o077 == 0 {
-            return Ok(());
-        }
-        fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o7700))?;
-        tracing::warn!(path = %path.display(), "others could enter the data directory; it is closed to them now");
-        Ok(())
-    });
-    if let Err(error) = closed {
-        tracing::warn!(%error, path = %path.display(), "others may enter the data directory, and it cannot be closed to them");
+    let mode = fs::metadata(path).ok()?.permissions().mode();
+    if mode & 0o077 == 0 {
+        return None;
     }
+    let closed = fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o7700));
+    Some(match closed {
+        Ok(()) => "others could enter the data directory; it is closed to them now".to_owned(),
+        Err(error) => format!("others may enter the data directory, and it cannot be closed to them: {error}"),
+    })
 }
 
 #[cfg(not(unix))]
-fn keep_private(_path: &Path) {}
+fn keep_private(_path: &Path) -> Option<String> {
+    None
+}
 
 #[cfg(unix)]
 fn check_file_size_limit() -> Result<(), OpenError> {

@@ -172,6 +172,7 @@ impl Committer {
             rested_at: None,
         };
         committer.start_from(store, found);
+        committer.home.log_notice();
         Ok(committer)
     }
 

@@ -77,7 +77,8 @@ impl Home {
     /// A new mark in place of one that was lost.
     pub(crate) fn new_mark(&self) -> Result<Mark, OpenError> {
         let path = self.path.join(MARK_FILE);
-        Mark::create(&path).map_err(io_error("writing the durable mark", &path))
+        let made = Mark::create(&path).and_then(|mark| sync_dir(&self.path).map(|()| mark));
+        made.map_err(io_error("writing the durable mark", &path))
     }
 
     /// Where the LSM store is.

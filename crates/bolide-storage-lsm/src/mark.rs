@@ -67,6 +67,8 @@ impl Mark {
                 time: UnixMillis(i64::MIN),
             },
         };
+        // Both slots, so that later writes need no space.
+        mark.write(mark.marked)?;
         mark.write(mark.marked)?;
         Ok(mark)
     }

@@ -57,12 +57,12 @@ impl Default for LsmOptions {
 }
 
 impl LsmOptions {
-    /// How many descriptors an open store holds at most: those of cached tables, and [`UNCACHED_FILES`].
+    /// About how many descriptors an open store holds at most: those of cached tables, and [`UNCACHED_FILES`].
     pub fn descriptors(&self) -> usize {
         self.cached_files + UNCACHED_FILES
     }
 }
 
-/// Descriptors beside those of cached tables: lock files, mark and journal (5), what a flush and a compaction read and write (the tables
-/// of a compaction, 40 at most as levels grow), and reads of tables that are not cached yet.
+/// Descriptors beside those of cached tables: lock files, mark and journal (5), what a flush and a compaction read and write (one table of
+/// each run, and fresh tables are runs of their own), and reads of tables that are not cached yet.
 const UNCACHED_FILES: usize = 64;

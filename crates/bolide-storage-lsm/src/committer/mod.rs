@@ -372,7 +372,10 @@ impl Committer {
     /// Makes a group that was written the state of the engine, and shows it.
     fn adopt(&mut self, store: &Arc<Store>, group: &Group) {
         match self.options.durability {
-            Durability::Sync => self.durable = self.written,
+            Durability::Sync => {
+                self.durable = self.written;
+                self.durable_time.raise(self.newest.stamp);
+            }
             Durability::Interval(delay) => {
                 self.persist_at.get_or_insert_with(|| Instant::now() + delay);
             }
@@ -398,7 +401,6 @@ impl Committer {
         }
         // Nobody may see a stamp that server time has not reached.
         self.time.observe(self.newest.stamp);
-        self.durable_time.raise(self.newest.stamp);
         self.views.publish(
             store,
             group

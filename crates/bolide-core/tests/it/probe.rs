@@ -23,6 +23,8 @@ pub struct Probe {
     reads: AtomicU64,
     commits: AtomicU64,
     rows: AtomicU64,
+    /// What was made durable of server time, through the probe.
+    durable_time: AtomicI64,
 }
 
 /// What passed through a [`Probe`] between two looks.
@@ -44,6 +46,7 @@ impl Probe {
             reads: AtomicU64::new(0),
             commits: AtomicU64::new(0),
             rows: AtomicU64::new(0),
+            durable_time: AtomicI64::new(i64::MIN),
         }
     }
 
@@ -170,11 +173,15 @@ impl Engine for Probe {
     }
 
     fn durable_time(&self) -> UnixMillis {
-        self.engine().durable_time()
+        UnixMillis(self.durable_time.load(Ordering::SeqCst))
     }
 
     fn make_time_durable(&self, until: UnixMillis) -> EngineFuture<'_, Result<(), Down>> {
-        Box::pin(async move { self.reach()?.make_time_durable(until).await })
+        Box::pin(async move {
+            self.reach()?.make_time_durable(until).await?;
+            self.durable_time.fetch_max(until.0, Ordering::SeqCst);
+            Ok(())
+        })
     }
 
     fn close(&self) -> EngineFuture<'_, Result<(), Down>> {

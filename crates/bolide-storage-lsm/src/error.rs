@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bolide_storage::{Down, Space};
 
 use crate::store::Store;
+use crate::tables;
 
 /// Why a store could not be opened. What was in the directory is still there, apart from a last write that a crash tore.
 #[derive(Debug, thiserror::Error)]
@@ -101,7 +102,9 @@ pub(crate) fn down(error: &fjall::Error, space: Space, store: &Arc<Store>) -> Do
 pub(crate) fn open_error(path: PathBuf, error: fjall::Error) -> OpenError {
     match error {
         fjall::Error::Locked => OpenError::InUse(path),
-        error if is_corruption(&error) => OpenError::Corrupt(error.to_string()),
+        error if is_corruption(&error) => {
+            OpenError::Corrupt(format!("{error}. path={} ({})", path.display(), tables::ADVICE))
+        }
         fjall::Error::Io(source) => OpenError::Io {
             doing: "opening it",
             path,

@@ -19,7 +19,8 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::layout::SPACE_NAMES;
 use crate::store::Store;
 
-const ADVICE: &str = "restore a backup of the data directory";
+/// What to do about damage.
+pub(crate) const ADVICE: &str = "restore a backup of the data directory";
 /// Read at once.
 const CHUNK_BYTES: usize = 1 << 18;
 

@@ -1,7 +1,7 @@
 //! The account: everything behind one endpoint.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bolide_model::container::ContainerProperties;
@@ -72,9 +72,6 @@ pub struct Account {
     options: AccountOptions,
     catalog: Catalog,
     keeper: parking_lot::Mutex<Option<Arc<Keeper>>>,
-    /// Server time, in milliseconds, up to which a restart will not fall back; and the highest that requests were answered by.
-    durable_time: AtomicI64,
-    answered_time: AtomicI64,
     /// How many requests have begun: by it the background purge notices users.
     requests: AtomicU64,
     purge_held: AtomicBool,
@@ -107,8 +104,6 @@ impl Account {
             options,
             catalog,
             keeper: parking_lot::Mutex::new(None),
-            durable_time: AtomicI64::new(i64::MIN),
-            answered_time: AtomicI64::new(i64::MIN),
             requests: AtomicU64::new(0),
             purge_held: AtomicBool::new(false),
             script_slots: Slots::default(),
@@ -131,25 +126,17 @@ impl Account {
         if let Some(keeper) = keeper {
             keeper.stop().await;
         }
-        self.make_time_durable().await;
+        clock::make_durable(self.engine.as_ref(), self.server_time()).await;
         self.engine.close().await.map_err(crate::partition::down)
     }
 
-    /// Begins a request: reads server time.
+    /// Begins a request: reads server time, whose second is durable (TTL-203).
     ///
     /// # Errors
-    /// `Unavailable` if the engine's clock is too uncertain; or, with a virtual clock, if server time cannot be made durable.
+    /// `Unavailable` if the engine's clock is too uncertain.
     pub async fn begin(&self) -> Result<RequestContext> {
         let now = clock::exact_now(self.engine.as_ref()).await?;
-        self.answered_time.fetch_max(now.0, Ordering::Relaxed);
         self.requests.fetch_add(1, Ordering::Relaxed);
-        // A virtual clock jumps, backwards too: a crash must not undo a second by which a request was answered (TTL-203), before any
-        // background task could act.
-        let durable = UnixMillis(self.durable_time.load(Ordering::Relaxed));
-        if self.options.virtual_clock && durable.seconds() < now.seconds() {
-            self.catalog.commit_time().await?;
-            self.durable_time.fetch_max(now.0, Ordering::Relaxed);
-        }
         Ok(RequestContext { now })
     }
 
@@ -163,18 +150,29 @@ impl Account {
         self.engine.name()
     }
 
-    /// Makes server time durable if requests were answered by a later one than is (TTL-203).
-    pub(crate) async fn make_time_durable(&self) {
-        let answered = self.answered_time.load(Ordering::Relaxed);
-        if answered <= self.durable_time.load(Ordering::Relaxed) {
-            return;
+    /// Server time to be shown: to the millisecond, no restart and no crash falls below it (TTL-203).
+    pub async fn shown_time(&self) -> UnixMillis {
+        let now = self.server_time();
+        if self.engine.durable_time() < now {
+            // So that asking often is not writing often.
+            let until = if self.options.virtual_clock {
+                now
+            } else {
+                clock::ahead_of(now)
+            };
+            clock::make_durable(self.engine.as_ref(), until).await;
         }
-        match self.catalog.commit_time().await {
-            Ok(()) => {
-                self.durable_time.fetch_max(answered, Ordering::Relaxed);
-            }
-            Err(error) => tracing::warn!(%error, "server time could not be made durable"),
-        }
+        now
+    }
+
+    /// Makes the second durable that it is now: for refusals that depend on the time and begin no request.
+    pub async fn make_second_durable(&self) {
+        // A clock that is too uncertain refuses requests elsewhere.
+        let _ = clock::exact_now(self.engine.as_ref()).await;
+    }
+
+    pub(crate) fn engine(&self) -> &dyn Engine {
+        self.engine.as_ref()
     }
 
     /// How many requests have begun so far.

@@ -229,6 +229,10 @@ impl CosmosService {
             Ok(admitted) => admitted,
             Err((sender, failure)) => {
                 body.dismiss(sender);
+                if sender == Refused::Known {
+                    // A token that was refused as expired must not be good again after a crash.
+                    self.account.make_second_durable().await;
+                }
                 return (None, Err(failure));
             }
         };

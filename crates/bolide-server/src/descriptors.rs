@@ -5,8 +5,9 @@
 
 /// Files that the store keeps open for reading, where there are enough.
 const STORE_FILES: usize = 900;
-/// Files that are being written, journals, listeners, threads' own, connections that are about to end.
-const OTHERS: usize = 128;
+/// What the store holds besides those (`LsmOptions::descriptors`), listeners, threads' own, pipes to processes of scripts, connections that are
+/// about to end.
+const OTHERS: usize = 256;
 /// The least that connections get, however few there are.
 const LEAST_CONNECTIONS: usize = 8;
 
@@ -80,7 +81,7 @@ mod tests {
         for (limit, connections, store_files) in [
             (64, 16, 32),
             (256, 128, 64),
-            (1024, 640, 256),
+            (1024, 512, 256),
             (20_000, 4096, 900),
             (1_048_576, 4096, 900),
         ] {

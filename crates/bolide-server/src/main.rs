@@ -10,6 +10,7 @@ mod banner;
 mod body;
 mod connection;
 mod descriptors;
+mod files;
 mod keys;
 mod listeners;
 mod machine;
@@ -37,6 +38,7 @@ use crate::options::{Cli, Command};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    files::keep_new_files_private();
     let cli = Cli::parse();
     // Only arguments that parse are passed on.
     arguments::hide_keys();

@@ -96,6 +96,9 @@ pub struct ServeOptions {
     /// Open a store although acknowledged writes are missing from it, and keep what is left.
     #[arg(long, env = "BOLIDE_ACCEPT_DATA_LOSS")]
     pub accept_data_loss: bool,
+    /// Read every table of the store at start, and do not start if one was changed on the disk.
+    #[arg(long, env = "BOLIDE_VERIFY_ON_START")]
+    pub verify_on_start: bool,
     /// Answer 429 to requests above a container's throughput.
     #[arg(long, env = "BOLIDE_ENFORCE_THROUGHPUT")]
     pub enforce_throughput: bool,

@@ -1,10 +1,10 @@
 //! The file that tells a runner where the server is.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::json;
 
+use crate::files::{self, Readers};
 use crate::server::Failure;
 
 /// Writes endpoints and process id. The file appears whole or not at all.
@@ -20,8 +20,8 @@ pub fn write(path: &Path, host: &str, port: u16) -> Result<(), Failure> {
         "mongo": null,
         "pid": std::process::id(),
     });
-    let draft = path.with_extension("draft");
-    let written = fs::write(&draft, format!("{ready}\n")).and_then(|()| fs::rename(&draft, path));
+    // Nothing in it is secret, and who starts a server may be somebody else than who asks it.
+    let written = files::write(path, &format!("{ready}\n"), Readers::Everybody);
     written.map_err(|error| Failure::new(format!("cannot write the ready file {}: {error}", path.display())))
 }
 

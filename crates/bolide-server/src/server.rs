@@ -15,7 +15,7 @@ use crate::listeners::Listeners;
 use crate::options::Settings;
 use crate::shutdown::{self, Shutdown};
 use crate::tls::Certificate;
-use crate::{banner, ready_file, store};
+use crate::{banner, files, ready_file, store};
 
 /// Why the server does not run; one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +52,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let descriptors = Descriptors::prepare(settings.options.max_connections.max(1));
     settings.keys.warn();
     let mut signals = shutdown::Signals::install()?;
+    files::survive_size_limit()?;
     let listeners = Listeners::bind(&settings.options.host, settings.options.port).await?;
     let port = listeners.port();
     let certificate = Certificate::find_or_make(&settings.options)?;

@@ -26,9 +26,10 @@ pub async fn open(options: &ServeOptions, clock: Arc<Clock>, open_files: usize) 
             DurabilityOption::Buffered => Durability::Buffered,
         },
         cache_bytes: options.cache_mb.saturating_mul(1024 * 1024),
-        open_files,
+        cached_files: open_files,
         accept_data_loss: options.accept_data_loss,
-        ..LsmOptions::default()
+        verify_tables: options.verify_on_start,
+                ..LsmOptions::default()
     };
     let opened = tokio::task::spawn_blocking(move || LsmEngine::open(&dir, clock, engine_options)).await;
     match opened {

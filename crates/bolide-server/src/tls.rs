@@ -1,7 +1,8 @@
 //! The certificate of the HTTPS side: the user's, the one kept from an earlier start, or a new one.
 
+use std::fmt;
 use std::fs;
-use std::io::Write as _;
+use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
+use crate::files::{self, Readers};
 use crate::options::ServeOptions;
 use crate::server::Failure;
 
@@ -32,17 +34,48 @@ impl Certificate {
     /// Takes the files named by options, or those in the data directory, or makes a certificate. Writes nothing, since the data
     /// directory may turn out not to be ours; see [`Certificate::keep`].
     ///
+    /// Files in the data directory were made by a server, so another pair is made if they are broken. Clients then have to trust it anew.
+    ///
     /// # Errors
-    /// Files that cannot be read.
+    /// Files that cannot be read; and files named by options that cannot be used.
     pub fn find_or_make(options: &ServeOptions) -> Result<Certificate, Failure> {
         if let (Some(certificate), Some(key)) = (&options.tls_cert, &options.tls_key) {
-            return Certificate::read(certificate, key);
+            let named = Certificate::read(certificate, key)?;
+            let names = || format!("--tls-cert {}, --tls-key {}", certificate.display(), key.display());
+            return match named.acceptor() {
+                Ok(_) => Ok(named),
+                Err(why) => Err(Failure::new(format!("{}: {why}", names()))),
+            };
         }
         let (certificate, key) = kept_files(options);
-        if !options.memory && certificate.is_file() && key.is_file() {
-            return Certificate::read(&certificate, &key);
+        if !options.memory && (certificate.is_file() || key.is_file()) {
+            match Certificate::kept(&certificate, &key)? {
+                Ok(kept) => return Ok(kept),
+                Err(why) => tracing::warn!(
+                    why,
+                    certificate = %certificate.display(),
+                    key = %key.display(),
+                    "the TLS certificate in the data directory cannot be used; another one is made, which clients have to trust anew"
+                ),
+            }
         }
         Certificate::make(&options.host)
+    }
+
+    /// The pair in the data directory, or why it is of no use.
+    fn kept(certificate: &Path, key: &Path) -> Result<Result<Certificate, String>, Failure> {
+        for file in [certificate, key] {
+            match fs::read_to_string(file) {
+                Ok(text) if text.trim().is_empty() => return Ok(Err(format!("{} is empty", file.display()))),
+                Ok(_) => {}
+                Err(error) if [io::ErrorKind::NotFound, io::ErrorKind::InvalidData].contains(&error.kind()) => {
+                    return Ok(Err(format!("{}: {error}", file.display())));
+                }
+                Err(error) => return Err(cannot("read", file, &error)),
+            }
+        }
+        let kept = Certificate::read(certificate, key)?;
+        Ok(kept.acceptor().map(|_| kept).map_err(|why| why.to_string()))
     }
 
     fn read(certificate: &Path, key: &Path) -> Result<Certificate, Failure> {
@@ -77,8 +110,11 @@ impl Certificate {
             return Ok(());
         }
         let (certificate, key) = kept_files(options);
-        write_private(&key, &self.key)?;
-        fs::write(&certificate, &self.certificate).map_err(|error| cannot("write", &certificate, &error))
+        // A crash in between leaves two that do not belong together, which the next start notices.
+        for (file, text) in [(&key, &self.key), (&certificate, &self.certificate)] {
+            files::write(file, text, Readers::Owner).map_err(|error| cannot("write", file, &error))?;
+        }
+        Ok(())
     }
 
     /// The certificate for clients to trust, as PEM.
@@ -91,7 +127,7 @@ impl Certificate {
     /// # Errors
     /// PEM text that holds no certificate or no key, or two that do not belong together.
     pub fn acceptor(&self) -> Result<TlsAcceptor, Failure> {
-        let failure = |error: &dyn std::fmt::Display| Failure::new(format!("cannot use the TLS certificate: {error}"));
+        let failure = |error: &dyn fmt::Display| Failure::new(format!("cannot use the TLS certificate: {error}"));
         let chain = CertificateDer::pem_slice_iter(self.certificate.as_bytes()).collect::<Result<Vec<_>, _>>();
         let chain = chain.map_err(|error| failure(&error))?;
         let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(|error| failure(&error))?;
@@ -133,17 +169,7 @@ fn read(path: &Path) -> Result<String, Failure> {
     fs::read_to_string(path).map_err(|error| cannot("read", path, &error))
 }
 
-/// Writes a file that only its owner may read.
-fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| cannot("write", path, &error))
-}
-
-fn cannot(verb: &str, path: &Path, error: &std::io::Error) -> Failure {
+fn cannot(verb: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::new(format!("cannot {verb} {}: {error}", path.display()))
 }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
+use bolide_model::UnixMillis;
 use bolide_model::time::{Clock, MonotoneClock, Span};
 use bolide_storage::{Ask, Batch, Down, Engine, EngineFuture, Head, Outcome, PartitionId, Reply, Settled, Ticket};
 use tokio::sync::oneshot;
 
-use crate::committer::{Committer, Job, Write};
+use crate::committer::{Committer, DurableTime, Job, Write};
 use crate::view::Views;
 use crate::{LsmOptions, OpenError};
 
@@ -22,6 +23,7 @@ use crate::{LsmOptions, OpenError};
 pub struct LsmEngine {
     views: Arc<Views>,
     time: Arc<MonotoneClock>,
+    durable_time: Arc<DurableTime>,
     /// `None` once the engine is being dropped.
     jobs: Option<Sender<Job>>,
     committer: Option<JoinHandle<()>>,
@@ -30,13 +32,14 @@ pub struct LsmEngine {
 impl LsmEngine {
     /// Opens the store in `dir`, or makes one if `dir` is empty or absent. The directory must be the store's alone.
     ///
-    /// Server time comes from `clock`, but is never below the highest stamp on the disk (TTL-203).
+    /// Server time comes from `clock`, but is never below what was made durable of it (TTL-203).
     ///
     /// # Errors
     /// See [`OpenError`].
     pub fn open(dir: &Path, clock: Arc<Clock>, options: LsmOptions) -> Result<LsmEngine, OpenError> {
         let views = Arc::new(Views::default());
-        let (committer, time) = Committer::open(dir, clock, options, views.clone())?;
+        let committer = Committer::open(dir, clock, options, views.clone())?;
+        let (time, durable_time) = committer.times();
         let (jobs, queue) = channel();
         let committer = std::thread::Builder::new()
             .name("bolide-committer".into())
@@ -45,6 +48,7 @@ impl LsmEngine {
         Ok(LsmEngine {
             views,
             time,
+            durable_time,
             jobs: Some(jobs),
             committer: Some(committer),
         })
@@ -126,6 +130,20 @@ impl Engine for LsmEngine {
 
     fn time(&self) -> Span {
         Span::point(self.time.now())
+    }
+
+    fn durable_time(&self) -> UnixMillis {
+        self.durable_time.get()
+    }
+
+    fn make_time_durable(&self, until: UnixMillis) -> EngineFuture<'_, Result<(), Down>> {
+        Box::pin(async move {
+            if self.durable_time.get() >= until {
+                return Ok(());
+            }
+            let made = self.ask(|answer| Job::KeepTime { until, answer }).await;
+            made.unwrap_or_else(|| Err(no_committer()))
+        })
     }
 
     fn close(&self) -> EngineFuture<'_, Result<(), Down>> {

@@ -2,8 +2,12 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use bolide_storage::Down;
+use bolide_storage::{Down, Space};
+
+use crate::store::Store;
+use crate::tables;
 
 /// Why a store could not be opened. What was in the directory is still there, apart from a last write that a crash tore.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +61,16 @@ pub enum OpenError {
         /// Number of the newest commit found.
         found: u64,
     },
+    /// The process may not write files as large as the store's.
+    #[error(
+        "the limit on the size of files is below what the store needs (see `ulimit -f`). limit_bytes={limit} needed_bytes={needed}"
+    )]
+    FileSizeLimit {
+        /// The limit, in bytes.
+        limit: u64,
+        /// What the store needs, in bytes.
+        needed: u64,
+    },
     /// Stored bytes differ from what was written.
     #[error("the store is corrupt: {0}")]
     Corrupt(String),
@@ -88,10 +102,10 @@ fn is_corruption(error: &fjall::Error) -> bool {
     }
 }
 
-/// An error met while reading.
-pub(crate) fn down(error: &fjall::Error) -> Down {
+/// An error met while reading a key space. Damage is looked for and named.
+pub(crate) fn down(error: &fjall::Error, space: Space, store: &Arc<Store>) -> Down {
     if is_corruption(error) {
-        Down::Corrupt(error.to_string())
+        Down::Corrupt(store.damage.report(error, space, store))
     } else {
         Down::Unavailable(error.to_string())
     }
@@ -101,7 +115,9 @@ pub(crate) fn down(error: &fjall::Error) -> Down {
 pub(crate) fn open_error(path: PathBuf, error: fjall::Error) -> OpenError {
     match error {
         fjall::Error::Locked => OpenError::InUse(path),
-        error if is_corruption(&error) => OpenError::Corrupt(error.to_string()),
+        error if is_corruption(&error) => {
+            OpenError::Corrupt(format!("{error}. path={} ({})", path.display(), tables::ADVICE))
+        }
         fjall::Error::Io(source) => OpenError::Io {
             doing: "opening it",
             path,

@@ -3,6 +3,7 @@
 //! ```text
 //! FORMAT     "bolide store", the number of the format, and when the store was made (ms)
 //! lock       held while the store is open
+//! probe      there for a moment, when it is tried whether the directory takes files again
 //! durable    the durable mark, see `mark`
 //! store/     the LSM store
 //! ```
@@ -15,6 +16,7 @@ use bolide_model::UnixMillis;
 
 use crate::OpenError;
 use crate::mark::Mark;
+use crate::presence::Presence;
 
 /// The format this version writes, and the newest it reads.
 /// 2: item keys have a tag of their partition key.
@@ -24,7 +26,14 @@ const FORMAT_FILE: &str = "FORMAT";
 const FORMAT_DRAFT: &str = "FORMAT.new";
 const LOCK_FILE: &str = "lock";
 const MARK_FILE: &str = "durable";
+const PROBE_FILE: &str = "probe";
 const STORE_DIR: &str = "store";
+/// A journal begins with this size. It, and tables, may become larger.
+const JOURNAL_BYTES: u64 = 64 << 20;
+/// The largest file the store makes: a journal ends at the next flush behind its first size, and all memtables together may be in it.
+const LARGEST_FILE_BYTES: u64 = 256 << 20;
+/// Descriptors that must be free for the store to be opened again.
+const SPARE_DESCRIPTORS: usize = 32;
 /// Files that may be in a directory whose first open was interrupted.
 const DRAFTS: [&str; 3] = [FORMAT_DRAFT, LOCK_FILE, MARK_FILE];
 const TITLE: &str = "bolide store";
@@ -35,16 +44,20 @@ pub(crate) struct Home {
     path: PathBuf,
     /// Unlocked when closed.
     _lock: File,
+    /// What there is to tell about the directory once the store is open.
+    notice: Option<String>,
 }
 
 impl Home {
     /// Takes possession of `path`: makes the directory and its files if there are none yet. `now` is written into a new store.
     pub(crate) fn enter(path: &Path, now: UnixMillis) -> Result<(Home, Option<Mark>), OpenError> {
+        check_file_size_limit()?;
         make_dir(path)?;
         let is_new = check_identity(path)?;
         let home = Home {
             path: path.to_owned(),
             _lock: lock(path)?,
+            notice: keep_private(path),
         };
         let mark_path = path.join(MARK_FILE);
         let mark = if is_new {
@@ -65,7 +78,8 @@ impl Home {
     /// A new mark in place of one that was lost.
     pub(crate) fn new_mark(&self) -> Result<Mark, OpenError> {
         let path = self.path.join(MARK_FILE);
-        Mark::create(&path).map_err(io_error("writing the durable mark", &path))
+        let made = Mark::create(&path).and_then(|mark| sync_dir(&self.path).map(|()| mark));
+        made.map_err(io_error("writing the durable mark", &path))
     }
 
     /// Where the LSM store is.
@@ -75,6 +89,34 @@ impl Home {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Logs what was done to the directory.
+    pub(crate) fn log_notice(&self) {
+        if let Some(notice) = &self.notice {
+            tracing::warn!(path = %self.path.display(), "{notice}");
+        }
+    }
+
+    /// What tells whether the files are still in their place.
+    pub(crate) fn presence(&self) -> Option<Presence> {
+        Presence::of(self.path.join(LOCK_FILE), self.store_path())
+    }
+
+    /// Tries whether the store could be opened and written now: whether there are descriptors, and the directory takes a file of the size of
+    /// a journal.
+    pub(crate) fn probe(&self) -> io::Result<()> {
+        let format = self.path.join(FORMAT_FILE);
+        let spare: io::Result<Vec<File>> = (0..SPARE_DESCRIPTORS).map(|_| File::open(&format)).collect();
+        drop(spare?);
+        let path = self.path.join(PROBE_FILE);
+        let tried = File::create(&path).and_then(|mut file| {
+            file.set_len(JOURNAL_BYTES)?;
+            file.write_all(TITLE.as_bytes())?;
+            file.sync_all()
+        });
+        let removed = fs::remove_file(&path);
+        tried.and(removed)
     }
 }
 
@@ -89,11 +131,59 @@ fn make_dir(path: &Path) -> Result<(), OpenError> {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(_) => Err(OpenError::NotADirectory(path.to_owned())),
         Err(e) if e.kind() == ErrorKind::NotFound => {
-            fs::create_dir_all(path).map_err(io_error("making the directory", path))
+            make_private_dir(path).map_err(io_error("making the directory", path))
         }
         Err(e) if e.kind() == ErrorKind::NotADirectory => Err(OpenError::NotADirectory(path.to_owned())),
         Err(e) => Err(io_error("looking at the directory", path)(e)),
     }
+}
+
+/// Makes a directory that only its owner may enter, and the ones above it.
+fn make_private_dir(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)?;
+    path.parent().map_or(Ok(()), sync_dir)
+}
+
+/// Closes a directory of an earlier version, or one that was made by hand, to others than its owner: documents and keys are in it. Returns what
+/// is to be told about that.
+#[cfg(unix)]
+fn keep_private(path: &Path) -> Option<String> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = fs::metadata(path).ok()?.permissions().mode();
+    if mode & 0o077 == 0 {
+        return None;
+    }
+    let closed = fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o7700));
+    Some(match closed {
+        Ok(()) => "others could enter the data directory; it is closed to them now".to_owned(),
+        Err(error) => format!("others may enter the data directory, and it cannot be closed to them: {error}"),
+    })
+}
+
+#[cfg(not(unix))]
+fn keep_private(_path: &Path) -> Option<String> {
+    None
+}
+
+#[cfg(unix)]
+fn check_file_size_limit() -> Result<(), OpenError> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    match limit {
+        Some(limit) if limit < LARGEST_FILE_BYTES => Err(OpenError::FileSizeLimit {
+            limit,
+            needed: LARGEST_FILE_BYTES,
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn check_file_size_limit() -> Result<(), OpenError> {
+    Ok(())
 }
 
 /// Whether the directory is to become a store; an error if it is neither empty nor a store we can read.

@@ -60,6 +60,12 @@ pub(crate) fn check(path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
+/// The number of the journal that is written to.
+pub(crate) fn newest_number(path: &Path) -> Option<u64> {
+    let newest = journals(path).ok()?.pop()?;
+    newest.file_stem()?.to_str()?.parse().ok()
+}
+
 /// The journals of a store, the oldest first. None if there is no store yet.
 fn journals(path: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(path) {

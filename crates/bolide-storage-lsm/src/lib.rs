@@ -9,6 +9,7 @@
 //! - [`engine`] is what callers see; [`committer`] the thread behind it; [`view`] what reads stand on.
 //! - [`home`] guards the directory: whose it is, which format, who has it open. [`mark`] remembers beside the store how far it was
 //!   durable, and [`journal`] looks for damage, because the store itself drops what it cannot read without a word.
+//! - [`presence`] looks whether the files are still in their place, [`tables`] finds tables that were changed on the disk.
 //! - [`space`] watches the disk: the store cannot go on after a failed write, so writes are refused before the disk is full.
 //!
 //! Out of scope: everything about documents and expiry, which the core decides above the `Engine` trait.
@@ -21,8 +22,10 @@ mod journal;
 mod layout;
 mod mark;
 mod options;
+mod presence;
 mod space;
 mod store;
+mod tables;
 mod view;
 
 pub use engine::LsmEngine;

@@ -1,28 +1,44 @@
-//! The durable mark: a small file beside the store that remembers how far the store was durable.
+//! The durable mark: a small file beside the store that remembers how far the store was durable, and server time.
 //!
 //! The store forgets a damaged or missing end of its journal without an error. The mark holds, for each key space, the number of the
 //! newest write that was known to be on the disk; a store that comes back with less has lost commits. The mark may lag behind the store
 //! (it is written at most once a second, and at close), but is never ahead of it.
 //!
+//! Server time is here so that it can be made durable without a commit: answers that depend on expiry wait for it (TTL-203), and a
+//! full disk has room for what takes the place of something as long.
+//!
 //! Two slots, written in turn, so that a crash in the middle of a write leaves the other. Integers big-endian:
 //!
 //! ```text
-//! 0      slot A     "BOLIDMRK" (8) | turn (8) | number per key space (5 × 8) | FNV-1a of what is before (8)
+//! 0      slot A     "BOLIDMK2" (8) | turn (8) | number per key space (5 × 8) | time, ms (8) | FNV-1a of what is before (8)
 //! 4096   slot B     the same
 //! ```
+//!
+//! Slots of earlier versions begin with "BOLIDMRK" and have no time.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use bolide_model::UnixMillis;
 use bolide_storage::Space;
 use bytes::{Buf, BufMut};
 
 /// The newest durable write per key space, in the order of [`Space::ALL`].
 pub(crate) type Numbers = [u64; Space::ALL.len()];
 
-const MAGIC: &[u8; 8] = b"BOLIDMRK";
-const SLOT_BYTES: usize = 8 + 8 + 8 * Space::ALL.len() + 8;
+/// What a mark says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Marked {
+    pub(crate) numbers: Numbers,
+    /// Server time must not fall below this.
+    pub(crate) time: UnixMillis,
+}
+
+const MAGIC: &[u8; 8] = b"BOLIDMK2";
+const UNTIMED_MAGIC: &[u8; 8] = b"BOLIDMRK";
+const UNTIMED_SLOT_BYTES: usize = 8 + 8 + 8 * Space::ALL.len() + 8;
+const SLOT_BYTES: usize = UNTIMED_SLOT_BYTES + 8;
 /// Slots are a block apart, so that the disk never writes both at once.
 const SLOT_DISTANCE: u64 = 4096;
 
@@ -31,7 +47,7 @@ const SLOT_DISTANCE: u64 = 4096;
 pub(crate) struct Mark {
     file: File,
     turn: u64,
-    numbers: Numbers,
+    marked: Marked,
 }
 
 impl Mark {
@@ -46,9 +62,14 @@ impl Mark {
         let mut mark = Mark {
             file,
             turn: 0,
-            numbers: Numbers::default(),
+            marked: Marked {
+                numbers: Numbers::default(),
+                time: UnixMillis(i64::MIN),
+            },
         };
-        mark.write(Numbers::default())?;
+        // Both slots, so that later writes need no space.
+        mark.write(mark.marked)?;
+        mark.write(mark.marked)?;
         Ok(mark)
     }
 
@@ -59,43 +80,52 @@ impl Mark {
         file.read_to_end(&mut bytes)?;
         let slots = [0, SLOT_DISTANCE as usize].map(|at| bytes.get(at..).and_then(decode));
         let newest = slots.into_iter().flatten().max_by_key(|(turn, _)| *turn);
-        Ok(newest.map(|(turn, numbers)| Mark { file, turn, numbers }))
+        Ok(newest.map(|(turn, marked)| Mark { file, turn, marked }))
     }
 
     /// What was written last.
-    pub(crate) fn numbers(&self) -> Numbers {
-        self.numbers
+    pub(crate) fn marked(&self) -> Marked {
+        self.marked
     }
 
-    /// Replaces the mark, durable on return. The caller has made sure that the store is durable up to `numbers`.
-    pub(crate) fn write(&mut self, numbers: Numbers) -> io::Result<()> {
+    /// Replaces the mark, durable on return. The caller has made sure that the store is durable up to the numbers.
+    pub(crate) fn write(&mut self, marked: Marked) -> io::Result<()> {
         let turn = self.turn + 1;
         self.file.seek(SeekFrom::Start(turn % 2 * SLOT_DISTANCE))?;
-        self.file.write_all(&encode(turn, numbers))?;
+        self.file.write_all(&encode(turn, marked))?;
         self.file.sync_data()?;
         self.turn = turn;
-        self.numbers = numbers;
+        self.marked = marked;
         Ok(())
     }
 }
 
-fn encode(turn: u64, numbers: Numbers) -> Vec<u8> {
+fn encode(turn: u64, marked: Marked) -> Vec<u8> {
     let mut slot = Vec::with_capacity(SLOT_BYTES);
     slot.put_slice(MAGIC);
     slot.put_u64(turn);
-    numbers.iter().for_each(|number| slot.put_u64(*number));
+    marked.numbers.iter().for_each(|number| slot.put_u64(*number));
+    slot.put_i64(marked.time.0);
     slot.put_u64(fnv1a(&slot));
     slot
 }
 
-fn decode(bytes: &[u8]) -> Option<(u64, Numbers)> {
-    let (body, mut sum) = bytes.get(..SLOT_BYTES)?.split_at(SLOT_BYTES - 8);
+fn decode(bytes: &[u8]) -> Option<(u64, Marked)> {
+    let is_timed = bytes.starts_with(MAGIC);
+    if !is_timed && !bytes.starts_with(UNTIMED_MAGIC) {
+        return None;
+    }
+    let len = if is_timed { SLOT_BYTES } else { UNTIMED_SLOT_BYTES };
+    let (body, mut sum) = bytes.get(..len)?.split_at(len - 8);
     if sum.get_u64() != fnv1a(body) {
         return None;
     }
-    let mut body = body.strip_prefix(MAGIC)?;
+    let mut body = &body[MAGIC.len()..];
     let turn = body.get_u64();
-    Some((turn, Numbers::default().map(|_| body.get_u64())))
+    let numbers = Numbers::default().map(|_| body.get_u64());
+    let time = if is_timed { body.get_i64() } else { i64::MIN };
+    let time = UnixMillis(time);
+    Some((turn, Marked { numbers, time }))
 }
 
 fn fnv1a(bytes: &[u8]) -> u64 {
@@ -108,14 +138,27 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
+    const FIRST: Marked = Marked {
+        numbers: [1, 2, 3, 4, 5],
+        time: UnixMillis(1_000),
+    };
+    const SECOND: Marked = Marked {
+        numbers: [6, 7, 8, 9, 10],
+        time: UnixMillis(2_000),
+    };
+
+    fn read(path: &Path) -> Option<Marked> {
+        Mark::open(path).unwrap().map(|mark| mark.marked())
+    }
+
     #[test]
     fn mark_comes_back_as_it_was_written() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("durable");
         let mut mark = Mark::create(&path).unwrap();
-        mark.write([1, 2, 3, 4, 5]).unwrap();
-        mark.write([6, 7, 8, 9, 10]).unwrap();
-        assert_eq!(Mark::open(&path).unwrap().unwrap().numbers(), [6, 7, 8, 9, 10]);
+        mark.write(FIRST).unwrap();
+        mark.write(SECOND).unwrap();
+        assert_eq!(read(&path), Some(SECOND));
     }
 
     #[test]
@@ -123,13 +166,31 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("durable");
         let mut mark = Mark::create(&path).unwrap();
-        mark.write([1, 2, 3, 4, 5]).unwrap();
-        mark.write([6, 7, 8, 9, 10]).unwrap();
+        mark.write(FIRST).unwrap();
+        mark.write(SECOND).unwrap();
         let mut bytes = std::fs::read(&path).unwrap();
-        // The third write went to the second slot.
-        bytes[SLOT_DISTANCE as usize + 20] ^= 1;
+        // After the two at its making, the second write went to the first slot.
+        bytes[20] ^= 1;
         std::fs::write(&path, bytes).unwrap();
-        assert_eq!(Mark::open(&path).unwrap().unwrap().numbers(), [1, 2, 3, 4, 5]);
+        assert_eq!(read(&path), Some(FIRST));
+    }
+
+    #[test]
+    fn mark_of_an_earlier_version_is_read_and_has_no_time() {
+        let mut slot = UNTIMED_MAGIC.to_vec();
+        slot.put_u64(2);
+        FIRST.numbers.iter().for_each(|number| slot.put_u64(*number));
+        slot.put_u64(fnv1a(&slot));
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("durable");
+        std::fs::write(&path, &slot).unwrap();
+        let expected = Marked {
+            time: UnixMillis(i64::MIN),
+            ..FIRST
+        };
+        assert_eq!(read(&path), Some(expected));
+        Mark::open(&path).unwrap().unwrap().write(SECOND).unwrap();
+        assert_eq!(read(&path), Some(SECOND));
     }
 
     #[test]

@@ -33,8 +33,10 @@ pub struct LsmOptions {
     pub reserve_bytes: u64,
     /// Open although acknowledged commits are missing, and keep what is there. See [`crate::OpenError::LostCommits`].
     pub accept_data_loss: bool,
-    /// Files of the store that may be open at a time for reading; at least 10. What is being written comes on top.
-    pub open_files: usize,
+    /// Read every table in full at open, and refuse to open if one differs from what was written.
+    pub verify_tables: bool,
+    /// Most descriptors of table files that are kept open between reads; at least 10. See [`LsmOptions::descriptors`].
+    pub cached_files: usize,
     /// How to ask for the free space of the disk.
     pub free_space: FreeSpace,
 }
@@ -47,8 +49,20 @@ impl Default for LsmOptions {
             journal_bytes: 128 << 20,
             reserve_bytes: 32 << 20,
             accept_data_loss: false,
-            open_files: 900,
+            verify_tables: false,
+            cached_files: 256,
             free_space: FreeSpace::of_disk(),
         }
     }
 }
+
+impl LsmOptions {
+    /// About how many descriptors an open store holds at most: those of cached tables, and [`UNCACHED_FILES`].
+    pub fn descriptors(&self) -> usize {
+        self.cached_files + UNCACHED_FILES
+    }
+}
+
+/// Descriptors beside those of cached tables: lock files, mark and journal (5), what a flush and a compaction read and write (one table of
+/// each run, and fresh tables are runs of their own), and reads of tables that are not cached yet.
+const UNCACHED_FILES: usize = 64;

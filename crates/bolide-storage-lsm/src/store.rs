@@ -13,6 +13,7 @@ use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, Readable
 use crate::error::open_error;
 use crate::layout::{HeadRow, Kind, SPACE_NAMES, Sequence, sequence_key};
 use crate::mark::Numbers;
+use crate::tables::{self, Damage};
 use crate::{Durability, LsmOptions, OpenError, journal};
 
 /// Memtables by space. Small where rows are small: a space that is written out rarely keeps old journals alive.
@@ -22,6 +23,8 @@ const MEMTABLE_BYTES: [u64; Space::ALL.len()] = [64 << 20, 16 << 20, 8 << 20, 32
 const ITEM_BLOCK_BYTES: u32 = 16 << 10;
 /// The store takes no smaller journals.
 const LEAST_JOURNAL_BYTES: u64 = 64 << 20;
+/// The store takes no smaller cache of files.
+const LEAST_CACHED_FILES: usize = 10;
 /// One flushes while another compacts.
 const WORKERS: usize = 2;
 /// Below this much in memtables, replaying the journal is quicker than writing tables at close.
@@ -34,6 +37,7 @@ pub(crate) struct Store {
     pub(crate) db: Database,
     /// In the order of [`Space::ALL`].
     pub(crate) spaces: [Keyspace; Space::ALL.len()],
+    pub(crate) damage: Damage,
 }
 
 /// What the engine finds in a store when it opens it.
@@ -59,7 +63,13 @@ impl Store {
         // The store asserts and unwraps on some damaged files instead of returning an error.
         let opened = catch_unwind(AssertUnwindSafe(|| open_database(path, options)));
         match opened {
-            Ok(opened) => opened.map_err(|error| open_error(path.to_owned(), error)),
+            Ok(opened) => {
+                let store = opened.map_err(|error| open_error(path.to_owned(), error))?;
+                if options.verify_tables {
+                    tables::verify(&store).map_err(OpenError::Corrupt)?;
+                }
+                Ok(store)
+            }
             Err(panic) => Err(OpenError::Corrupt(panic_text(panic.as_ref()))),
         }
     }
@@ -150,15 +160,12 @@ impl Store {
     }
 }
 
-/// The least that the LSM store takes.
-const LEAST_OPEN_FILES: usize = 10;
-
 fn open_database(path: &Path, options: &LsmOptions) -> fjall::Result<Store> {
     let db = Database::builder(path)
         .cache_size(options.cache_bytes)
-        .max_cached_files(Some(options.open_files.max(LEAST_OPEN_FILES)))
         .max_journaling_size(options.journal_bytes.max(LEAST_JOURNAL_BYTES))
         .worker_threads(WORKERS)
+        .max_cached_files(Some(options.cached_files.max(LEAST_CACHED_FILES)))
         .open()?;
     let open = |space: Space| {
         let options = || {
@@ -174,7 +181,11 @@ fn open_database(path: &Path, options: &LsmOptions) -> fjall::Result<Store> {
     };
     let [item, log, expiry, index, meta] = Space::ALL;
     let spaces = [open(item)?, open(log)?, open(expiry)?, open(index)?, open(meta)?];
-    Ok(Store { db, spaces })
+    Ok(Store {
+        db,
+        spaces,
+        damage: Damage::default(),
+    })
 }
 
 /// Clears away a store whose making was interrupted before it could hold anything; the LSM store does not take it up again.

@@ -104,7 +104,8 @@ impl Moment {
         let found = self
             .snapshot
             .get(self.store.space(key.space), row_key(partition, &key.bytes));
-        Ok(found.map_err(|error| down(&error))?.map(Bytes::from))
+        let found = found.map_err(|error| down(&error, key.space, &self.store))?;
+        Ok(found.map(Bytes::from))
     }
 
     fn scan(&self, partition: PartitionId, scan: &Scan) -> Result<Page, Down> {
@@ -123,7 +124,7 @@ impl Moment {
         } else {
             Page::fill(scan, rows.map(row))
         };
-        filled.map_err(|error| down(&error))
+        filled.map_err(|error| down(&error, scan.space, &self.store))
     }
 }
 

@@ -201,7 +201,8 @@ pub enum Down {
 /// - **Order**: commits of one partition happen one after the other; `Batch::base` must be the head's `lsn`, else [`Outcome::Stale`].
 /// - **Read your writes**: whatever starts after `Done` was answered sees the commit.
 /// - **Durability**: `Done` survives a crash as the engine's mode promises (the embedded engine's default: always).
-/// - **Time**: [`Engine::time`] never decreases, restarts included, and is never below the stamp of a durable commit (TTL-202, TTL-203).
+/// - **Time**: [`Engine::time`] never decreases while the engine runs. After a restart or a crash it is not below
+///   [`Engine::durable_time`] as it was before, nor below the stamp of a durable commit (TTL-202, TTL-203).
 /// - Pages are bounded in rows and bytes; no snapshot outlives a call.
 ///
 /// [`crate::suite`] checks all of it.
@@ -226,6 +227,14 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Server time now, as an interval that surely contains it. A point on one machine.
     fn time(&self) -> Span;
+
+    /// What server time will not fall below, whatever becomes of the process: not later than a stamp of a commit or what
+    /// [`Engine::make_time_durable`] made durable. Cheap, for every request asks.
+    fn durable_time(&self) -> UnixMillis;
+
+    /// Raises [`Engine::durable_time`] to `until` at least; `until` may be ahead of [`Engine::time`]. Those that wait at the same time share
+    /// one write, and a full disk does not stand in the way.
+    fn make_time_durable(&self, until: UnixMillis) -> EngineFuture<'_, Result<(), Down>>;
 
     /// Makes everything acknowledged durable, whatever the durability mode, before the process ends.
     fn close(&self) -> EngineFuture<'_, Result<(), Down>>;

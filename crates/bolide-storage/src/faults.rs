@@ -185,6 +185,14 @@ impl Engine for FaultyEngine {
         }
     }
 
+    fn durable_time(&self) -> UnixMillis {
+        self.inner.durable_time()
+    }
+
+    fn make_time_durable(&self, until: UnixMillis) -> EngineFuture<'_, Result<(), Down>> {
+        self.inner.make_time_durable(until)
+    }
+
     fn close(&self) -> EngineFuture<'_, Result<(), Down>> {
         self.inner.close()
     }

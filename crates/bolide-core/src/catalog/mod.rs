@@ -104,15 +104,6 @@ impl Catalog {
         self.partition.write(decide).await
     }
 
-    /// Makes server time durable without changing anything (TTL-203).
-    pub async fn commit_time(&self) -> Result<()> {
-        self.commit(|round| {
-            round.next_lsn();
-            Ok(())
-        })
-        .await
-    }
-
     /// Every container of the account.
     pub fn all_containers(&self) -> Vec<Arc<Container>> {
         let memory = self.memory.read();

@@ -1,10 +1,9 @@
-//! The keeper: the background task that makes server time durable and runs the purge.
+//! The keeper: the background tasks that run the purge and make server time durable ([`clock::stay_ahead`]).
 //!
-//! It sleeps until the second at which the first item ends, and is woken when a write makes that earlier: while it has budget, an item goes
+//! The purge sleeps until the second at which the first item ends, and is woken when a write makes that earlier: while it has budget, an item goes
 //! at its second (TTL-250), and nothing is polled for.
 //!
-//! With a virtual clock it does neither: tests purge by a call (TTL-206), and server time is made durable before a request is answered
-//! by it.
+//! With a virtual clock there is none: tests purge by a call (TTL-206), and the clock jumps where nobody can be ahead of it.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -17,12 +16,13 @@ use tokio::task::JoinHandle;
 use super::step::End;
 use super::{Alarm, PurgeMode, drops};
 use crate::account::Account;
+use crate::clock;
 use crate::container::Container;
 use crate::partition::Partition;
 
 /// How long the keeper purges without looking up, and when it tries again what failed.
 const TICK: Duration = Duration::from_millis(200);
-/// The keeper wakes at least this often. Server time is made durable then, if requests were answered by it (TTL-203).
+/// The purge wakes at least this often, and looks whether the wall clock stepped.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// Requests that read at the time before the purge's last about so long.
 const READERS_PAUSE: Duration = Duration::from_millis(5);
@@ -40,10 +40,10 @@ const PATIENT_FOR: Duration = Duration::from_secs(300);
 /// A forward step of the wall clock larger than this holds the purge (TTL-204).
 const STEP_HOLDS: Duration = Duration::from_secs(24 * 3600);
 
-/// The running background task.
+/// The running background tasks.
 pub(crate) struct Keeper {
     stop: watch::Sender<bool>,
-    task: Mutex<Option<JoinHandle<()>>>,
+    tasks: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// How the background purge is held back, besides its budget.
@@ -53,26 +53,29 @@ pub(crate) struct Pace {
     pub items_per_second: Option<u32>,
     /// How long a large step of the clock holds the purge; zero: not at all.
     pub hold: Duration,
-    /// Whether anything is removed at all. Server time is made durable in any case.
+    /// Whether anything is removed at all.
     pub is_purging: bool,
 }
 
 impl Keeper {
-    /// Starts the task. It ends by itself when the account is gone.
+    /// Starts the tasks. They end by themselves when the account is gone.
     pub fn start(account: Weak<Account>, alarm: Arc<Alarm>, pace: Pace) -> Keeper {
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(keep(account, alarm, pace, stopped));
+        let tasks = vec![
+            tokio::spawn(clock::stay_ahead(account.clone(), stopped.clone())),
+            tokio::spawn(keep(account, alarm, pace, stopped)),
+        ];
         Keeper {
             stop,
-            task: Mutex::new(Some(task)),
+            tasks: Mutex::new(tasks),
         }
     }
 
-    /// Stops the task, and waits for the step it is in.
+    /// Stops the tasks, and waits for the steps they are in.
     pub async fn stop(&self) {
         let _ = self.stop.send(true);
-        let task = self.task.lock().take();
-        if let Some(task) = task {
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        for task in tasks {
             let _ = task.await;
         }
     }
@@ -80,7 +83,6 @@ impl Keeper {
 
 async fn keep(account: Weak<Account>, alarm: Arc<Alarm>, pace: Pace, mut stopped: watch::Receiver<bool>) {
     let mut watch = ClockWatch::default();
-    let mut time_durable = Instant::now();
     let mut restraint = Restraint::new(pace);
     let mut again_in = None;
     loop {
@@ -93,10 +95,6 @@ async fn keep(account: Weak<Account>, alarm: Arc<Alarm>, pace: Pace, mut stopped
             _ = stopped.changed() => return,
         }
         let Some(account) = account.upgrade() else { return };
-        if time_durable.elapsed() >= HEARTBEAT {
-            account.make_time_durable().await;
-            time_durable = Instant::now();
-        }
         let is_held = watch.look(account.server_time(), pace.hold);
         account.set_purge_held(is_held);
         again_in = if !pace.is_purging {

@@ -10,5 +10,6 @@ mod model;
 mod probe;
 mod random;
 mod scripts;
+mod server_time;
 mod smoke;
 mod stage;

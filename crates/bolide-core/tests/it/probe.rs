@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+use bolide_model::UnixMillis;
 use bolide_model::time::Span;
 use bolide_storage::faults::{Faults, FaultyEngine};
 use bolide_storage::{
@@ -22,6 +23,8 @@ pub struct Probe {
     reads: AtomicU64,
     commits: AtomicU64,
     rows: AtomicU64,
+    /// What was made durable of server time, through the probe.
+    durable_time: AtomicI64,
 }
 
 /// What passed through a [`Probe`] between two looks.
@@ -43,6 +46,7 @@ impl Probe {
             reads: AtomicU64::new(0),
             commits: AtomicU64::new(0),
             rows: AtomicU64::new(0),
+            durable_time: AtomicI64::new(i64::MIN),
         }
     }
 
@@ -166,6 +170,18 @@ impl Engine for Probe {
 
     fn time(&self) -> Span {
         self.engine().time()
+    }
+
+    fn durable_time(&self) -> UnixMillis {
+        UnixMillis(self.durable_time.load(Ordering::SeqCst))
+    }
+
+    fn make_time_durable(&self, until: UnixMillis) -> EngineFuture<'_, Result<(), Down>> {
+        Box::pin(async move {
+            self.reach()?.make_time_durable(until).await?;
+            self.durable_time.fetch_max(until.0, Ordering::SeqCst);
+            Ok(())
+        })
     }
 
     fn close(&self) -> EngineFuture<'_, Result<(), Down>> {

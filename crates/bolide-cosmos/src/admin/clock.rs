@@ -10,13 +10,13 @@ use super::{Admin, ok};
 use crate::status::Failure;
 use crate::wire::Reply;
 
-pub(super) fn answer(admin: &Admin<'_>) -> Result<Reply, Failure> {
+pub(super) async fn answer(admin: &Admin<'_>) -> Result<Reply, Failure> {
     if admin.head.method == Method::PUT {
         move_clock(admin)?;
     } else {
         admin.expect(&Method::GET)?;
     }
-    let now = admin.service.account.server_time();
+    let now = admin.service.account.shown_time().await;
     let mode = if admin.service.options.clock.is_virtual() {
         "virtual"
     } else {

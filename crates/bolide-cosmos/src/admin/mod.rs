@@ -65,7 +65,7 @@ impl<'r> Admin<'r> {
         }
         match segments[..] {
             ["metrics"] => self.metrics().await,
-            ["clock"] => clock::answer(self),
+            ["clock"] => clock::answer(self).await,
             ["settings"] => self.settings().await,
             ["faults"] => self.expect(&Method::PUT).and_then(|()| faults::set_point(self)),
             ["faults", "rules"] => self.expect(&Method::PUT).and_then(|()| faults::set_rules(self)),

@@ -11,6 +11,7 @@ use bolide_storage_lsm::{LsmEngine, LsmOptions};
 use tokio::runtime::Runtime;
 
 use super::{Page, QueryOptions, Source, sentence};
+use crate::files;
 use crate::server::Failure;
 
 pub struct Local {
@@ -32,6 +33,7 @@ impl Local {
         }
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
+        runtime.block_on(async { files::survive_size_limit() })?;
         let clock = Arc::new(Clock::System);
         let engine = LsmEngine::open(directory, clock, LsmOptions::default())
             .map_err(|error| Failure::new(format!("--data-dir: {error}")))?;

@@ -270,6 +270,53 @@ fn flipped_byte_in_any_file_is_never_silent() {
 }
 
 #[test]
+fn flipped_byte_in_a_table_is_named_with_its_file() {
+    let closed = Closed::large();
+    let tables = closed
+        .files()
+        .into_iter()
+        .filter(|file| file.to_string_lossy().contains("tables"));
+    let table = tables
+        .max_by_key(|file| closed.used_bytes(file))
+        .expect("closing wrote tables");
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let place = Place::new(root.path());
+    copy(Place::new(closed.root.path()).data_dir(), place.data_dir());
+    flip(&place.data_dir().join(&table), closed.used_bytes(&table) / 2);
+    let name = table.to_str().expect("a path of ours");
+
+    // At the start, to whoever asks for it.
+    match place.try_start(&["--verify-on-start"]) {
+        Start::Ended { stderr, .. } => {
+            assert!(stderr.contains(name) && stderr.contains("restore a backup"), "{stderr}");
+            assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        }
+        Start::Ready(_) => panic!("a damaged table was verified"),
+    }
+
+    // And else to whoever reads it, and in the log.
+    let server = place.start();
+    let mut client = server.client();
+    let mut is_named = false;
+    while !is_named {
+        let answers = closed
+            .items
+            .iter()
+            .map(|item| expect(&mut client, &read(item), &[200, 500]));
+        let errors: Vec<_> = answers.filter(|answer| answer.status == 500).collect();
+        assert!(!errors.is_empty(), "the damage is not met");
+        assert!(
+            errors.iter().all(|error| error.text().contains("space=item")),
+            "the key space is told"
+        );
+        // The file is found beside the requests.
+        is_named = errors.iter().any(|error| error.text().contains(name));
+    }
+    assert!(place.stderr().contains(name), "{}", place.stderr());
+    server.kill();
+}
+
+#[test]
 fn missing_file_is_never_silent() {
     for closed in [Closed::small(), Closed::large()] {
         let files = closed.files();

@@ -3,6 +3,7 @@
 //! ```text
 //!   kill        SIGKILL at random moments under concurrent writers: nothing acknowledged is lost
 //!   damage      truncated, flipped and deleted files: a refusal in one line or a reported loss, never a panic, never silence
+//!   files       their modes, limits on them, and files that go away under a running server
 //!   full_disk   writes are refused, reads go on, and writes come back with the space
 //! ```
 //!
@@ -20,6 +21,8 @@
 )]
 mod client;
 mod damage;
+#[cfg(target_os = "linux")]
+mod files;
 mod full_disk;
 mod kill;
 mod model;

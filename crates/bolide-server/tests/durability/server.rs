@@ -19,6 +19,8 @@ pub struct Place {
     root: PathBuf,
     data_dir: PathBuf,
     log: PathBuf,
+    /// What a shell runs before it becomes the server.
+    shell: String,
 }
 
 /// A running server, killed with the value.
@@ -50,6 +52,7 @@ impl Place {
             root: root.to_owned(),
             data_dir: root.join("data"),
             log: root.join("stderr"),
+            shell: String::new(),
         }
     }
 
@@ -61,6 +64,14 @@ impl Place {
     /// The same with the server's standard error somewhere else.
     pub fn with_log(self, log: PathBuf) -> Place {
         Place { log, ..self }
+    }
+
+    /// The same with a server that starts under a limit, as `ulimit -f 1000`.
+    pub fn with_limit(self, limit: &str) -> Place {
+        Place {
+            shell: format!("{limit};"),
+            ..self
+        }
     }
 
     /// The data directory.
@@ -121,7 +132,15 @@ impl Place {
     fn spawn(&self, options: &[&str]) -> Child {
         // Left from the run before, it would name a port that nobody listens on.
         let _ = fs::remove_file(self.ready_file());
-        let mut command = Command::new(env!("CARGO_BIN_EXE_bolide"));
+        let binary = env!("CARGO_BIN_EXE_bolide");
+        let mut command = match self.shell.as_str() {
+            "" => Command::new(binary),
+            before => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", &format!("{before} exec \"$0\" \"$@\""), binary]);
+                shell
+            }
+        };
         // Options come from here alone, whatever the caller's shell has set for a server of its own.
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("BOLIDE_")) {
             command.env_remove(name);
@@ -150,6 +169,11 @@ impl Place {
 }
 
 impl Server {
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     /// The port it listens on.
     pub fn port(&self) -> u16 {
         self.port

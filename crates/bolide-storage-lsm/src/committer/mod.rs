@@ -5,14 +5,17 @@
 //! tickets, deleting what removed partitions left ([`removal`]), writing the durable mark, and opening the store again after it failed.
 
 mod compactor;
+mod durable_time;
 mod group;
 mod removal;
 
 use std::collections::{HashMap, VecDeque};
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use bolide_model::UnixMillis;
 use bolide_model::time::{Clock, MonotoneClock};
 use bolide_storage::{Batch, Down, Head, History, Outcome, PartitionId, Settled, Ticket};
 use fjall::PersistMode;
@@ -20,12 +23,14 @@ use tokio::sync::oneshot;
 
 use crate::home::Home;
 use crate::layout::{Sequence, sequence_key};
-use crate::mark::{Mark, Numbers};
+use crate::mark::{Mark, Marked, Numbers};
+use crate::presence::Presence;
 use crate::store::{Found, Store};
 use crate::view::Views;
 use crate::{Durability, LsmOptions, OpenError};
 
 use compactor::Compactor;
+pub(crate) use durable_time::DurableTime;
 use group::{Group, Room};
 use removal::Removal;
 
@@ -42,6 +47,8 @@ const REST_INTERVAL: Duration = Duration::from_millis(500);
 const RESTING_BYTES: u64 = 8 << 20;
 /// How often a store that failed is tried again.
 const MEND_INTERVAL: Duration = Duration::from_secs(1);
+/// How often to look whether the files are in their place, where writes do not wait for the disk.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 /// How long reads may take to let go of a store that is to be opened again.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -74,6 +81,10 @@ pub(crate) enum Job {
         ticket: Ticket,
         answer: Answer<Settled>,
     },
+    KeepTime {
+        until: UnixMillis,
+        answer: Answer<()>,
+    },
     Close(Answer<()>),
 }
 
@@ -86,9 +97,13 @@ struct Trouble {
 /// The state of the thread.
 pub(crate) struct Committer {
     home: Home,
+    /// `None` where it cannot be told.
+    presence: Option<Presence>,
+    looked_at: Instant,
     options: LsmOptions,
     views: Arc<Views>,
     time: Arc<MonotoneClock>,
+    durable_time: Arc<DurableTime>,
     /// `None` only if the store failed and could not be opened again.
     store: Option<Arc<Store>>,
     trouble: Option<Trouble>,
@@ -104,6 +119,8 @@ pub(crate) struct Committer {
     durable: Numbers,
     mark: Mark,
     mark_written_at: Instant,
+    /// Whether the last try to write the mark failed.
+    mark_failed: bool,
     /// When the journal must be on the disk, in mode `interval`.
     persist_at: Option<Instant>,
     removal_at: Instant,
@@ -118,20 +135,25 @@ impl Committer {
     pub(crate) fn open(
         dir: &std::path::Path,
         clock: Arc<Clock>,
-        options: LsmOptions,
+        mut options: LsmOptions,
         views: Arc<Views>,
-    ) -> Result<(Committer, Arc<MonotoneClock>), OpenError> {
+    ) -> Result<Committer, OpenError> {
         let (home, mark) = Home::enter(dir, clock.now())?;
         let store = Store::open(&home.store_path(), &options)?;
+        // Once is enough: a store that failed is opened again while users wait.
+        options.verify_tables = false;
         let found = store.find(&home.store_path())?;
         let mark = check_mark(&home, mark, &found, options.accept_data_loss)?;
-        let time = Arc::new(MonotoneClock::new(clock, found.newest.stamp));
+        let durable_time = mark.marked().time.max(found.newest.stamp);
         let now = Instant::now();
         let mut committer = Committer {
             home,
+            presence: None,
+            looked_at: now,
             options,
             views,
-            time: time.clone(),
+            time: Arc::new(MonotoneClock::new(clock, durable_time)),
+            durable_time: Arc::new(DurableTime::new(durable_time)),
             store: None,
             trouble: None,
             is_closed: false,
@@ -143,13 +165,20 @@ impl Committer {
             durable: Numbers::default(),
             mark,
             mark_written_at: now,
+            mark_failed: false,
             persist_at: None,
             removal_at: now,
             refresh_at: None,
             rested_at: None,
         };
         committer.start_from(store, found);
-        Ok((committer, time))
+        committer.home.log_notice();
+        Ok(committer)
+    }
+
+    /// Server time, and how far it is durable.
+    pub(crate) fn times(&self) -> (Arc<MonotoneClock>, Arc<DurableTime>) {
+        (self.time.clone(), self.durable_time.clone())
     }
 
     /// Works until the engine is dropped.
@@ -174,6 +203,7 @@ impl Committer {
     /// Does `first` and the jobs that wait behind it, until there are none or the group is large.
     fn serve(&mut self, first: Job, queue: &Receiver<Job>) {
         let mut writes = Vec::new();
+        let mut time_waiters = Vec::new();
         let mut bytes = 0;
         let mut next = Some(first);
         while let Some(job) = next {
@@ -191,6 +221,8 @@ impl Committer {
                     self.write(std::mem::take(&mut writes));
                     let _ = answer.send(self.settle(partition, &ticket));
                 }
+                // Later: the stamps of the writes may be enough.
+                Job::KeepTime { until, answer } => time_waiters.push((until, answer)),
                 Job::Close(answer) => {
                     self.write(std::mem::take(&mut writes));
                     let _ = answer.send(self.close());
@@ -203,12 +235,35 @@ impl Committer {
             };
         }
         self.write(writes);
+        self.keep_time(time_waiters);
+    }
+
+    /// Makes server time durable for all who wait for it, with one write.
+    fn keep_time(&mut self, waiters: Vec<(UnixMillis, Answer<()>)>) {
+        let Some(until) = waiters.iter().map(|(until, _)| *until).max() else {
+            return;
+        };
+        // Whoever asks next has read the clock by now.
+        let until = until.max(self.time.now());
+        let kept = if self.durable_time.get() >= until {
+            Ok(())
+        } else if self.mark_failed && self.mark_written_at.elapsed() < MARK_INTERVAL {
+            Err(Down::Unavailable("the durable mark cannot be written".into()))
+        } else {
+            self.write_mark(until)
+                .map_err(|error| Down::Unavailable(error.to_string()))
+        };
+        for (_, answer) in waiters {
+            // Nobody may be waiting any more.
+            let _ = answer.send(kept.clone());
+        }
     }
 
     fn write(&mut self, writes: Vec<Write>) {
         if writes.is_empty() {
             return;
         }
+        self.look_for_files();
         let store = match self.writable() {
             Ok(store) => store,
             Err(refusal) => return writes.into_iter().for_each(|write| write.refuse(&refusal)),
@@ -221,19 +276,51 @@ impl Committer {
             return group.answer();
         }
         match self.carry_out(&store, &mut group) {
-            Ok(()) => {
-                self.adopt(&store, &group);
-                group.answer();
-            }
+            Ok(()) => match self.check_behind() {
+                Ok(()) => {
+                    self.adopt(&store, &group);
+                    group.answer();
+                }
+                // Written, and to files that nobody will find.
+                Err(why) => {
+                    self.fail(&why);
+                    group.answer_unknown();
+                }
+            },
             // The store looks at its health before it writes anything.
             Err(fjall::Error::Poisoned) => {
-                let reason = self.fail("the store has failed before");
+                let cause = match self.home.probe() {
+                    Ok(()) => "a table could not be written".to_owned(),
+                    Err(error) => error.to_string(),
+                };
+                let reason = self.fail(&cause);
                 group.answer_refused(&reason);
             }
             Err(error) => {
                 self.fail(&error.to_string());
                 group.answer_unknown();
             }
+        }
+    }
+
+    /// Notes trouble if the files of the store are not in their place any more.
+    fn look_for_files(&mut self) {
+        // What is not on the disk at once is not promised to be found again; a look now and then is enough there.
+        let is_early = self.options.durability != Durability::Sync && self.looked_at.elapsed() < LOOK_INTERVAL;
+        if self.trouble.is_some() || self.is_closed || is_early {
+            return;
+        }
+        self.looked_at = Instant::now();
+        if let Some(Err(why)) = self.presence.as_mut().map(Presence::check) {
+            self.fail(&why);
+        }
+    }
+
+    /// Looks at the files once more behind a write that is promised to be there.
+    fn check_behind(&mut self) -> Result<(), String> {
+        match (&mut self.presence, self.options.durability) {
+            (Some(presence), Durability::Sync) => presence.check(),
+            _ => Ok(()),
         }
     }
 
@@ -285,7 +372,10 @@ impl Committer {
     /// Makes a group that was written the state of the engine, and shows it.
     fn adopt(&mut self, store: &Arc<Store>, group: &Group) {
         match self.options.durability {
-            Durability::Sync => self.durable = self.written,
+            Durability::Sync => {
+                self.durable = self.written;
+                self.durable_time.raise(self.newest.stamp);
+            }
             Durability::Interval(delay) => {
                 self.persist_at.get_or_insert_with(|| Instant::now() + delay);
             }
@@ -341,7 +431,7 @@ impl Committer {
         if let Some(trouble) = &self.trouble {
             return Some(trouble.retry_at);
         }
-        let mark_at = (self.durable != self.mark.numbers()).then(|| self.mark_written_at + MARK_INTERVAL);
+        let mark_at = (self.durable != self.mark.marked().numbers).then(|| self.mark_written_at + MARK_INTERVAL);
         let removal_at = (!self.removals.is_empty()).then_some(self.removal_at);
         [self.persist_at, mark_at, removal_at, self.refresh_at, self.rested_at]
             .into_iter()
@@ -359,8 +449,9 @@ impl Committer {
         if self.persist_at.is_some_and(|at| at <= now) {
             self.persist(PersistMode::SyncData);
         }
-        if self.durable != self.mark.numbers() && self.mark_written_at + MARK_INTERVAL <= now {
-            self.write_mark();
+        if self.durable != self.mark.marked().numbers && self.mark_written_at + MARK_INTERVAL <= now {
+            // If it fails it lags, which is allowed; the next one may succeed.
+            let _ = self.write_mark(self.durable_time.get());
         }
         if !self.removals.is_empty() && self.removal_at <= now {
             self.remove_some();
@@ -413,12 +504,23 @@ impl Committer {
         }
     }
 
-    fn write_mark(&mut self) {
+    /// Brings to the disk how far the store and server time are durable, the latter at least up to `time`.
+    fn write_mark(&mut self, time: UnixMillis) -> io::Result<()> {
         self.mark_written_at = Instant::now();
-        if let Err(error) = self.mark.write(self.durable) {
-            // It lags, which is allowed; the next one may succeed.
-            tracing::warn!(%error, "the durable mark of the store was not written");
+        let marked = Marked {
+            numbers: self.durable,
+            time: time.max(self.durable_time.get()),
+        };
+        let written = self.mark.write(marked);
+        match &written {
+            Ok(()) => self.durable_time.raise(marked.time),
+            Err(error) => tracing::warn!(
+                %error,
+                "the durable mark was not written: until it is, a crash may set server time back"
+            ),
         }
+        self.mark_failed = written.is_err();
+        written
     }
 
     /// Deletes some rows of a removed partition, a few at a time so that commits need not wait.
@@ -476,6 +578,11 @@ impl Committer {
         if free < self.options.reserve_bytes {
             return Err(format!("too little space. free_bytes={free}"));
         }
+        if let Some(presence) = &mut self.presence {
+            presence.check()?;
+        }
+        // Reads go on while the store is open. It is closed only if it can be opened again.
+        self.home.probe().map_err(|error| error.to_string())?;
         self.compactor.finish();
         if let Some(store) = self.store.take() {
             self.views.withdraw();
@@ -488,7 +595,7 @@ impl Committer {
         let path = self.home.store_path();
         let store = Store::open(&path, &self.options).map_err(|error| error.to_string())?;
         let found = store.find(&path).map_err(|error| error.to_string())?;
-        missing(self.mark.numbers(), found.numbers).map_or(Ok(()), |lost| Err(lost.to_string()))?;
+        missing(self.mark.marked().numbers, found.numbers).map_or(Ok(()), |lost| Err(lost.to_string()))?;
         self.start_from(store, found);
         Ok(())
     }
@@ -496,6 +603,7 @@ impl Committer {
     /// Takes a store just opened as the state of the engine.
     fn start_from(&mut self, store: Store, found: Found) {
         let store = Arc::new(store);
+        self.presence = self.home.presence();
         self.newest = found.newest;
         self.written = found.numbers;
         // Opening has synced the journal.
@@ -535,7 +643,8 @@ impl Committer {
         if let Some(trouble) = &self.trouble {
             return Err(Down::Unavailable(trouble.reason.clone()));
         }
-        self.write_mark();
+        // If it fails it lags, which is allowed.
+        let _ = self.write_mark(self.durable_time.get());
         self.is_closed = true;
         Ok(())
     }
@@ -593,7 +702,7 @@ fn check_mark(home: &Home, mark: Option<Mark>, found: &Found, accept_data_loss: 
         None => Some(OpenError::Corrupt(
             "the durable mark is missing or damaged; accept_data_loss opens without it".into(),
         )),
-        Some(mark) => missing(mark.numbers(), found.numbers),
+        Some(mark) => missing(mark.marked().numbers, found.numbers),
     };
     let mut mark = match (flaw, mark) {
         (None, Some(mark)) => return Ok(mark),
@@ -604,7 +713,10 @@ fn check_mark(home: &Home, mark: Option<Mark>, found: &Found, accept_data_loss: 
             mark.map_or_else(|| home.new_mark(), Ok)?
         }
     };
-    let written = mark.write(found.numbers);
+    let written = mark.write(Marked {
+        numbers: found.numbers,
+        time: mark.marked().time,
+    });
     written.map_err(crate::home::io_error("writing the durable mark", home.path()))?;
     Ok(mark)
 }

@@ -4,10 +4,11 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use bolide_storage::{Down, Engine};
+use bolide_storage::{Down, Engine, Space};
 use bolide_storage_lsm::{Durability, LsmOptions, OpenError};
+use bytes::Bytes;
 
-use crate::support::{HOME, commit_items, create, open, read_all, try_open};
+use crate::support::{HOME, batch, commit_items, create, open, put, read_all, try_open};
 
 const ITEMS: u64 = 40;
 
@@ -166,30 +167,8 @@ async fn lost_mark_is_refused_and_can_be_accepted() {
 #[tokio::test]
 async fn flipped_byte_in_a_table_is_an_error_at_open_or_at_the_read() {
     let dir = tempfile::tempdir().unwrap();
-    let engine = open(dir.path());
-    create(&engine, HOME).await;
-    // Enough that closing writes tables.
-    for base in 0..24 {
-        let puts = vec![crate::support::put(
-            bolide_storage::Space::Item,
-            &[base as u8],
-            &noise(base, 1 << 18),
-        )];
-        engine
-            .commit(HOME, crate::support::batch(base, puts, vec![]))
-            .await
-            .unwrap();
-    }
-    let before = read_all(&engine, HOME).await.unwrap().pages[0].rows.clone();
-    engine.close().await.unwrap();
-    drop(engine);
-    let tables = files_below(&dir.path().join("store").join("keyspaces"));
-    let table = tables
-        .into_iter()
-        .max_by_key(|path| fs::metadata(path).unwrap().len())
-        .unwrap();
+    let (table, before) = store_with_table(dir.path()).await;
     let len = fs::metadata(&table).unwrap().len() as usize;
-    assert!(len > 1 << 20, "closing wrote tables");
     // The journal still holds the rows, but they are not replayed: the tables have them.
     for place in [0, len / 3, len / 2, len - 200, len - 1] {
         flip(&table, place);
@@ -227,4 +206,66 @@ fn files_below(dir: &Path) -> Vec<PathBuf> {
     entries
         .flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] })
         .collect()
+}
+
+/// A closed store whose items are in a table; the table, and the items.
+async fn store_with_table(dir: &Path) -> (PathBuf, Vec<(Bytes, Bytes)>) {
+    let engine = open(dir);
+    create(&engine, HOME).await;
+    // Enough that closing writes tables.
+    for base in 0..24 {
+        let puts = vec![put(Space::Item, &[base as u8], &noise(base, 1 << 18))];
+        engine.commit(HOME, batch(base, puts, vec![])).await.unwrap();
+    }
+    let items = read_all(&engine, HOME).await.unwrap().pages[0].rows.clone();
+    engine.close().await.unwrap();
+    drop(engine);
+    let tables = files_below(&dir.join("store").join("keyspaces"));
+    let table = tables
+        .into_iter()
+        .max_by_key(|path| fs::metadata(path).unwrap().len())
+        .unwrap();
+    assert!(fs::metadata(&table).unwrap().len() > 1 << 20, "closing wrote tables");
+    (table, items)
+}
+
+#[tokio::test]
+async fn table_with_a_flipped_byte_is_named_by_the_error_of_a_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let (table, _) = store_with_table(dir.path()).await;
+    flip(&table, 1 << 19);
+    let engine = open(dir.path());
+    let name = table.to_string_lossy().into_owned();
+    loop {
+        let Err(Down::Corrupt(why)) = read_all(&engine, HOME).await else {
+            panic!("the damage is not seen");
+        };
+        assert!(why.contains("space=item") && why.contains("restore a backup"), "{why}");
+        // The search runs beside the reads.
+        if why.contains(&name) {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn table_with_a_flipped_byte_is_named_at_open_if_tables_are_verified() {
+    let dir = tempfile::tempdir().unwrap();
+    let (table, _) = store_with_table(dir.path()).await;
+    let verifying = LsmOptions {
+        verify_tables: true,
+        ..LsmOptions::default()
+    };
+    drop(try_open(dir.path(), verifying.clone()).unwrap());
+    let len = fs::metadata(&table).unwrap().len() as usize;
+    for at in [0, len / 3, len - 100] {
+        flip(&table, at);
+        let refused = try_open(dir.path(), verifying.clone()).unwrap_err().to_string();
+        assert!(refused.contains("corrupt"), "at={at}: {refused}");
+        flip(&table, at);
+    }
+    flip(&table, len / 2);
+    let refused = try_open(dir.path(), verifying).unwrap_err().to_string();
+    assert!(refused.contains(&*table.to_string_lossy()), "{refused}");
 }

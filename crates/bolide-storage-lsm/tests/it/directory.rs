@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use bolide_storage::Engine;
+use bolide_storage::{Engine, Outcome, Space};
 use bolide_storage_lsm::{LsmOptions, OpenError};
 
-use crate::support::{HOME, commit_items, create, open, read_all, try_open};
+use crate::support::{HOME, batch, commit_items, create, open, put, read_all, try_open};
 
 #[test]
 fn absent_directory_is_made_with_its_parents() {
@@ -129,10 +129,97 @@ async fn closed_store_still_reads_and_turns_writes_away() {
     engine.close().await.unwrap();
     engine.close().await.unwrap();
     assert_eq!(read_all(&engine, HOME).await.unwrap().head.lsn.0, 3);
-    assert!(
-        engine
-            .commit(HOME, crate::support::batch(3, vec![], vec![]))
-            .await
-            .is_err()
+    assert!(engine.commit(HOME, batch(3, vec![], vec![])).await.is_err());
+}
+
+#[cfg(unix)]
+fn mode(path: &std::path::Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[cfg(unix)]
+#[test]
+fn directory_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    drop(open(&path));
+    assert_eq!(mode(&path), 0o700);
+    // As an earlier version made it.
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    drop(open(&path));
+    assert_eq!(mode(&path), 0o700);
+}
+
+async fn refusal_after(harm: impl FnOnce(&std::path::Path)) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let engine = open(&path);
+    create(&engine, HOME).await;
+    commit_items(&engine, 0, 1).await;
+    harm(&path);
+    let outcome = engine
+        .commit(HOME, batch(1, vec![put(Space::Item, b"lost", b"v")], vec![]))
+        .await;
+    let Ok(Outcome::Refused(why)) = outcome else {
+        panic!("acknowledged, and nobody will find it: {outcome:?}");
+    };
+    assert_eq!(
+        read_all(&engine, HOME).await.unwrap().head.lsn.0,
+        1,
+        "what is in memory can be read"
     );
+    why
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn writes_to_a_directory_that_was_removed_are_refused() {
+    let why = refusal_after(|path| fs::remove_dir_all(path).unwrap()).await;
+    assert!(why.contains("was removed, moved or replaced"), "{why}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn writes_are_refused_when_another_directory_stands_in_the_place() {
+    let why = refusal_after(|path| {
+        fs::rename(path, path.with_extension("away")).unwrap();
+        drop(open(path));
+    })
+    .await;
+    assert!(why.contains("was removed, moved or replaced"), "{why}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn writes_to_a_journal_that_was_removed_are_refused() {
+    let why = refusal_after(|path| fs::remove_file(path.join("store").join("0.jnl")).unwrap()).await;
+    assert!(why.contains("the journal was removed"), "{why}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn writes_go_on_when_a_directory_is_put_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, away) = (dir.path().join("data"), dir.path().join("away"));
+    let engine = open(&path);
+    create(&engine, HOME).await;
+    commit_items(&engine, 0, 1).await;
+    fs::rename(&path, &away).unwrap();
+    let rows = vec![put(Space::Item, b"more", b"v")];
+    let refused = engine.commit(HOME, batch(1, rows.clone(), vec![])).await;
+    assert!(matches!(refused, Ok(Outcome::Refused(_))), "{refused:?}");
+    fs::rename(&away, &path).unwrap();
+    // The engine tries again by itself, every second.
+    loop {
+        match engine.commit(HOME, batch(1, rows.clone(), vec![])).await {
+            Ok(Outcome::Done(_)) => break,
+            Ok(Outcome::Refused(_)) => tokio::task::yield_now().await,
+            other => panic!("{other:?}"),
+        }
+    }
+    engine.close().await.unwrap();
+    drop(engine);
+    assert_eq!(read_all(&open(&path), HOME).await.unwrap().head.lsn.0, 2);
 }

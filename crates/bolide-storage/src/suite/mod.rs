@@ -72,6 +72,7 @@ macro_rules! engine_suite {
             server_time_is_not_below_a_commit
             commits_survive_a_restart
             server_time_survives_a_restart
+            time_made_durable_survives_a_restart
             removal_survives_a_restart
             merged_commits_of_one_key_are_right_after_a_restart
             random_histories_agree_with_a_plain_map

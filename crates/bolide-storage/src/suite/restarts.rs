@@ -49,6 +49,20 @@ pub async fn server_time_survives_a_restart(stage: &dyn Stage) {
     assert!(rig.time().lo >= stamp, "time={:?}", rig.time());
 }
 
+/// What was made durable of server time is there after a restart, though nothing was committed then (TTL-203).
+pub async fn time_made_durable_survives_a_restart(stage: &dyn Stage) {
+    if !stage.is_durable() {
+        return;
+    }
+    let rig = Rig::with_home(stage).await;
+    rig.clock.advance(60_000);
+    let seen = rig.time().lo;
+    rig.make_time_durable(seen).await;
+    assert!(rig.durable_time() >= seen);
+    let rig = rig.restart(stage, UnixMillis(START.0 - 3_600_000)).await;
+    assert!(rig.time().hi >= seen, "time={:?} seen={seen:?}", rig.time());
+}
+
 /// A removed partition does not come back, however far its deletion was.
 pub async fn removal_survives_a_restart(stage: &dyn Stage) {
     if !stage.is_durable() {

@@ -212,6 +212,14 @@ impl Rig {
     pub fn time(&self) -> Span {
         self.engine.time()
     }
+
+    pub(super) fn durable_time(&self) -> UnixMillis {
+        self.engine.durable_time()
+    }
+
+    pub(super) async fn make_time_durable(&self, until: UnixMillis) {
+        while self.engine.make_time_durable(until).await.is_err() {}
+    }
 }
 
 fn is_away<T>(answer: &Result<T, Down>) -> bool {

@@ -6,8 +6,9 @@ use bolide_core::{
     AccountOptions, FeedStart, Pacing, PacingSettings, PurgeMode, ReadChanges, ReadFeed, Scope, Throughput, TtlPreview,
     TtlRule, TtlState,
 };
-use bolide_model::RequestUnits;
 use bolide_model::ttl::Policy;
+use bolide_model::{RequestUnits, UnixMillis};
+use bolide_storage::Engine as _;
 use serde_json::json;
 
 use crate::stage::{Stage, ids, key, options};
@@ -324,9 +325,13 @@ async fn an_account_that_shall_not_purge_does_not_and_still_keeps_its_time() {
     create_many(&stage, 3).await;
     stage.at(110);
     assert_eq!(stage.count().await, 0, "expired all the same");
-    stage.engine.traffic();
-    // Its background is at work: it makes the time durable by which the count was answered.
-    wait_until(async || stage.engine.traffic().commits > 0).await;
+    assert!(
+        stage.engine.durable_time() >= UnixMillis(110_000),
+        "durable before the answer"
+    );
+    // Its background is at work: it makes a second durable before it begins, as there was a request.
+    stage.clock.set(UnixMillis(110_960));
+    wait_until(async || stage.engine.durable_time() >= UnixMillis(111_000)).await;
     let report = stage.account.ttl_report(&stage.container).await.unwrap();
     assert_eq!((report.backlog_items, report.purged_total), (3, 0));
     assert_eq!(stage.purge().await, 3, "when it is told to");

@@ -1,0 +1,308 @@
+//! Files of a server: who may read them, limits on them, and what happens when they are broken or go away.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use serde_json::json;
+
+use crate::client::{Client, Request, create_container};
+use crate::server::{Place, Server, Start};
+use crate::wire::{expect, keyed};
+
+const CONTAINER: &str = "/dbs/d/colls/c";
+/// The server tries every second whether it can go on.
+const RECOVERY_LIMIT: Duration = Duration::from_secs(20);
+
+struct Running {
+    root: tempfile::TempDir,
+    place: Place,
+    server: Server,
+    /// Open from the beginning: under a limit on descriptors there may be no other.
+    client: Client,
+}
+
+impl Running {
+    fn start() -> Running {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let place = Place::new(root.path());
+        let server = place.start();
+        let mut client = server.client();
+        create_container(&mut client);
+        Running {
+            root,
+            place,
+            server,
+            client,
+        }
+    }
+
+    /// Writes until a write is refused, and returns what was acknowledged and the refusal.
+    fn write_until_refused(&mut self, prefix: &str, bytes: usize) -> (Vec<String>, String) {
+        let deadline = Instant::now() + RECOVERY_LIMIT;
+        let mut acknowledged = Vec::new();
+        for n in 0.. {
+            assert!(Instant::now() < deadline, "writes are not refused");
+            let id = format!("{prefix}{n}");
+            // Of a write in the middle of which the store fails, the outcome is unknown.
+            let answer = expect(&mut self.client, &creation(&id, bytes), &[201, 408, 503]);
+            match answer.status {
+                201 => acknowledged.push(id),
+                408 => {}
+                _ => return (acknowledged, answer.text()),
+            }
+        }
+        unreachable!("the loop has no end");
+    }
+
+    /// Writes as soon as that is possible again.
+    fn write_again(&mut self, id: &str) {
+        let deadline = Instant::now() + RECOVERY_LIMIT;
+        while expect(&mut self.client, &creation(id, 100), &[201, 408, 409, 503]).status > 201 {
+            assert!(
+                Instant::now() < deadline,
+                "writes do not come back: {}",
+                self.place.stderr()
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn assert_all_there(&mut self, ids: &[String]) {
+        for id in ids {
+            self.client.send(&read(id)).expect(200);
+        }
+    }
+
+    fn limit(&self, resource: Resource, to: Option<u64>) {
+        let pid = Pid::from_raw(self.server.pid() as i32).expect("a process has a number");
+        let limit = Rlimit {
+            current: to,
+            // It has to be raised again.
+            maximum: prlimit_of(pid, resource).maximum,
+        };
+        prlimit(Some(pid), resource, limit).expect("our own child");
+    }
+
+    fn limit_of(&self, resource: Resource) -> Option<u64> {
+        let pid = Pid::from_raw(self.server.pid() as i32).expect("a process has a number");
+        prlimit_of(pid, resource).current
+    }
+}
+
+/// The limit of a process, from what the kernel shows of it.
+fn prlimit_of(pid: Pid, resource: Resource) -> Rlimit {
+    let name = match resource {
+        Resource::Fsize => "Max file size",
+        Resource::Nofile => "Max open files",
+        _ => unreachable!("not limited here"),
+    };
+    let limits = fs::read_to_string(format!("/proc/{}/limits", pid.as_raw_nonzero())).expect("Linux shows limits");
+    let line = limits.lines().find(|line| line.starts_with(name)).expect("shown");
+    let mut values = line[name.len()..].split_whitespace().map(|value| value.parse().ok());
+    Rlimit {
+        current: values.next().expect("a soft limit"),
+        maximum: values.next().expect("a hard limit"),
+    }
+}
+
+fn creation(id: &str, bytes: usize) -> Request {
+    let body = json!({"id": id, "pk": id, "padding": noise(id, bytes)});
+    keyed("POST", &format!("{CONTAINER}/docs"), id).body(body.to_string())
+}
+
+/// Text that hardly compresses.
+fn noise(seed: &str, bytes: usize) -> String {
+    let mut state = seed.bytes().fold(17_u64, |state, byte| state * 31 + u64::from(byte));
+    let letters = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        char::from(b'a' + ((state >> 33) % 26) as u8)
+    });
+    letters.take(bytes).collect()
+}
+
+fn read(id: &str) -> Request {
+    keyed("GET", &format!("{CONTAINER}/docs/{id}"), id)
+}
+
+fn refused(place: &Place, options: &[&str]) -> String {
+    let Start::Ended { status, stderr } = place.try_start(options) else {
+        panic!("the server started")
+    };
+    assert!(!status.success() && status.code().is_some(), "{status}: {stderr}");
+    stderr
+}
+
+fn assert_private(path: &Path) {
+    let found = fs::metadata(path).expect("it is there");
+    let mode = found.permissions().mode() & 0o777;
+    assert_eq!(mode & 0o077, 0, "{}: {mode:o}", path.display());
+    if found.is_dir() {
+        for entry in fs::read_dir(path).expect("readable") {
+            assert_private(&entry.expect("readable").path());
+        }
+    }
+}
+
+#[test]
+fn data_directory_and_everything_in_it_is_its_owners_alone() {
+    let running = Running::start();
+    assert_private(running.place.data_dir());
+    running.server.stop();
+    assert_private(running.place.data_dir());
+}
+
+#[test]
+fn broken_certificate_of_our_own_is_made_again_with_a_warning() {
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let place = Place::new(root.path());
+    place.start().stop();
+    let certificate = place.data_dir().join("tls-certificate.pem");
+    let key = place.data_dir().join("tls-key.pem");
+    // As a power loss left them, and a crash between the two.
+    let harms: [&dyn Fn(); 4] = [
+        &|| fs::write(&key, "").expect("writable"),
+        &|| fs::write(&certificate, "").expect("writable"),
+        &|| fs::write(&certificate, "-----BEGIN CERTIFICATE-----\nMIIB").expect("writable"),
+        &|| fs::remove_file(&key).expect("it was there"),
+    ];
+    for harm in harms {
+        let before = fs::read_to_string(&certificate).expect("readable");
+        harm();
+        let server = place.start();
+        assert!(
+            place.stderr().contains("tls-key.pem") && place.stderr().contains("WARN"),
+            "{}",
+            place.stderr()
+        );
+        server.stop();
+        assert_ne!(fs::read_to_string(&certificate).expect("readable"), before);
+        assert_private(&key);
+        let kept = fs::read_to_string(&certificate).expect("readable");
+        place.start().stop();
+        assert_eq!(fs::read_to_string(&certificate).expect("readable"), kept);
+    }
+}
+
+#[test]
+fn broken_certificate_of_the_users_is_named() {
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let place = Place::new(root.path());
+    place.start().stop();
+    let empty = root.path().join("mine.pem");
+    fs::write(&empty, "").expect("writable");
+    let empty = empty.to_str().expect("a path of ours");
+    let key = place.data_dir().join("tls-key.pem");
+    let stderr = refused(
+        &place,
+        &["--tls-cert", empty, "--tls-key", key.to_str().expect("a path")],
+    );
+    assert!(stderr.contains(empty), "{stderr}");
+}
+
+#[test]
+fn limit_on_file_sizes_below_what_the_store_needs_is_told_at_start() {
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let place = Place::new(root.path()).with_limit("ulimit -f 65536");
+    let stderr = refused(&place, &[]);
+    assert!(stderr.contains("limit on the size of files"), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+}
+
+#[test]
+fn limit_on_file_sizes_refuses_writes_and_nothing_else() {
+    let mut running = Running::start();
+    running.client.send(&creation("before", 1_000)).expect(201);
+    let usual = running.limit_of(Resource::Fsize);
+    running.limit(Resource::Fsize, Some(1));
+    let (_, why) = running.write_until_refused("over", 1_000);
+    assert!(why.contains("File too large"), "{why}");
+    running.assert_all_there(&["before".into()]);
+    running.limit(Resource::Fsize, usual);
+    running.write_again("after");
+    running.assert_all_there(&["before".into(), "after".into()]);
+    running.server.kill();
+    let server = running.place.start();
+    server.client().send(&read("after")).expect(200);
+}
+
+#[test]
+fn store_out_of_descriptors_goes_on_reading_and_writes_when_there_are_some_again() {
+    let mut running = Running::start();
+    let usual = running.limit_of(Resource::Nofile);
+    // None is free any more.
+    running.limit(Resource::Nofile, Some(8));
+    // Tables cannot be written.
+    let (acknowledged, why) = running.write_until_refused("n", 400_000);
+    assert!(why.contains("Too many open files"), "{why}");
+    // Longer than it takes until the store is tried again.
+    let until = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < until {
+        running.assert_all_there(&acknowledged);
+    }
+    running.limit(Resource::Nofile, usual);
+    running.write_again("after");
+    running.assert_all_there(&acknowledged);
+    running.server.kill();
+    let server = running.place.start();
+    let mut client = server.client();
+    for id in &acknowledged {
+        client.send(&read(id)).expect(200);
+    }
+}
+
+#[test]
+fn writes_to_a_directory_that_was_removed_are_not_acknowledged() {
+    let mut running = Running::start();
+    running.client.send(&creation("before", 1_000)).expect(201);
+    fs::remove_dir_all(running.place.data_dir()).expect("ours");
+    for n in 0..20 {
+        let refused = running
+            .client
+            .send(&creation(&format!("lost{n}"), 100))
+            .expect_error(503);
+        assert!(refused.text().contains("was removed"), "{}", refused.text());
+    }
+    running.assert_all_there(&["before".into()]);
+    running.server.assert_no_panic();
+    assert!(
+        !running.root.path().join("data").exists(),
+        "it is not for the server to make it again"
+    );
+}
+
+#[test]
+fn writes_go_on_when_a_directory_that_was_moved_away_is_back() {
+    let mut running = Running::start();
+    running.client.send(&creation("before", 1_000)).expect(201);
+    let away = running.root.path().join("away");
+    fs::rename(running.place.data_dir(), &away).expect("ours");
+    running.client.send(&creation("meanwhile", 100)).expect_error(503);
+    fs::rename(&away, running.place.data_dir()).expect("ours");
+    running.write_again("after");
+    running.assert_all_there(&["before".into(), "after".into()]);
+    running.client.send(&read("meanwhile")).expect(404);
+}
+
+#[test]
+fn data_directory_that_cannot_be_one_is_told_in_one_line() {
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let file = root.path().join("file");
+    fs::write(&file, "not a directory").expect("writable");
+    for data_dir in [file.clone(), file.join("below"), "/proc/nothing/here".into()] {
+        let place = Place::new(root.path()).with_data_dir(data_dir.clone());
+        let stderr = refused(&place, &[]);
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        assert!(stderr.contains(data_dir.to_str().expect("a path")), "{stderr}");
+    }
+    // A link to a directory is as good as the directory.
+    std::os::unix::fs::symlink(root.path().join("real"), root.path().join("link")).expect("ours");
+    fs::create_dir(root.path().join("real")).expect("ours");
+    let place = Place::new(root.path()).with_data_dir(root.path().join("link"));
+    let server = place.start();
+    create_container(&mut server.client());
+    server.client().send(&creation("a", 10)).expect(201);
+    server.stop();
+}

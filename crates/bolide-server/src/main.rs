@@ -13,6 +13,7 @@ mod options;
 mod patience;
 mod query;
 mod ready_file;
+mod script_host;
 mod server;
 mod shutdown;
 mod store;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().into_command() {
         Command::Serve(options) => options.validate().and_then(server::run),
         Command::Query(options) => query::run(&options),
+        Command::ScriptHost => Err(script_host::serve()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -14,7 +14,7 @@ use crate::listeners::Listeners;
 use crate::options::Settings;
 use crate::shutdown::{self, Shutdown};
 use crate::tls::Certificate;
-use crate::{banner, ready_file, store};
+use crate::{banner, ready_file, script_host, store};
 
 /// Why the server does not run; one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +84,7 @@ async fn open_account(settings: &Settings) -> Result<Arc<Account>, Failure> {
         virtual_clock: settings.clock.is_virtual(),
         enforce_throughput: settings.options.enforce_throughput,
         purge_hold: Duration::from_secs(settings.options.purge_hold),
+        script_hosting: script_host::hosting()?,
         on_purge_fault: settings.options.enable_faults.then_some(crash as fn()),
         ..AccountOptions::default()
     };

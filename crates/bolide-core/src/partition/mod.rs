@@ -56,6 +56,8 @@ pub(crate) struct Partition {
     alarm: Arc<Alarm>,
     drops: Arc<PublishedDrops>,
     removals: Arc<Removals>,
+    /// See [`Partition::script_order`].
+    scripts: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// What places a partition among the ranges of its container.
@@ -116,6 +118,7 @@ impl Partition {
             alarm,
             drops,
             removals,
+            scripts: Arc::default(),
         }))
     }
 
@@ -163,8 +166,13 @@ impl Partition {
         transact(&self.writes, decide, Queued::Transaction).await
     }
 
+    /// Waits, in line, until no other script's transaction is queued here: then at most one is ever ahead of a write.
+    pub async fn script_order(&self) -> tokio::sync::OwnedMutexGuard<()> {
+        self.scripts.clone().lock_owned().await
+    }
+
     /// Gives a job the partition for itself, and commits what it drafted. Others' writes wait meanwhile, so the job must bound itself;
-    /// reads go on. Returns what the job did, once that is durable.
+    /// reads go on. Returns what the job did, once that is durable. A job whose future is dropped before its commit begins is ended.
     ///
     /// # Errors
     /// What the job was refused with, or why nothing could be committed.

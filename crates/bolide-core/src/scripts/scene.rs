@@ -9,13 +9,15 @@ use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::ItemRid;
 use bolide_model::{Error, RequestUnits, Result, UnixMillis, charge, limits};
 use bolide_query::{Environment, PageLimit, Progress, Query};
-use bolide_script::{Document as Name, Operation, Reply};
+use bolide_script::{Cancel, Document as Name, Operation, Reply};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::functions::QueryFunctions;
-use super::watch::{Slot, Watch};
+use super::places::Place;
+use super::run::out_of_time;
+use super::watch::Watch;
 use crate::container::{Container, ContainerState};
 use crate::continuation;
 use crate::items::{Draft, ItemTarget, ItemWritten, Logical, StoredItem, Written, epk_of_document};
@@ -34,13 +36,13 @@ const KIND: &[u8] = b"script query";
 
 /// Where a page begins or ends: behind an item of the walk, and what the execution says it has returned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Place {
+struct Spot {
     /// Items up to this key have been dealt with.
     after: Option<Bytes>,
     resume: Option<String>,
 }
 
-impl Place {
+impl Spot {
     /// `flag(1) ‖ length(2) ‖ key ‖ resume`, without key if the flag is 0.
     fn encode(&self) -> Vec<u8> {
         let key = self.after.as_deref().unwrap_or_default();
@@ -51,13 +53,13 @@ impl Place {
         bytes
     }
 
-    fn decode(bytes: &[u8]) -> Result<Place> {
+    fn decode(bytes: &[u8]) -> Result<Spot> {
         let malformed = || Error::bad_request("The continuation token is malformed.");
         let ([has_key, long, short], rest) = bytes.split_first_chunk().ok_or_else(malformed)?;
         let length = usize::from(u16::from_be_bytes([*long, *short]));
         let (key, resume) = rest.split_at_checked(length).ok_or_else(malformed)?;
         let resume = std::str::from_utf8(resume).map_err(|_| malformed())?;
-        Ok(Place {
+        Ok(Spot {
             after: (*has_key == 1).then(|| Bytes::copy_from_slice(key)),
             resume: Some(resume.to_owned()),
         })
@@ -73,7 +75,7 @@ pub(super) struct Scene {
     from: Bytes,
     to: Option<Bytes>,
     logical: Logical,
-    slot: Slot,
+    place: Place,
     /// What the ghosts in the way cost: owed by the purge.
     owed: Mutex<RequestUnits>,
 }
@@ -117,7 +119,7 @@ impl Scene {
         state: Arc<ContainerState>,
         key: PartitionKey,
         epk: Epk,
-        slot: Slot,
+        place: Place,
     ) -> Result<Scene> {
         let partition = state.layout.partition_of(&epk)?.clone();
         let from = Bytes::copy_from_slice(epk.as_bytes());
@@ -128,7 +130,7 @@ impl Scene {
             logical: Logical::new(container.clone(), state.clone(), partition, epk),
             container,
             state,
-            slot,
+            place,
             owed: Mutex::default(),
         })
     }
@@ -278,11 +280,13 @@ impl Scene {
         }
     }
 
-    /// Runs one page of a query, on the thread of the script. `items` asks for the items from a key on.
+    /// Runs one page of a query, on the thread of the script, while the script has time and is not cancelled. `items` asks for the items
+    /// from a key on.
     pub fn query(
         &self,
         query: &ScriptQuery,
         watch: &Arc<Watch>,
+        cancel: &Cancel,
         items: impl Fn(Bytes) -> Result<Answer>,
     ) -> Result<Reply> {
         let compiled = Query::compile(
@@ -294,15 +298,19 @@ impl Scene {
         let owner = self.owner(query);
         let owner: Vec<&[u8]> = owner.iter().map(Vec::as_slice).collect();
         let place = match &query.continuation {
-            Some(text) => Place::decode(&continuation::decode(&owner, text)?)?,
-            None => Place::default(),
+            Some(text) => Spot::decode(&continuation::decode(&owner, text)?)?,
+            None => Spot::default(),
         };
-        let functions = QueryFunctions::for_script(&self.container, &query.text, watch, &self.slot);
+        let functions = QueryFunctions::for_script(&self.container, &query.text, watch, cancel, &self.place);
         let limit = PageLimit {
             rows: query.page_size.unwrap_or(PAGE_ROWS).clamp(1, limits::PAGE_ITEMS),
             bytes: limits::PAGE_BYTES,
         };
-        let walked = self.walk(&compiled, &place, limit, &functions, items);
+        let check = || match watch.left().is_zero() || cancel.is_cancelled() {
+            true => Err(out_of_time()),
+            false => Ok(()),
+        };
+        let walked = self.walk(&compiled, &place, limit, &functions, check, items);
         let (finished, after) = functions.or_failure(walked)?;
 
         watch.used(
@@ -315,7 +323,7 @@ impl Scene {
         );
         let after = after.filter(|_| !compiled.rescans() || compiled.replays());
         let continuation = finished.resume.map(|resume| {
-            let next = Place {
+            let next = Spot {
                 after,
                 resume: Some(resume),
             };
@@ -332,9 +340,10 @@ impl Scene {
     fn walk(
         &self,
         query: &Query,
-        place: &Place,
+        place: &Spot,
         limit: PageLimit,
         functions: &QueryFunctions,
+        check: impl Fn() -> Result<()>,
         items: impl Fn(Bytes) -> Result<Answer>,
     ) -> Result<(bolide_query::Finished, Option<Bytes>)> {
         let mut after = place.after.clone();
@@ -348,13 +357,7 @@ impl Scene {
                 return Err(Error::internal("a reply is no items"));
             };
             if execution.is_none() {
-                let environment = Environment {
-                    now_ms: page.now.0,
-                    random_seed: crate::query::random_seed(),
-                    udfs: functions.udfs(),
-                    ..Environment::default()
-                };
-                let started = query.execution(environment, limit, place.resume.as_deref());
+                let started = query.execution(environment(&page, functions), limit, place.resume.as_deref());
                 execution = Some(started.map_err(query_error)?);
             }
             let Some(running) = execution.as_mut() else {
@@ -364,6 +367,7 @@ impl Scene {
             let mut is_full = false;
             if query.reads_items() && !running.is_done() {
                 for (key, item) in page.items {
+                    check()?;
                     if replayed.as_ref().is_some_and(|last| key <= last) {
                         let again = item.to_json();
                         let again = bolide_query::Item::complete(&again).map_err(query_error)?;
@@ -401,6 +405,16 @@ impl Scene {
             query.text.clone().into_bytes(),
             serde_json::to_vec(&query.parameters).unwrap_or_default(),
         ]
+    }
+}
+
+/// What a query of a script needs from outside.
+fn environment(page: &Items, functions: &QueryFunctions) -> Environment {
+    Environment {
+        now_ms: page.now.0,
+        random_seed: crate::query::random_seed(),
+        udfs: functions.udfs(),
+        ..Environment::default()
     }
 }
 

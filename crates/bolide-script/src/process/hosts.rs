@@ -120,6 +120,11 @@ impl Hosts {
         }
     }
 
+    /// How many scripts run, those included that wait for their host; and queries that have called a function.
+    pub fn running(&self) -> usize {
+        self.inner.state.lock().lent.len()
+    }
+
     /// The ids of all processes, for tests.
     pub fn process_ids(&self) -> Vec<u32> {
         let state = self.inner.state.lock();

@@ -160,9 +160,10 @@ impl<R: Read, W: Write> TextHost for Asking<R, W> {
     }
 }
 
-/// The functions of a query.
+/// The functions of a query. Their sandbox is made in the time of the first call.
 struct Session {
-    functions: Result<Functions, ScriptError>,
+    settings: Settings,
+    functions: Option<Functions>,
     deadline: Arc<Deadline>,
 }
 
@@ -175,7 +176,8 @@ impl Session {
             random_seed: grant.random_seed,
         };
         Session {
-            functions: Functions::new(settings),
+            settings,
+            functions: None,
             deadline,
         }
     }
@@ -188,7 +190,10 @@ impl Session {
         arguments: &str,
     ) -> Result<Option<String>, ScriptError> {
         self.deadline.restart(time);
-        let functions = self.functions.as_mut().map_err(|error| error.clone())?;
+        let functions = match &mut self.functions {
+            Some(functions) => functions,
+            empty => empty.insert(Functions::new(self.settings.clone())?),
+        };
         if let Some(source) = source
             && functions.needs(name)
         {

@@ -11,6 +11,7 @@ mod permissions;
 mod queries;
 mod querying;
 mod resources;
+mod script_processes;
 mod scripts;
 mod server;
 mod starting;

@@ -21,6 +21,7 @@ use crate::clock;
 use crate::keys;
 use crate::purge::Alarm;
 use crate::record::Record;
+use crate::scripts::Line;
 use crate::throughput::SharedMeter;
 use drops::{Hiding, PublishedDrops};
 pub(crate) use pages::Pages;
@@ -56,8 +57,8 @@ pub(crate) struct Partition {
     alarm: Arc<Alarm>,
     drops: Arc<PublishedDrops>,
     removals: Arc<Removals>,
-    /// See [`Partition::script_order`].
-    scripts: Arc<tokio::sync::Mutex<()>>,
+    /// Transactions of scripts, one of which at a time is queued for a turn.
+    pub scripts: Line,
 }
 
 /// What places a partition among the ranges of its container.
@@ -118,7 +119,7 @@ impl Partition {
             alarm,
             drops,
             removals,
-            scripts: Arc::default(),
+            scripts: Line::new(1),
         }))
     }
 
@@ -164,11 +165,6 @@ impl Partition {
         F: FnMut(&mut Round<'_>) -> Step<T> + Send + 'static,
     {
         transact(&self.writes, decide, Queued::Transaction).await
-    }
-
-    /// Waits, in line, until no other script's transaction is queued here: then at most one is ever ahead of a write.
-    pub async fn script_order(&self) -> tokio::sync::OwnedMutexGuard<()> {
-        self.scripts.clone().lock_owned().await
     }
 
     /// Gives a job the partition for itself, and commits what it drafted. Others' writes wait meanwhile, so the job must bound itself;

@@ -41,7 +41,7 @@ impl Conduct {
                     Problem::OutOfTime | Problem::OutOfMemory | Problem::Crashed
                 ) =>
             {
-                self.offended(now)
+                self.offended(now);
             }
             Err(_) => {}
         }

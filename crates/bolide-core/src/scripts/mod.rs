@@ -29,7 +29,7 @@ pub use bolide_script::serve_process as serve_scripts;
 pub(crate) use conduct::Conduct;
 pub use execute::{ExecuteProcedure, Executed};
 pub(crate) use functions::QueryFunctions;
-pub(crate) use places::Places;
 pub use places::ScriptFigures;
+pub(crate) use places::{Line, Places};
 pub use resource::{Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires, TriggerOperation, TriggerTime};
 pub use trigger::{ItemWrite, TriggeredWrite, TriggeredWritten};

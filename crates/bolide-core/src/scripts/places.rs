@@ -1,9 +1,9 @@
 //! Where scripts run, and how many at once.
 //!
 //! Transactions (stored procedures, writes with triggers) and queries with user-defined functions have places of their own, so that
-//! neither keeps the other out. A place is memory of the account's budget, too. Who finds none waits in line, not for long, and the line is
-//! bounded. A partition takes one transaction of scripts at a time, before it takes a place: slow scripts of one partition hold one place,
-//! and its other writes get their turn between two of them.
+//! neither keeps the other out. A place is memory of the account's budget, too. Who finds none waits in line, not for long, and lines are
+//! bounded. A partition takes one transaction of scripts at a time, before it takes a place: slow scripts of one partition hold one place
+//! and one spot in that line, and its other writes get their turn between two of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use bolide_model::{Error, ErrorKind, Result};
 use bolide_script::Hosts;
-use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use crate::account::{Account, AccountOptions};
 use crate::memory::{MemoryBudget, MemoryShare};
@@ -25,7 +26,7 @@ const BUDGET_PART: usize = 3;
 const PLACES_PER_CORE: usize = 2;
 const LEAST_PLACES: usize = 4;
 const MOST_PLACES: usize = 32;
-/// Requests that may wait for a place.
+/// Requests that may wait in one line.
 const LINE: usize = 256;
 /// How long they wait.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -47,14 +48,27 @@ pub(crate) struct Places {
 pub struct ScriptFigures {
     /// Scripts, and queries that call functions, which have a process.
     pub running: usize,
-    /// Requests that wait for a place.
+    /// Requests that wait for a place, and transactions that wait for others of their partition.
     pub waiting: usize,
 }
 
 impl Account {
     /// What scripts are doing now.
     pub fn script_figures(&self) -> ScriptFigures {
-        self.script_places().figures()
+        let places = self.script_places();
+        let containers = self.all_containers();
+        let in_partitions = containers.iter().map(|container| {
+            let layout = container.state().layout.clone();
+            layout
+                .partitions
+                .iter()
+                .map(|partition| partition.scripts.waiting())
+                .sum::<usize>()
+        });
+        ScriptFigures {
+            running: places.hosts.running(),
+            waiting: places.transactions.waiting() + places.queries.waiting() + in_partitions.sum::<usize>(),
+        }
     }
 }
 
@@ -69,7 +83,7 @@ pub(crate) struct TakenPlace {
 }
 
 /// Keeps other scripts' transactions from a partition until it is dropped.
-pub(crate) type Order = OwnedMutexGuard<()>;
+pub(crate) type Order = OwnedSemaphorePermit;
 
 impl Places {
     pub fn new(options: &AccountOptions, memory: &MemoryBudget) -> Places {
@@ -93,11 +107,9 @@ impl Places {
     /// # Errors
     /// `Throttled` if too many wait, none becomes free in time, or its memory is not there.
     pub async fn for_transaction(&self, partition: &Partition) -> Result<(Place, Order)> {
-        let taken = self.transactions.wait(async {
-            let order = partition.script_order().await;
-            Some((self.transactions.place().await?, order))
-        });
-        let (permit, order) = taken.await?;
+        let until = Instant::now() + PATIENCE;
+        let order = partition.scripts.place(until).await?;
+        let permit = self.transactions.place(until).await?;
         Ok((self.place(permit)?, order))
     }
 
@@ -106,16 +118,8 @@ impl Places {
     /// # Errors
     /// As [`Places::for_transaction`].
     pub async fn for_query(&self) -> Result<Place> {
-        let permit = self.queries.wait(self.queries.place()).await?;
+        let permit = self.queries.place(Instant::now() + PATIENCE).await?;
         self.place(permit)
-    }
-
-    /// How many scripts run and wait.
-    pub fn figures(&self) -> ScriptFigures {
-        ScriptFigures {
-            running: self.hosts.running(),
-            waiting: self.transactions.waiting() + self.queries.waiting(),
-        }
     }
 
     /// Ends all scripts. No further one is run.
@@ -149,13 +153,14 @@ impl TakenPlace {
 }
 
 /// Places with those who wait for them.
-struct Line {
+pub(crate) struct Line {
     places: Arc<Semaphore>,
     waiting: AtomicUsize,
 }
 
 impl Line {
-    fn new(places: usize) -> Line {
+    /// So many places, and nobody waits.
+    pub fn new(places: usize) -> Line {
         Line {
             places: Arc::new(Semaphore::new(places)),
             waiting: AtomicUsize::new(0),
@@ -166,14 +171,14 @@ impl Line {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    async fn place(&self) -> Option<OwnedSemaphorePermit> {
-        self.places.clone().acquire_owned().await.ok()
-    }
-
-    async fn wait<T>(&self, turn: impl Future<Output = Option<T>>) -> Result<T> {
+    /// Waits for a place.
+    ///
+    /// # Errors
+    /// `Throttled` if too many wait, or none becomes free in time.
+    async fn place(&self, until: Instant) -> Result<OwnedSemaphorePermit> {
         let _waiting = Waiting::join(&self.waiting).ok_or_else(crowded)?;
-        match tokio::time::timeout(PATIENCE, turn).await {
-            Ok(Some(taken)) => Ok(taken),
+        match tokio::time::timeout_at(until, self.places.clone().acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(permit),
             _ => Err(crowded()),
         }
     }

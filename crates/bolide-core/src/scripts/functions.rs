@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::places::Place;
 use super::run::script_error;
-use super::watch::Watch;
+use super::watch::{Running, Watch};
 use super::{Script, ScriptKind};
 use crate::account::Account;
 use crate::catalog::Scripts;
@@ -80,22 +80,17 @@ impl QueryFunctions {
     }
 
     /// The functions for a page of a query that a script runs, in the script's place.
-    pub(super) fn for_script(
-        container: &Container,
-        text: &str,
-        watch: &Arc<Watch>,
-        cancel: &Cancel,
-        place: &Place,
-    ) -> QueryFunctions {
+    pub(super) fn for_script(container: &Container, text: &str, running: &Running, place: &Place) -> QueryFunctions {
         if !may_call(text) {
             return QueryFunctions(None);
         }
+        let watch = &running.watch;
         QueryFunctions(Some(Arc::new(Caller {
             now: watch.now(),
             scripts: container.scripts(),
             place: place.clone(),
             script: Some(watch.clone()),
-            cancel: cancel.clone(),
+            cancel: running.cancel.clone(),
             call_time: watch.time() / CALL_PART,
             calls: Calls::lasting(watch.time() * PAGE_TIMES),
             failure: Mutex::default(),

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::Conduct;
 use super::places::Place;
 use super::scene::{Answer, Ask, Scene};
-use super::watch::Watch;
+use super::watch::{Running, Watch};
 use crate::partition::turn::{Turn, TurnEnd};
 
 /// What comes from a script's thread.
@@ -36,10 +36,13 @@ pub(super) async fn run(
     let (sender, mut messages) = unbounded_channel();
     // Whatever it still does then has no effect any more.
     let until_the_end = CancelOnDrop(Cancel::default());
-    let host = Remote {
-        scene: scene.clone(),
+    let running = Running {
         watch: watch.clone(),
         cancel: until_the_end.0.clone(),
+    };
+    let host = Remote {
+        scene: scene.clone(),
+        running: Arc::new(running),
         sender,
     };
     spawn(call, host, place.clone())?;
@@ -92,10 +95,11 @@ async fn serve(
 
 fn spawn(call: Call, mut host: Remote, place: Place) -> Result<()> {
     let body = move || {
-        let grant = host.watch.grant(&host.cancel);
+        let grant = host.running.grant();
         let result = place.hosts().run(&call, &grant, &mut host);
-        let _ = host.sender.send(Message::Done(result));
+        // What is done leaves its place first.
         drop(place);
+        let _ = host.sender.send(Message::Done(result));
     };
     std::thread::Builder::new()
         .name("script".to_owned())
@@ -107,9 +111,7 @@ fn spawn(call: Call, mut host: Remote, place: Place) -> Result<()> {
 /// The script's side: asks whoever has the turn.
 struct Remote {
     scene: Arc<Scene>,
-    watch: Arc<Watch>,
-    /// Set when nobody serves the script any more.
-    cancel: Cancel,
+    running: Arc<Running>,
     sender: UnboundedSender<Message>,
 }
 
@@ -124,10 +126,16 @@ impl Remote {
 
 impl Host for Remote {
     fn accepts(&mut self) -> bool {
-        self.watch.accepts()
+        self.running.watch.accepts()
     }
 
     fn operate(&mut self, operation: Operation) -> Result<Reply, OperationError> {
+        if self.running.watch.is_excessive() {
+            return Err(OperationError {
+                number: 413,
+                message: "The transaction is too large.".to_owned(),
+            });
+        }
         let answered = match operation {
             // Rows are made on this thread: only the items come from the turn.
             Operation::Query {
@@ -143,7 +151,7 @@ impl Host for Remote {
                     continuation,
                 };
                 self.scene
-                    .query(&query, &self.watch, &self.cancel, |from| self.ask(Ask::Items { from }))
+                    .query(&query, &self.running, |from| self.ask(Ask::Items { from }))
             }
             operation => self.ask(Ask::Point(operation)).and_then(|answer| match answer {
                 Answer::Reply(reply) => Ok(reply),

@@ -9,7 +9,7 @@ use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::ItemRid;
 use bolide_model::{Error, RequestUnits, Result, UnixMillis, charge, limits};
 use bolide_query::{Environment, PageLimit, Progress, Query};
-use bolide_script::{Cancel, Document as Name, Operation, Reply};
+use bolide_script::{Document as Name, Operation, Reply};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::functions::QueryFunctions;
 use super::places::Place;
 use super::run::out_of_time;
-use super::watch::Watch;
+use super::watch::{Running, Watch};
 use crate::container::{Container, ContainerState};
 use crate::continuation;
 use crate::items::{Draft, ItemTarget, ItemWritten, Logical, StoredItem, Written, epk_of_document};
@@ -285,8 +285,7 @@ impl Scene {
     pub fn query(
         &self,
         query: &ScriptQuery,
-        watch: &Arc<Watch>,
-        cancel: &Cancel,
+        running: &Arc<Running>,
         items: impl Fn(Bytes) -> Result<Answer>,
     ) -> Result<Reply> {
         let compiled = Query::compile(
@@ -301,19 +300,20 @@ impl Scene {
             Some(text) => Spot::decode(&continuation::decode(&owner, text)?)?,
             None => Spot::default(),
         };
-        let functions = QueryFunctions::for_script(&self.container, &query.text, watch, cancel, &self.place);
+        let functions = QueryFunctions::for_script(&self.container, &query.text, running, &self.place);
         let limit = PageLimit {
             rows: query.page_size.unwrap_or(PAGE_ROWS).clamp(1, limits::PAGE_ITEMS),
             bytes: limits::PAGE_BYTES,
         };
-        let check = || match watch.left().is_zero() || cancel.is_cancelled() {
-            true => Err(out_of_time()),
-            false => Ok(()),
+        let environment = Environment {
+            random_seed: crate::query::random_seed(),
+            udfs: functions.udfs(),
+            ..Environment::default()
         };
-        let walked = self.walk(&compiled, &place, limit, &functions, check, items);
+        let walked = self.walk(&compiled, &place, limit, &environment, running, items);
         let (finished, after) = functions.or_failure(walked)?;
 
-        watch.used(
+        running.watch.used(
             charge::query(
                 usize::try_from(finished.metrics.items).unwrap_or(usize::MAX),
                 usize::try_from(finished.metrics.item_bytes).unwrap_or(usize::MAX),
@@ -342,8 +342,8 @@ impl Scene {
         query: &Query,
         place: &Spot,
         limit: PageLimit,
-        functions: &QueryFunctions,
-        check: impl Fn() -> Result<()>,
+        environment: &Environment,
+        script: &Running,
         items: impl Fn(Bytes) -> Result<Answer>,
     ) -> Result<(bolide_query::Finished, Option<Bytes>)> {
         let mut after = place.after.clone();
@@ -357,7 +357,11 @@ impl Scene {
                 return Err(Error::internal("a reply is no items"));
             };
             if execution.is_none() {
-                let started = query.execution(environment(&page, functions), limit, place.resume.as_deref());
+                let environment = Environment {
+                    now_ms: page.now.0,
+                    ..environment.clone()
+                };
+                let started = query.execution(environment, limit, place.resume.as_deref());
                 execution = Some(started.map_err(query_error)?);
             }
             let Some(running) = execution.as_mut() else {
@@ -367,7 +371,9 @@ impl Scene {
             let mut is_full = false;
             if query.reads_items() && !running.is_done() {
                 for (key, item) in page.items {
-                    check()?;
+                    if script.is_over() {
+                        return Err(out_of_time());
+                    }
                     if replayed.as_ref().is_some_and(|last| key <= last) {
                         let again = item.to_json();
                         let again = bolide_query::Item::complete(&again).map_err(query_error)?;
@@ -405,16 +411,6 @@ impl Scene {
             query.text.clone().into_bytes(),
             serde_json::to_vec(&query.parameters).unwrap_or_default(),
         ]
-    }
-}
-
-/// What a query of a script needs from outside.
-fn environment(page: &Items, functions: &QueryFunctions) -> Environment {
-    Environment {
-        now_ms: page.now.0,
-        random_seed: crate::query::random_seed(),
-        udfs: functions.udfs(),
-        ..Environment::default()
     }
 }
 

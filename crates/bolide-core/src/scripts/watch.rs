@@ -13,6 +13,9 @@ const GRACE: Duration = Duration::from_secs(1);
 const CHARGE: f64 = 50_000.0;
 /// Bytes written after which no further operation is accepted: they become one commit.
 const WRITTEN_BYTES: usize = 32 * 1024 * 1024;
+/// Bytes written after which none is carried out. Operations that were accepted together fit in a script's memory, so it is only one that
+/// has broken out of its engine that comes so far.
+const MOST_WRITTEN_BYTES: usize = 4 * WRITTEN_BYTES;
 
 /// Watches a transaction of scripts: shared by the scripts' threads and whoever serves them.
 pub(super) struct Watch {
@@ -66,6 +69,11 @@ impl Watch {
             && used.written_bytes < WRITTEN_BYTES
     }
 
+    /// Whether more was written than any script that is told when to stop could have.
+    pub fn is_excessive(&self) -> bool {
+        self.used.lock().written_bytes > MOST_WRITTEN_BYTES
+    }
+
     /// How long all of it may last.
     pub fn time(&self) -> Duration {
         self.time
@@ -89,16 +97,30 @@ impl Watch {
         let elapsed = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(0);
         UnixMillis(self.now.0.saturating_add(elapsed))
     }
+}
 
-    /// What one script may use.
-    pub fn grant(&self, cancel: &Cancel) -> Grant {
+/// One script of a transaction, as long as it is served.
+pub(super) struct Running {
+    pub watch: Arc<Watch>,
+    /// Set when nobody serves it any more.
+    pub cancel: Cancel,
+}
+
+impl Running {
+    /// Whether it must end, with whatever the host does for it.
+    pub fn is_over(&self) -> bool {
+        self.cancel.is_cancelled() || self.watch.left().is_zero()
+    }
+
+    /// What it may use.
+    pub fn grant(&self) -> Grant {
         Grant {
             limits: Limits::default(),
             random_seed: crate::query::random_seed(),
-            now_ms: self.now().0,
-            is_clock_running: !self.is_virtual,
-            time: self.left(),
-            cancel: cancel.clone(),
+            now_ms: self.watch.now().0,
+            is_clock_running: !self.watch.is_virtual,
+            time: self.watch.left(),
+            cancel: self.cancel.clone(),
         }
     }
 }

@@ -18,6 +18,13 @@ async fn stage(script_time: Duration) -> Arc<Stage> {
     Arc::new(Stage::with_options(json!({"defaultTtl": -1}), None, options).await)
 }
 
+/// Waits until no script holds any memory.
+async fn all_is_given_back(stage: &Stage) {
+    while stage.account.memory().used_bytes() > 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_procedure_that_nobody_waits_for_is_ended_and_gives_its_partition_back() {
     // Waiting for its time would take for ever.
@@ -107,5 +114,22 @@ async fn without_memory_for_it_a_script_is_refused_for_a_while() {
     assert!(matches!(error, ErrorKind::Throttled { .. }), "{error:?}");
     drop(others);
     assert_eq!(stage.execute("r.setBody(1)").await, Ok(json!(1)));
-    assert_eq!(memory.used_bytes(), 0, "its share was given back");
+    all_is_given_back(&stage).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_expensive_query_of_a_script_ends_with_the_script() {
+    let stage = stage(Duration::from_millis(300)).await;
+    let many: Vec<u32> = (0..100).collect();
+    for n in 0..300 {
+        stage
+            .create(json!({"id": format!("i{n}"), "many": many}))
+            .await
+            .unwrap();
+    }
+    // A million rows for each item: minutes.
+    let query = "SELECT COUNT(1) FROM c JOIN x IN c.many JOIN y IN c.many JOIN z IN c.many WHERE x + y + z = -1";
+    let source = format!("c.queryDocuments(l, '{query}', function (e, rows) {{ r.setBody(rows); }});");
+    assert_eq!(stage.execute(&source).await, Err(ErrorKind::ScriptTimeout));
+    all_is_given_back(&stage).await;
 }

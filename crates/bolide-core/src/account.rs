@@ -16,7 +16,7 @@ use crate::container::{Container, ContainerInfo};
 use crate::items::KnownNumbers;
 use crate::memory::MemoryBudget;
 use crate::purge::{Keeper, Pace};
-use crate::scripts::Slots;
+use crate::scripts::{Places, ScriptHosting};
 use crate::throughput::{PacingSettings, Throughput};
 
 /// How an account behaves.
@@ -34,6 +34,10 @@ pub struct AccountOptions {
     pub purge_hold: Duration,
     /// Most memory that all requests may hold together: bodies, answers, the state of queries and scripts; in bytes.
     pub memory_bytes: usize,
+    /// Where scripts run. Servers use processes; without a setting scripts are refused.
+    pub script_hosting: ScriptHosting,
+    /// How long a script may run. A call of a user-defined function has a fifth of it, all calls of a page twice as much.
+    pub script_time: Duration,
     /// Most memory that one query may hold for groups, distinct values, sorted and ranked rows, in bytes.
     pub query_state_bytes: usize,
     /// How long a page of a query reads on before it ends with a continuation, if its query can go on in the middle of a scan. At least one
@@ -52,6 +56,8 @@ impl Default for AccountOptions {
             purge_items_per_second: None,
             purge_hold: Duration::from_secs(600),
             memory_bytes: 1024 * 1024 * 1024,
+            script_hosting: ScriptHosting::default(),
+            script_time: Duration::from_secs(5),
             query_state_bytes: bolide_query::Environment::default().state_bytes,
             query_page_time: Duration::from_secs(5),
             on_purge_fault: None,
@@ -76,7 +82,7 @@ pub struct Account {
     requests: AtomicU64,
     purge_held: AtomicBool,
     purge_fault: PurgeFault,
-    script_slots: Slots,
+    script_places: Places,
     memory: MemoryBudget,
     known_numbers: KnownNumbers,
 }
@@ -95,6 +101,7 @@ impl Account {
         };
         let is_virtual = options.virtual_clock;
         let memory = MemoryBudget::new(options.memory_bytes);
+        let script_places = Places::new(&options, &memory);
         let account = Arc::new(Account {
             engine,
             purge_fault: PurgeFault {
@@ -106,7 +113,7 @@ impl Account {
             keeper: parking_lot::Mutex::new(None),
             requests: AtomicU64::new(0),
             purge_held: AtomicBool::new(false),
-            script_slots: Slots::default(),
+            script_places,
             memory,
             known_numbers: KnownNumbers::default(),
         });
@@ -117,11 +124,12 @@ impl Account {
         Ok(account)
     }
 
-    /// Ends the background work and makes everything durable, server time included.
+    /// Ends scripts and the background work, and makes everything durable, server time included.
     ///
     /// # Errors
     /// From the engine.
     pub async fn close(&self) -> Result<()> {
+        self.script_places.close();
         let keeper = self.keeper.lock().take();
         if let Some(keeper) = keeper {
             keeper.stop().await;
@@ -201,8 +209,8 @@ impl Account {
         &self.memory
     }
 
-    pub(crate) fn script_slots(&self) -> &Slots {
-        &self.script_slots
+    pub(crate) fn script_places(&self) -> &Places {
+        &self.script_places
     }
 
     pub(crate) fn set_purge_held(&self, is_held: bool) {

@@ -52,8 +52,8 @@ pub use memory::{MemoryBudget, MemoryShare};
 pub use purge::{ForecastSlice, PurgeMode, TtlPreview, TtlReport, TtlRule, TtlState, TtlWhy};
 pub use query::{QueryItems, QueryMetrics, QueryPage, query_documents};
 pub use scripts::{
-    ExecuteProcedure, Executed, ItemWrite, Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires, TriggerOperation,
-    TriggerTime, TriggeredWrite, TriggeredWritten,
+    ExecuteProcedure, Executed, ItemWrite, Script, ScriptDraft, ScriptFigures, ScriptHosting, ScriptKind, ScriptName,
+    TriggerFires, TriggerOperation, TriggerTime, TriggeredWrite, TriggeredWritten, serve_scripts,
 };
 
 pub use throughput::{Pacing, PacingSettings, Throughput};

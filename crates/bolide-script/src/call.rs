@@ -12,7 +12,7 @@ use rquickjs::{Ctx, Function, Object};
 use serde_json::{Value, json};
 
 use crate::error::{Problem, ScriptError};
-use crate::host::{self, Host, Operation, OperationError};
+use crate::host::{Host, Parsing, TextHost};
 use crate::sandbox::{Sandbox, Settings, thrown};
 
 const CONTEXT: &str = include_str!("prelude/context.js");
@@ -74,6 +74,15 @@ pub struct Finished {
 /// # Errors
 /// What ended it early. Whoever made the transaction behind the host must undo it then.
 pub fn run(call: &Call, settings: Settings, host: impl Host + 'static) -> Result<Finished, ScriptError> {
+    run_with(call, settings, Parsing(host))
+}
+
+/// As [`run`], with a host that is given operations as the prelude writes them.
+pub(crate) fn run_with(
+    call: &Call,
+    settings: Settings,
+    host: impl TextHost + 'static,
+) -> Result<Finished, ScriptError> {
     let sandbox = Sandbox::new(settings)?;
     let body = sandbox.enter(|ctx, sandbox| run_inside(ctx, sandbox, call, host))?;
     sandbox.check_time()?;
@@ -92,7 +101,7 @@ fn run_inside(
     ctx: &Ctx<'_>,
     sandbox: &Sandbox,
     call: &Call,
-    host: impl Host + 'static,
+    host: impl TextHost + 'static,
 ) -> Result<Option<String>, ScriptError> {
     let native = natives(ctx, sandbox, host)?;
     let prelude: Function = sandbox.check(ctx, ctx.eval(CONTEXT))?;
@@ -178,21 +187,12 @@ fn parsed(text: &str) -> Value {
 }
 
 /// The functions of the host, for the prelude alone.
-fn natives<'js>(ctx: &Ctx<'js>, sandbox: &Sandbox, host: impl Host + 'static) -> Result<Object<'js>, ScriptError> {
+fn natives<'js>(ctx: &Ctx<'js>, sandbox: &Sandbox, host: impl TextHost + 'static) -> Result<Object<'js>, ScriptError> {
     let object = sandbox.check(ctx, Object::new(ctx.clone()))?;
     let host = Rc::new(RefCell::new(host));
     let asked = host.clone();
     let accepts = Function::new(ctx.clone(), move || asked.borrow_mut().accepts());
-    let operate = Function::new(ctx.clone(), move |text: String| {
-        let answer = match Operation::parse(&text) {
-            Some(operation) => host.borrow_mut().operate(operation),
-            None => Err(OperationError {
-                number: 400,
-                message: "The operation is malformed.".to_owned(),
-            }),
-        };
-        host::to_json(answer)
-    });
+    let operate = Function::new(ctx.clone(), move |text: String| host.borrow_mut().operate(text));
     let shared = sandbox.shared.clone();
     let log = Function::new(ctx.clone(), move |line: String| shared.note(&line));
     let accepts = sandbox.check(ctx, accepts)?;

@@ -16,6 +16,10 @@ pub enum Problem {
     OutOfMemory,
     /// What it answers with is larger than [`crate::Limits::message_bytes`].
     TooLarge,
+    /// Its process ended, or said what it must not: the script found a fault of the engine.
+    Crashed,
+    /// There is no process to run it. No fault of the script.
+    Unavailable,
 }
 
 /// A script that ended early. What it did before counts for nothing.

@@ -169,6 +169,39 @@ fn parameters(list: Value) -> Vec<(String, Value)> {
         .collect()
 }
 
+/// As [`Host`], with operations as the prelude writes them, and answers as it reads them.
+pub(crate) trait TextHost {
+    /// See [`Host::accepts`].
+    fn accepts(&mut self) -> bool;
+
+    /// See [`Host::operate`].
+    fn operate(&mut self, operation: String) -> String;
+}
+
+/// A host that is told operations by their texts.
+pub(crate) struct Parsing<H>(pub H);
+
+impl<H: Host> TextHost for Parsing<H> {
+    fn accepts(&mut self) -> bool {
+        self.0.accepts()
+    }
+
+    fn operate(&mut self, operation: String) -> String {
+        to_json(operate(&mut self.0, &operation))
+    }
+}
+
+/// Carries out an operation that is given by its text.
+pub(crate) fn operate(host: &mut (impl Host + ?Sized), text: &str) -> Result<Reply, OperationError> {
+    match Operation::parse(text) {
+        Some(operation) => host.operate(operation),
+        None => Err(OperationError {
+            number: 400,
+            message: "The operation is malformed.".to_owned(),
+        }),
+    }
+}
+
 /// The answer as the prelude reads it.
 pub(crate) fn to_json(answer: Result<Reply, OperationError>) -> String {
     let value = match answer {

@@ -14,17 +14,21 @@
 //! # Limits
 //!
 //! Time is asked for at every call, loop and regular expression step, through [`Pace::is_over`]; memory and stack are limited by the
-//! engine ([`Limits`]). What ends by a limit cannot be caught by the script. Native code of the engine that would run for long without
-//! asking is guarded in the sandbox, and `Proxy`, by which guards could be deceived, is left out.
+//! engine ([`Limits`]). What ends by a limit cannot be caught by the script. Functions of the engine do not ask, and a guard for each of
+//! them would never be complete: so servers run scripts in processes ([`Hosts`]), which are killed when they are late.
 
 mod call;
 mod error;
 mod function;
+mod grant;
 mod host;
+mod process;
 mod sandbox;
 
 pub use call::{Call, Finished, Kind, run};
 pub use error::{Problem, ScriptError};
 pub use function::Functions;
+pub use grant::{Cancel, Grant};
 pub use host::{Document, Host, Operation, OperationError, Pace, Reply};
+pub use process::{FunctionCalls, Hosting, Hosts, serve_process};
 pub use sandbox::{Limits, Settings};

@@ -256,7 +256,7 @@ pub(crate) fn thrown(number: u32, message: &str, stack: &str) -> ScriptError {
     )
 }
 
-fn out_of_time() -> ScriptError {
+pub(crate) fn out_of_time() -> ScriptError {
     ScriptError::new(
         Problem::OutOfTime,
         "The script was ended: it did not complete within the time it is given.",

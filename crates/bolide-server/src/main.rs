@@ -18,6 +18,7 @@ mod options;
 mod patience;
 mod query;
 mod ready_file;
+mod script_host;
 mod server;
 mod shutdown;
 mod slots;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
     let outcome = match cli.into_command() {
         Command::Serve(options) => options.validate().and_then(server::run),
         Command::Query(options) => query::run(&options),
+        Command::ScriptHost => Err(script_host::serve()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -35,6 +35,9 @@ pub enum Command {
     Serve(Box<ServeOptions>),
     /// Run a query against a running server or a data directory, and print the results.
     Query(Box<QueryOptions>),
+    /// Run scripts for the server that has started this process.
+    #[command(name = crate::script_host::COMMAND, hide = true)]
+    ScriptHost,
 }
 
 impl Cli {

@@ -15,7 +15,7 @@ use crate::listeners::Listeners;
 use crate::options::Settings;
 use crate::shutdown::{self, Shutdown};
 use crate::tls::Certificate;
-use crate::{banner, files, ready_file, store};
+use crate::{banner, files, ready_file, script_host, store};
 
 /// Why the server does not run; one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,6 +95,7 @@ async fn open_account(settings: &Settings, store_files: usize) -> Result<Arc<Acc
         enforce_throughput: settings.options.enforce_throughput,
         memory_bytes: settings.memory_bytes(),
         purge_hold: Duration::from_secs(settings.options.purge_hold),
+        script_hosting: script_host::hosting()?,
         on_purge_fault: settings.options.enable_faults.then_some(crash as fn()),
         ..AccountOptions::default()
     };

@@ -21,6 +21,7 @@ use crate::clock;
 use crate::keys;
 use crate::purge::Alarm;
 use crate::record::Record;
+use crate::scripts::Line;
 use crate::throughput::SharedMeter;
 use drops::{Hiding, PublishedDrops};
 pub(crate) use pages::Pages;
@@ -56,6 +57,8 @@ pub(crate) struct Partition {
     alarm: Arc<Alarm>,
     drops: Arc<PublishedDrops>,
     removals: Arc<Removals>,
+    /// Transactions of scripts, one of which at a time is queued for a turn.
+    pub scripts: Line,
 }
 
 /// What places a partition among the ranges of its container.
@@ -116,6 +119,7 @@ impl Partition {
             alarm,
             drops,
             removals,
+            scripts: Line::new(1),
         }))
     }
 
@@ -164,7 +168,7 @@ impl Partition {
     }
 
     /// Gives a job the partition for itself, and commits what it drafted. Others' writes wait meanwhile, so the job must bound itself;
-    /// reads go on. Returns what the job did, once that is durable.
+    /// reads go on. Returns what the job did, once that is durable. A job whose future is dropped before its commit begins is ended.
     ///
     /// # Errors
     /// What the job was refused with, or why nothing could be committed.

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bolide_model::{Error, Lsn, Result, UnixMillis};
+use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
 use bolide_storage::{Ask, Engine, Head, PartitionId, Reply, Scan, Space};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -218,7 +218,13 @@ impl<J: TurnJob> PendingTurn<J> {
 impl<J: TurnJob> TakesTurn for PendingTurn<J> {
     fn take<'t>(&'t mut self, turn: &'t mut Turn) -> BoxFuture<'t, Taken> {
         Box::pin(async move {
-            let (decided, taken) = match self.job.run(turn).await {
+            let ended = tokio::select! {
+                biased;
+                // Nobody waits for it any more, and others wait for the partition.
+                () = self.reply.closed() => Err(Error::new(ErrorKind::Unavailable, "the client has left").into()),
+                ended = self.job.run(turn) => ended,
+            };
+            let (decided, taken) = match ended {
                 Ok(output) => (Some(Ok(output)), Taken::Drafted),
                 Err(TurnEnd::Refused(error)) => (Some(Err(error)), Taken::Refused),
                 Err(TurnEnd::Stale) => (None, Taken::Stale),

@@ -112,6 +112,8 @@ impl Account {
         container: &Arc<Container>,
         query: &QueryItems,
     ) -> Answered<QueryPage> {
+        // Nobody waits for the container's settings while a query waits for a place.
+        let functions = QueryFunctions::for_query(self, container, &query.text, ctx.now).await?;
         let visit = container.enter().await?;
         let started = Instant::now();
         let properties = &visit.state.properties;
@@ -129,7 +131,6 @@ impl Account {
         if let (true, Some(first)) = (route.slices.is_empty(), visit.state.layout.partitions.first()) {
             self.admit(ctx, first, &visit)?;
         }
-        let functions = QueryFunctions::for_query(self, container, &query.text, ctx.now).await?;
         let run = PageRun {
             container,
             visit: &visit,

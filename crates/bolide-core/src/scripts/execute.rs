@@ -1,19 +1,22 @@
 //! Executing a stored procedure.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use bolide_model::epk::Epk;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Lsn, RequestUnits, Result};
 use bolide_script::{Call, Finished, Kind};
 use futures_util::future::BoxFuture;
 
+use super::places::{Order, Place};
 use super::run::run;
 use super::scene::Scene;
-use super::watch::{Slot, Watch};
+use super::watch::Watch;
 use super::{Conduct, Script, ScriptKind, ScriptName};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Refusal};
-use crate::container::{Container, Visit};
+use crate::container::{Container, ContainerState, Visit};
 use crate::items::epk_of_key;
 use crate::partition::Partition;
 use crate::partition::turn::{Turn, TurnEnd, TurnJob};
@@ -48,6 +51,7 @@ impl Account {
     /// - `NotFound`: there is no stored procedure of this name.
     /// - `Forbidden`: it is blocked, because it kept violating its limits.
     /// - `ScriptSyntax`, `ScriptFailed`, `ScriptTimeout`, `TooLarge`: it did not come to its end; nothing was changed.
+    /// - `Throttled`: too many scripts run or wait.
     /// - `PartitionKeyMismatch`: the key has the wrong number of components.
     pub async fn execute_procedure(
         &self,
@@ -55,21 +59,25 @@ impl Account {
         container: &Arc<Container>,
         execute: ExecuteProcedure,
     ) -> Answered<Executed> {
-        let visit = container.enter().await?;
-        let scripts = container.scripts();
-        let script = scripts.get(ScriptKind::StoredProcedure, &execute.name)?.clone();
+        let script = container.scripts();
+        let script = script.get(ScriptKind::StoredProcedure, &execute.name)?.clone();
         script.check_conduct(ctx.now.seconds())?;
+        let (place, order) = self
+            .transaction_place(container, |state| epk_of_key(state, &execute.partition_key))
+            .await?;
+        // Runs before it may have blocked it.
+        script.check_conduct(ctx.now.seconds())?;
+        let visit = container.enter().await?;
         let epk = epk_of_key(&visit.state, &execute.partition_key)?;
         let partition = visit.state.layout.partition_of(&epk)?.clone();
         self.admit(ctx, &partition, &visit)?;
 
-        let slot = self.script_slots().take().await?;
         let scene = Scene::new(
             container.clone(),
             visit.state.clone(),
             execute.partition_key,
             epk,
-            slot.clone(),
+            place.clone(),
         )?;
         let scene = Arc::new(scene);
         let (charge, used) = Charged::new();
@@ -78,11 +86,25 @@ impl Account {
             conduct: script.conduct.clone(),
             account: self.script_clock(&visit),
             scene: scene.clone(),
-            slot,
+            place,
+            _order: order,
             charge,
         };
         let outcome = partition.turn(job).await;
         self.settle(ctx, &partition, &visit, &scene, used.get(), outcome)
+    }
+
+    /// Waits for a place for a transaction of scripts. The container's settings can change meanwhile.
+    pub(super) async fn transaction_place(
+        &self,
+        container: &Arc<Container>,
+        epk: impl FnOnce(&ContainerState) -> Result<Epk>,
+    ) -> Result<(Place, Order)> {
+        let partition = {
+            let visit = container.enter().await?;
+            visit.state.layout.partition_of(&epk(&visit.state)?)?.clone()
+        };
+        self.script_places().for_transaction(&partition).await
     }
 
     /// Accounts for what a transaction of scripts took.
@@ -120,6 +142,7 @@ impl Account {
             .ceiling();
         ScriptClock {
             is_virtual: self.has_virtual_clock(),
+            time: self.script_places().time,
             // As much as the seconds that a script has could give it.
             charge_limit: ceiling
                 .filter(|_| self.enforces_throughput())
@@ -132,12 +155,13 @@ impl Account {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ScriptClock {
     is_virtual: bool,
+    time: Duration,
     charge_limit: Option<f64>,
 }
 
 impl ScriptClock {
     pub fn start(self, turn: &Turn) -> Arc<Watch> {
-        Watch::start(turn.now(), self.is_virtual, self.charge_limit)
+        Watch::start(turn.now(), self.time, self.is_virtual, self.charge_limit)
     }
 }
 
@@ -185,7 +209,8 @@ struct Procedure {
     conduct: Conduct,
     account: ScriptClock,
     scene: Arc<Scene>,
-    slot: Slot,
+    place: Place,
+    _order: Order,
     charge: Charged,
 }
 
@@ -196,7 +221,7 @@ impl TurnJob for Procedure {
         Box::pin(async move {
             self.scene.take_owed();
             let watch = self.account.start(turn);
-            let ended = run(turn, &self.scene, &watch, &self.slot, self.call.clone(), &self.conduct).await;
+            let ended = run(turn, &self.scene, &watch, &self.place, self.call.clone(), &self.conduct).await;
             self.charge.set(watch.charge());
             let Finished { body, log } = ended?;
             Ok((Executed { body, log }, turn.lsn()))

@@ -1,53 +1,61 @@
 //! User-defined functions for the queries of a container: `udf.name(…)`.
 //!
-//! A page of a query that may call one has a sandbox on a thread of its own, started by the first call. Functions are compiled once
-//! and share that sandbox. Each call, and all calls of a page together, have their time.
+//! A page of a query that may call one has a process for them, lent by the first call. Functions are compiled once and share a sandbox
+//! there. Each call, and all calls of a page together, have their time.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
-use bolide_model::{Error, ErrorKind, Result, UnixMillis, UnixSeconds};
+use bolide_model::{Error, ErrorKind, Result, UnixMillis};
 use bolide_query::Udfs;
-use bolide_script::{Functions, Limits, Pace, Problem, ScriptError, Settings};
+use bolide_script::{Cancel, FunctionCalls, Grant, Limits, Problem, ScriptError};
 use parking_lot::Mutex;
 
+use super::places::Place;
 use super::run::script_error;
-use super::watch::{GRACE, RUNS_FOR, Slot, THREAD_STACK_BYTES, Watch};
-use super::{Conduct, ScriptKind};
+use super::watch::{Running, Watch};
+use super::{Script, ScriptKind};
 use crate::account::Account;
 use crate::catalog::Scripts;
 use crate::container::Container;
+use crate::memory::MemoryShare;
 
-/// How long one call may take.
-const CALL: Duration = Duration::from_secs(1);
+/// What part of a script's time one call has, and how many times that time all calls of a page have.
+const CALL_PART: u32 = 5;
+const PAGE_TIMES: u32 = 2;
 
 /// The functions of one page of a query.
 pub(crate) struct QueryFunctions(Option<Arc<Caller>>);
 
-/// Calls functions on their thread.
+/// Calls functions in their process.
 struct Caller {
-    /// Server time of the page.
-    now: UnixSeconds,
+    /// Server time of the page. `Date` stands still at it, as everything in a query does (TTL-211).
+    now: UnixMillis,
     scripts: Arc<Scripts>,
-    pace: Arc<CallPace>,
-    slot: Slot,
-    thread: Mutex<Option<Sender<Request>>>,
+    place: Place,
+    /// Of a script, if it is one that runs the query: the functions have no more time than it has.
+    script: Option<Arc<Watch>>,
+    cancel: Cancel,
+    call_time: Duration,
+    calls: Mutex<Calls>,
     /// Why a call failed, where that is no error of the query itself.
     failure: Mutex<Option<Error>>,
 }
 
-struct Request {
-    name: String,
-    arguments: String,
-    reply: SyncSender<Result<Option<String>, ScriptError>>,
+/// The calls of a page.
+struct Calls {
+    process: Option<FunctionCalls>,
+    /// Of a process beside that of the script which runs the query.
+    _memory: Option<MemoryShare>,
+    /// What is left of the page's time.
+    left: Duration,
 }
 
 impl QueryFunctions {
     /// The functions for a page of a query; none if its text cannot call any.
     ///
     /// # Errors
-    /// `Unavailable` if too many scripts run.
+    /// `Throttled` if too many scripts run.
     pub async fn for_query(
         account: &Account,
         container: &Container,
@@ -57,28 +65,34 @@ impl QueryFunctions {
         if !may_call(text) {
             return Ok(QueryFunctions(None));
         }
-        let slot = account.script_slots().take().await?;
-        let pace = CallPace::new(now, None);
-        Ok(QueryFunctions::new(container, now, pace, slot))
+        let places = account.script_places();
+        let place = places.for_query().await?;
+        Ok(QueryFunctions(Some(Arc::new(Caller {
+            now,
+            scripts: container.scripts(),
+            place,
+            script: None,
+            cancel: Cancel::default(),
+            call_time: places.time / CALL_PART,
+            calls: Calls::lasting(places.time * PAGE_TIMES),
+            failure: Mutex::default(),
+        }))))
     }
 
-    /// The functions for a page of a query that a script runs: they have no more time than the script.
-    pub(super) fn for_script(container: &Container, text: &str, watch: &Arc<Watch>, slot: &Slot) -> QueryFunctions {
+    /// The functions for a page of a query that a script runs, in the script's place.
+    pub(super) fn for_script(container: &Container, text: &str, running: &Running, place: &Place) -> QueryFunctions {
         if !may_call(text) {
             return QueryFunctions(None);
         }
-        let now = UnixMillis(watch.now_ms());
-        let pace = CallPace::new(now, Some(watch.clone()));
-        QueryFunctions::new(container, now, pace, slot.clone())
-    }
-
-    fn new(container: &Container, now: UnixMillis, pace: Arc<CallPace>, slot: Slot) -> QueryFunctions {
+        let watch = &running.watch;
         QueryFunctions(Some(Arc::new(Caller {
-            now: now.seconds(),
+            now: watch.now(),
             scripts: container.scripts(),
-            pace,
-            slot,
-            thread: Mutex::default(),
+            place: place.clone(),
+            script: Some(watch.clone()),
+            cancel: running.cancel.clone(),
+            call_time: watch.time() / CALL_PART,
+            calls: Calls::lasting(watch.time() * PAGE_TIMES),
             failure: Mutex::default(),
         })))
     }
@@ -103,6 +117,18 @@ impl QueryFunctions {
     }
 }
 
+/// Nobody waits for the page any more: a call that still runs is ended.
+impl Drop for QueryFunctions {
+    fn drop(&mut self) {
+        if let Some(caller) = &self.0 {
+            // A script that runs the query goes on after it.
+            if caller.script.is_none() {
+                caller.cancel.cancel();
+            }
+        }
+    }
+}
+
 /// Whether a query's text has the word by which functions are called.
 fn may_call(text: &str) -> bool {
     text.contains("udf")
@@ -113,8 +139,8 @@ impl Udfs for Caller {
         let Some(script) = self.scripts.by_id(ScriptKind::UserDefinedFunction, name) else {
             return Err(format!("'{name}' is not a recognized user-defined function name."));
         };
-        let allowed = script.check_conduct(self.now);
-        let answered = allowed.and_then(|()| self.ask(name, &script.conduct, arguments));
+        let allowed = script.check_conduct(self.now.seconds());
+        let answered = allowed.and_then(|()| self.ask(name, script, arguments));
         answered.map_err(|error| {
             let message = error.message.clone();
             *self.failure.lock() = Some(error);
@@ -124,80 +150,63 @@ impl Udfs for Caller {
 }
 
 impl Caller {
-    fn ask(&self, name: &str, conduct: &Conduct, arguments: &[String]) -> Result<Option<String>> {
-        let (reply, answer) = sync_channel(1);
-        let request = Request {
-            name: name.to_owned(),
-            arguments: format!("[{}]", arguments.join(",")),
-            reply,
-        };
-        let gone = || Error::internal("the thread of a user-defined function is gone");
-        self.pace.begin();
-        self.thread()?.send(request).map_err(|_| gone())?;
-        let answered = answer.recv_timeout(CALL + GRACE);
-        self.pace.end();
-        match answered {
-            Ok(result) => {
-                conduct.ended(&result, self.now);
-                result.map_err(|error| named(name, error))
-            }
-            Err(RecvTimeoutError::Disconnected) => Err(gone()),
-            Err(RecvTimeoutError::Timeout) => {
-                conduct.offended(self.now);
-                tracing::warn!("a user-defined function did not end when told to; its thread is left behind");
-                Err(Error::new(
-                    ErrorKind::ScriptTimeout,
-                    format!("The user-defined function was ended: it took too long. name=`{name}`"),
-                ))
-            }
+    fn ask(&self, name: &str, script: &Script, arguments: &[String]) -> Result<Option<String>> {
+        let mut calls = self.calls.lock();
+        let script_left = self.script.as_ref().map_or(Duration::MAX, |script| script.left());
+        let time = self.call_time.min(calls.left).min(script_left);
+        if time.is_zero() {
+            return Err(took_too_long(name));
         }
+        let arguments = format!("[{}]", arguments.join(","));
+        let process = calls.process(self)?;
+        let began = Instant::now();
+        let result = process.call(name, &script.body, &arguments, time);
+        calls.left = calls.left.saturating_sub(began.elapsed());
+        script.conduct.ended(&result, self.now.seconds());
+        result.map_err(|error| named(name, error))
     }
 
-    /// The thread, started when first needed.
-    fn thread(&self) -> Result<Sender<Request>> {
-        let mut thread = self.thread.lock();
-        if let Some(sender) = &*thread {
-            return Ok(sender.clone());
+    fn grant(&self) -> Grant {
+        Grant {
+            limits: Limits::default(),
+            random_seed: crate::query::random_seed(),
+            now_ms: self.now.0,
+            is_clock_running: false,
+            time: Duration::ZERO,
+            cancel: self.cancel.clone(),
         }
-        let (sender, requests) = channel();
-        let (scripts, pace, slot) = (self.scripts.clone(), self.pace.clone(), self.slot.clone());
-        std::thread::Builder::new()
-            .name("udf".to_owned())
-            .stack_size(THREAD_STACK_BYTES)
-            .spawn(move || {
-                serve(&requests, &scripts, pace);
-                drop(slot);
-            })
-            .map_err(|error| Error::new(ErrorKind::Unavailable, format!("no thread for a script: {error}")))?;
-        *thread = Some(sender.clone());
-        Ok(sender)
     }
 }
 
-/// Answers calls until nobody can ask any more.
-fn serve(requests: &Receiver<Request>, scripts: &Scripts, pace: Arc<CallPace>) {
-    let settings = Settings {
-        limits: Limits::default(),
-        pace,
-        random_seed: crate::query::random_seed(),
-    };
-    let mut functions = Functions::new(settings);
-    for request in requests {
-        let result = match &mut functions {
-            Ok(functions) => answer(functions, scripts, &request),
-            Err(error) => Err(error.clone()),
-        };
-        let _ = request.reply.send(result);
+impl Calls {
+    fn lasting(time: Duration) -> Mutex<Calls> {
+        Mutex::new(Calls {
+            process: None,
+            _memory: None,
+            left: time,
+        })
+    }
+
+    /// The process, lent when first needed.
+    fn process(&mut self, caller: &Caller) -> Result<&mut FunctionCalls> {
+        if self.process.is_none() {
+            if caller.script.is_some() {
+                self._memory = Some(caller.place.more_memory()?);
+            }
+            let lent = caller.place.hosts().functions(&caller.grant());
+            self.process = Some(lent.map_err(script_error)?);
+        }
+        self.process
+            .as_mut()
+            .ok_or_else(|| Error::internal("a process was just lent"))
     }
 }
 
-fn answer(functions: &mut Functions, scripts: &Scripts, request: &Request) -> Result<Option<String>, ScriptError> {
-    if functions.needs(&request.name)
-        && let Some(script) = scripts.by_id(ScriptKind::UserDefinedFunction, &request.name)
-    {
-        functions.define(&request.name, &script.body)?;
-    }
-    functions.call(&request.name, &request.arguments)
+fn took_too_long(name: &str) -> Error {
+    Error::new(
+        ErrorKind::ScriptTimeout,
+        format!("The user-defined function was ended: it took too long. name=`{name}`"),
+    )
 }
 
 fn named(name: &str, error: ScriptError) -> Error {
@@ -212,55 +221,5 @@ fn named(name: &str, error: ScriptError) -> Error {
             message: format!("{} name=`{name}`", error.message),
             ..error
         },
-    }
-}
-
-/// The time of the calls of a page. `Date` stands still at the request's time, as everything in a query does (TTL-211).
-struct CallPace {
-    now: UnixMillis,
-    script: Option<Arc<Watch>>,
-    used: Mutex<Calls>,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Calls {
-    /// When the running call began.
-    running: Option<Instant>,
-    /// What the calls before it took.
-    before: Duration,
-}
-
-impl CallPace {
-    fn new(now: UnixMillis, script: Option<Arc<Watch>>) -> Arc<CallPace> {
-        Arc::new(CallPace {
-            now,
-            script,
-            used: Mutex::default(),
-        })
-    }
-
-    fn begin(&self) {
-        self.used.lock().running = Some(Instant::now());
-    }
-
-    fn end(&self) {
-        let mut calls = self.used.lock();
-        if let Some(began) = calls.running.take() {
-            calls.before += began.elapsed();
-        }
-    }
-}
-
-impl Pace for CallPace {
-    fn is_over(&self) -> bool {
-        let calls = *self.used.lock();
-        let running = calls.running.map_or(Duration::ZERO, |began| began.elapsed());
-        running >= CALL
-            || calls.before + running >= RUNS_FOR * 2
-            || self.script.as_ref().is_some_and(|watch| watch.is_over())
-    }
-
-    fn now_ms(&self) -> i64 {
-        self.now.0
     }
 }

@@ -1,28 +1,35 @@
 //! Server-side JavaScript: stored procedures, triggers and user-defined functions (cosmos-rest §11).
 //!
 //! ```text
-//!   request ──▶ turn of the partition ──steps── serve ◀─channel─▶ thread: bolide-script
-//!                    │                            │
-//!                 commit, or nothing          Scene: one logical partition, live items only
+//!   request ──▶ place ──▶ turn of the partition ──steps── serve ◀─channel─▶ thread ◀─pipes─▶ process: bolide-script
+//!                              │                            │
+//!                           commit, or nothing          Scene: one logical partition, live items only
 //! ```
 //!
 //! A stored procedure, or a write with its triggers, has the partition for itself ([`crate::partition::turn`]): its steps see one head
 //! with their own effects, and what it wrote is one commit with one LSN, or nothing. Reads of others go on; their writes wait, at most
-//! as long as a script may run ([`watch`]). The script itself runs on a thread of its own, so that no worker or listener waits for it.
-//! User-defined functions run on such a thread too, one for each page of a query ([`functions`]).
+//! as long as a script may run ([`watch`]). The script itself runs in a process, which is killed when it is late or when nobody waits for
+//! it any more; a thread of its own speaks with the process, so that no worker or listener waits for it. User-defined functions run in such
+//! a process too, one for each page of a query ([`functions`]). How many run at once is bounded ([`places`]).
 
 mod conduct;
 mod execute;
 mod functions;
+mod places;
 mod resource;
 mod run;
 mod scene;
 mod trigger;
 mod watch;
 
+/// Where scripts run.
+pub use bolide_script::Hosting as ScriptHosting;
+/// Serves scripts in a process for them.
+pub use bolide_script::serve_process as serve_scripts;
 pub(crate) use conduct::Conduct;
 pub use execute::{ExecuteProcedure, Executed};
 pub(crate) use functions::QueryFunctions;
+pub use places::ScriptFigures;
+pub(crate) use places::{Line, Places};
 pub use resource::{Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires, TriggerOperation, TriggerTime};
 pub use trigger::{ItemWrite, TriggeredWrite, TriggeredWritten};
-pub(crate) use watch::Slots;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use bolide_model::{Error, ErrorKind, Result};
-use bolide_script::{Call, Finished, Host, Operation, OperationError, Problem, Reply, ScriptError};
+use bolide_script::{Call, Cancel, Finished, Host, Operation, OperationError, Problem, Reply, ScriptError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::Conduct;
+use super::places::Place;
 use super::scene::{Answer, Ask, Scene};
-use super::watch::{Slot, THREAD_STACK_BYTES, Watch};
+use super::watch::{Running, Watch};
 use crate::partition::turn::{Turn, TurnEnd};
 
 /// What comes from a script's thread.
@@ -20,7 +21,7 @@ enum Message {
     Done(Result<Finished, ScriptError>),
 }
 
-/// Runs a script in a turn, to its end.
+/// Runs a script in a turn, to its end. When this future is dropped, the script is ended.
 ///
 /// # Errors
 /// `Refused` with why the script failed; `Stale` as the turn says.
@@ -28,18 +29,33 @@ pub(super) async fn run(
     turn: &mut Turn,
     scene: &Arc<Scene>,
     watch: &Arc<Watch>,
-    slot: &Slot,
+    place: &Place,
     call: Call,
     conduct: &Conduct,
 ) -> Result<Finished, TurnEnd> {
     let (sender, mut messages) = unbounded_channel();
-    spawn(call, scene.clone(), watch.clone(), slot.clone(), sender)?;
-    let ended = serve(turn, scene, watch, &mut messages, conduct).await;
-    if ended.is_err() {
-        // Whatever it still does has no effect any more.
-        watch.stop();
+    // Whatever it still does then has no effect any more.
+    let until_the_end = CancelOnDrop(Cancel::default());
+    let running = Running {
+        watch: watch.clone(),
+        cancel: until_the_end.0.clone(),
+    };
+    let host = Remote {
+        scene: scene.clone(),
+        running: Arc::new(running),
+        sender,
+    };
+    spawn(call, host, place.clone())?;
+    serve(turn, scene, watch, &mut messages, conduct).await
+}
+
+/// Ends a script when nobody serves it any more.
+struct CancelOnDrop(Cancel);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
     }
-    ended
 }
 
 async fn serve(
@@ -50,7 +66,7 @@ async fn serve(
     conduct: &Conduct,
 ) -> Result<Finished, TurnEnd> {
     loop {
-        let message = tokio::time::timeout(watch.left(), messages.recv()).await;
+        let message = tokio::time::timeout(watch.patience(), messages.recv()).await;
         match message {
             Ok(Some(Message::Ask(ask, reply))) => {
                 let answer = match scene.answer(turn, watch, ask).await {
@@ -69,32 +85,24 @@ async fn serve(
             }
             Ok(None) => return Err(Error::internal("a script's thread ended without a word").into()),
             Err(_) => {
-                tracing::warn!("a script did not end when told to; its thread is left behind");
+                // Its process is gone, its thread is busy with an operation.
                 conduct.offended(turn.now().seconds());
-                return Err(script_error(ScriptError {
-                    problem: Problem::OutOfTime,
-                    message: "The script was ended: it did not complete within the time it is given.".to_owned(),
-                })
-                .into());
+                return Err(out_of_time().into());
             }
         }
     }
 }
 
-fn spawn(call: Call, scene: Arc<Scene>, watch: Arc<Watch>, slot: Slot, sender: UnboundedSender<Message>) -> Result<()> {
+fn spawn(call: Call, mut host: Remote, place: Place) -> Result<()> {
     let body = move || {
-        let host = Remote {
-            scene,
-            watch: watch.clone(),
-            sender: sender.clone(),
-        };
-        let result = bolide_script::run(&call, watch.settings(), host);
-        let _ = sender.send(Message::Done(result));
-        drop(slot);
+        let grant = host.running.grant();
+        let result = place.hosts().run(&call, &grant, &mut host);
+        // What is done leaves its place first.
+        drop(place);
+        let _ = host.sender.send(Message::Done(result));
     };
     std::thread::Builder::new()
         .name("script".to_owned())
-        .stack_size(THREAD_STACK_BYTES)
         .spawn(body)
         .map(|_| ())
         .map_err(|error| Error::new(ErrorKind::Unavailable, format!("no thread for a script: {error}")))
@@ -103,7 +111,7 @@ fn spawn(call: Call, scene: Arc<Scene>, watch: Arc<Watch>, slot: Slot, sender: U
 /// The script's side: asks whoever has the turn.
 struct Remote {
     scene: Arc<Scene>,
-    watch: Arc<Watch>,
+    running: Arc<Running>,
     sender: UnboundedSender<Message>,
 }
 
@@ -118,10 +126,16 @@ impl Remote {
 
 impl Host for Remote {
     fn accepts(&mut self) -> bool {
-        self.watch.accepts()
+        self.running.watch.accepts()
     }
 
     fn operate(&mut self, operation: Operation) -> Result<Reply, OperationError> {
+        if self.running.watch.is_excessive() {
+            return Err(OperationError {
+                number: 413,
+                message: "The transaction is too large.".to_owned(),
+            });
+        }
         let answered = match operation {
             // Rows are made on this thread: only the items come from the turn.
             Operation::Query {
@@ -137,7 +151,7 @@ impl Host for Remote {
                     continuation,
                 };
                 self.scene
-                    .query(&query, &self.watch, |from| self.ask(Ask::Items { from }))
+                    .query(&query, &self.running, |from| self.ask(Ask::Items { from }))
             }
             operation => self.ask(Ask::Point(operation)).and_then(|answer| match answer {
                 Answer::Reply(reply) => Ok(reply),
@@ -151,13 +165,25 @@ impl Host for Remote {
     }
 }
 
+/// The error of a script whose time is over.
+pub(super) fn out_of_time() -> Error {
+    Error::new(
+        ErrorKind::ScriptTimeout,
+        "The script was ended: it did not complete within the time it is given.",
+    )
+}
+
 /// The error of a request whose script failed.
 pub(super) fn script_error(error: ScriptError) -> Error {
+    if error.problem == Problem::Crashed {
+        tracing::warn!("{error}");
+    }
     let kind = match error.problem {
         Problem::Syntax => ErrorKind::ScriptSyntax,
         Problem::Thrown { number } => ErrorKind::ScriptFailed { number },
         Problem::OutOfTime => ErrorKind::ScriptTimeout,
-        Problem::OutOfMemory => ErrorKind::ScriptFailed { number: 0 },
+        Problem::OutOfMemory | Problem::Crashed => ErrorKind::ScriptFailed { number: 0 },
+        Problem::Unavailable => ErrorKind::Unavailable,
         Problem::TooLarge => ErrorKind::TooLarge,
     };
     Error::new(kind, error.message)
@@ -180,6 +206,7 @@ fn number_of(kind: &ErrorKind) -> u32 {
         ErrorKind::TooLarge => 413,
         ErrorKind::Forbidden => 403,
         ErrorKind::ScriptTimeout => 408,
+        ErrorKind::Throttled { .. } => 429,
         kind if is_fatal(kind) => 500,
         _ => 400,
     }

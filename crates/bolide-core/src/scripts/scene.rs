@@ -15,7 +15,9 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::functions::QueryFunctions;
-use super::watch::{Slot, Watch};
+use super::places::Place;
+use super::run::out_of_time;
+use super::watch::{Running, Watch};
 use crate::container::{Container, ContainerState};
 use crate::continuation;
 use crate::items::{Draft, ItemTarget, ItemWritten, Logical, StoredItem, Written, epk_of_document};
@@ -34,13 +36,13 @@ const KIND: &[u8] = b"script query";
 
 /// Where a page begins or ends: behind an item of the walk, and what the execution says it has returned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Place {
+struct Spot {
     /// Items up to this key have been dealt with.
     after: Option<Bytes>,
     resume: Option<String>,
 }
 
-impl Place {
+impl Spot {
     /// `flag(1) ‖ length(2) ‖ key ‖ resume`, without key if the flag is 0.
     fn encode(&self) -> Vec<u8> {
         let key = self.after.as_deref().unwrap_or_default();
@@ -51,13 +53,13 @@ impl Place {
         bytes
     }
 
-    fn decode(bytes: &[u8]) -> Result<Place> {
+    fn decode(bytes: &[u8]) -> Result<Spot> {
         let malformed = || Error::bad_request("The continuation token is malformed.");
         let ([has_key, long, short], rest) = bytes.split_first_chunk().ok_or_else(malformed)?;
         let length = usize::from(u16::from_be_bytes([*long, *short]));
         let (key, resume) = rest.split_at_checked(length).ok_or_else(malformed)?;
         let resume = std::str::from_utf8(resume).map_err(|_| malformed())?;
-        Ok(Place {
+        Ok(Spot {
             after: (*has_key == 1).then(|| Bytes::copy_from_slice(key)),
             resume: Some(resume.to_owned()),
         })
@@ -73,7 +75,7 @@ pub(super) struct Scene {
     from: Bytes,
     to: Option<Bytes>,
     logical: Logical,
-    slot: Slot,
+    place: Place,
     /// What the ghosts in the way cost: owed by the purge.
     owed: Mutex<RequestUnits>,
 }
@@ -117,7 +119,7 @@ impl Scene {
         state: Arc<ContainerState>,
         key: PartitionKey,
         epk: Epk,
-        slot: Slot,
+        place: Place,
     ) -> Result<Scene> {
         let partition = state.layout.partition_of(&epk)?.clone();
         let from = Bytes::copy_from_slice(epk.as_bytes());
@@ -128,7 +130,7 @@ impl Scene {
             logical: Logical::new(container.clone(), state.clone(), partition, epk),
             container,
             state,
-            slot,
+            place,
             owed: Mutex::default(),
         })
     }
@@ -278,11 +280,12 @@ impl Scene {
         }
     }
 
-    /// Runs one page of a query, on the thread of the script. `items` asks for the items from a key on.
+    /// Runs one page of a query, on the thread of the script, while the script has time and is not cancelled. `items` asks for the items
+    /// from a key on.
     pub fn query(
         &self,
         query: &ScriptQuery,
-        watch: &Arc<Watch>,
+        running: &Arc<Running>,
         items: impl Fn(Bytes) -> Result<Answer>,
     ) -> Result<Reply> {
         let compiled = Query::compile(
@@ -294,18 +297,23 @@ impl Scene {
         let owner = self.owner(query);
         let owner: Vec<&[u8]> = owner.iter().map(Vec::as_slice).collect();
         let place = match &query.continuation {
-            Some(text) => Place::decode(&continuation::decode(&owner, text)?)?,
-            None => Place::default(),
+            Some(text) => Spot::decode(&continuation::decode(&owner, text)?)?,
+            None => Spot::default(),
         };
-        let functions = QueryFunctions::for_script(&self.container, &query.text, watch, &self.slot);
+        let functions = QueryFunctions::for_script(&self.container, &query.text, running, &self.place);
         let limit = PageLimit {
             rows: query.page_size.unwrap_or(PAGE_ROWS).clamp(1, limits::PAGE_ITEMS),
             bytes: limits::PAGE_BYTES,
         };
-        let walked = self.walk(&compiled, &place, limit, &functions, items);
+        let environment = Environment {
+            random_seed: crate::query::random_seed(),
+            udfs: functions.udfs(),
+            ..Environment::default()
+        };
+        let walked = self.walk(&compiled, &place, limit, &environment, running, items);
         let (finished, after) = functions.or_failure(walked)?;
 
-        watch.used(
+        running.watch.used(
             charge::query(
                 usize::try_from(finished.metrics.items).unwrap_or(usize::MAX),
                 usize::try_from(finished.metrics.item_bytes).unwrap_or(usize::MAX),
@@ -315,7 +323,7 @@ impl Scene {
         );
         let after = after.filter(|_| !compiled.rescans() || compiled.replays());
         let continuation = finished.resume.map(|resume| {
-            let next = Place {
+            let next = Spot {
                 after,
                 resume: Some(resume),
             };
@@ -332,9 +340,10 @@ impl Scene {
     fn walk(
         &self,
         query: &Query,
-        place: &Place,
+        place: &Spot,
         limit: PageLimit,
-        functions: &QueryFunctions,
+        environment: &Environment,
+        script: &Running,
         items: impl Fn(Bytes) -> Result<Answer>,
     ) -> Result<(bolide_query::Finished, Option<Bytes>)> {
         let mut after = place.after.clone();
@@ -350,9 +359,7 @@ impl Scene {
             if execution.is_none() {
                 let environment = Environment {
                     now_ms: page.now.0,
-                    random_seed: crate::query::random_seed(),
-                    udfs: functions.udfs(),
-                    ..Environment::default()
+                    ..environment.clone()
                 };
                 let started = query.execution(environment, limit, place.resume.as_deref());
                 execution = Some(started.map_err(query_error)?);
@@ -364,6 +371,9 @@ impl Scene {
             let mut is_full = false;
             if query.reads_items() && !running.is_done() {
                 for (key, item) in page.items {
+                    if script.is_over() {
+                        return Err(out_of_time());
+                    }
                     if replayed.as_ref().is_some_and(|last| key <= last) {
                         let again = item.to_json();
                         let again = bolide_query::Item::complete(&again).map_err(query_error)?;

@@ -9,14 +9,15 @@ use bolide_script::{Call, Kind};
 use futures_util::future::BoxFuture;
 
 use super::execute::{Charged, ScriptClock, call};
+use super::places::{Order, Place};
 use super::run::run;
 use super::scene::Scene;
-use super::watch::{Slot, Watch};
+use super::watch::Watch;
 use super::{Conduct, Script, ScriptKind, TriggerOperation, TriggerTime};
 use crate::account::{Account, RequestContext};
 use crate::answer::Answered;
 use crate::catalog::Scripts;
-use crate::container::Container;
+use crate::container::{Container, ContainerState};
 use crate::items::{ItemTarget, ItemWritten, epk_of_key};
 use crate::partition::turn::{Turn, TurnEnd, TurnJob};
 use crate::query::{Condition, query_error};
@@ -106,6 +107,19 @@ impl ItemWrite {
     }
 }
 
+impl TriggeredWrite {
+    /// The logical partition that is written.
+    fn key(&self, state: &ContainerState) -> Result<PartitionKey> {
+        match (&self.partition_key, self.write.document()) {
+            (Some(key), _) => Ok(key.clone()),
+            (None, Some(document)) => Ok(document.partition_key(&state.properties.partition_key)),
+            (None, None) => Err(Error::bad_request(
+                "PartitionKey value must be supplied for this operation.",
+            )),
+        }
+    }
+}
+
 impl Account {
     /// Writes an item with triggers. What the triggers write, and the write itself, are one commit, or nothing is.
     ///
@@ -120,20 +134,20 @@ impl Account {
         container: &Arc<Container>,
         triggered: TriggeredWrite,
     ) -> Answered<TriggeredWritten> {
-        let visit = container.enter().await?;
         let scripts = container.scripts();
-        let now = ctx.now.seconds();
-        let named = |names: &[String], time| find(&scripts, names, time, &triggered.write, now);
-        let before = named(&triggered.before, TriggerTime::Pre)?;
-        let after = named(&triggered.after, TriggerTime::Post)?;
-        let definition = &visit.state.properties.partition_key;
-        let key = match (triggered.partition_key, triggered.write.document()) {
-            (Some(key), _) => key,
-            (None, Some(document)) => document.partition_key(definition),
-            (None, None) => {
-                return Err(Error::bad_request("PartitionKey value must be supplied for this operation.").into());
-            }
+        let named = |now| {
+            let named = |names: &[String], time| find(&scripts, names, time, &triggered.write, now);
+            let before = named(&triggered.before, TriggerTime::Pre)?;
+            Ok::<_, Error>((before, named(&triggered.after, TriggerTime::Post)?))
         };
+        named(ctx.now.seconds())?;
+        let (place, order) = self
+            .transaction_place(container, |state| epk_of_key(state, &triggered.key(state)?))
+            .await?;
+        // Runs before it may have blocked one.
+        let (before, after) = named(ctx.now.seconds())?;
+        let visit = container.enter().await?;
+        let key = triggered.key(&visit.state)?;
         let epk = epk_of_key(&visit.state, &key)?;
         let partition = visit.state.layout.partition_of(&epk)?.clone();
         self.admit(ctx, &partition, &visit)?;
@@ -147,13 +161,12 @@ impl Account {
                 .map_err(query_error)?,
             _ => None,
         };
-        let slot = self.script_slots().take().await?;
         let scene = Arc::new(Scene::new(
             container.clone(),
             visit.state.clone(),
             key,
             epk,
-            slot.clone(),
+            place.clone(),
         )?);
         let call = |script: &Arc<Script>| {
             let call = call(container, &visit, script, String::new(), false);
@@ -168,7 +181,8 @@ impl Account {
             if_match: triggered.if_match,
             clock: self.script_clock(&visit),
             scene: scene.clone(),
-            slot,
+            place,
+            _order: order,
             charge,
         };
         let outcome = partition.turn(job).await;
@@ -219,7 +233,8 @@ struct Triggered {
     if_match: Option<String>,
     clock: ScriptClock,
     scene: Arc<Scene>,
-    slot: Slot,
+    place: Place,
+    _order: Order,
     charge: Charged,
 }
 
@@ -245,7 +260,7 @@ impl Triggered {
             let request = text(write.document())?;
             let kind = Kind::PreTrigger { operation, request };
             let call = Call { kind, ..call.clone() };
-            let finished = run(turn, &self.scene, watch, &self.slot, call, conduct).await?;
+            let finished = run(turn, &self.scene, watch, &self.place, call, conduct).await?;
             if write.document().is_some() {
                 let body = finished.body.unwrap_or_default();
                 write.set_document(Document::parse(body.as_bytes())?);
@@ -266,7 +281,7 @@ impl Triggered {
                 response: response.clone(),
             };
             let call = Call { kind, ..call.clone() };
-            let finished = run(turn, &self.scene, watch, &self.slot, call, conduct).await?;
+            let finished = run(turn, &self.scene, watch, &self.place, call, conduct).await?;
             body = finished.body.filter(|left| *left != response).or(body);
         }
         Ok(TriggeredWritten { written, body })

@@ -1,65 +1,31 @@
-//! How long and how much a script may, and how many at once.
+//! How long and how much a script may.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bolide_model::{Error, ErrorKind, RequestUnits, Result, UnixMillis};
-use bolide_script::{Limits, Pace, Settings};
+use bolide_model::{RequestUnits, UnixMillis};
+use bolide_script::{Cancel, Grant, Limits};
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// After this long no further operation is accepted: the script is to return with a continuation of its own.
-const ACCEPTS_FOR: Duration = Duration::from_secs(4);
-/// After this long a script is ended (cosmos-rest §11.2).
-pub(super) const RUNS_FOR: Duration = Duration::from_secs(5);
-/// How much longer to wait for a script that was told to end, before it is left behind on its thread.
-pub(super) const GRACE: Duration = Duration::from_secs(1);
+/// How much longer to wait for the thread of a script whose time is over. Its process is killed before.
+const GRACE: Duration = Duration::from_secs(1);
 /// Request units after which no further operation is accepted.
 const CHARGE: f64 = 50_000.0;
 /// Bytes written after which no further operation is accepted: they become one commit.
 const WRITTEN_BYTES: usize = 32 * 1024 * 1024;
-/// Scripts at one time, those included that wait for their partition. A thread that was left behind keeps its place.
-const SLOTS: usize = 64;
-/// Stack of a script's thread: the engine's own, and what the host needs beside it.
-pub(super) const THREAD_STACK_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes written after which none is carried out. Operations that were accepted together fit in a script's memory, so it is only one that
+/// has broken out of its engine that comes so far.
+const MOST_WRITTEN_BYTES: usize = 4 * WRITTEN_BYTES;
 
-/// The places for scripts of an account.
-pub(crate) struct Slots(Arc<Semaphore>);
-
-/// A place; kept by the thread of a script until that ends.
-pub(crate) type Slot = Arc<OwnedSemaphorePermit>;
-
-impl Default for Slots {
-    fn default() -> Slots {
-        Slots(Arc::new(Semaphore::new(SLOTS)))
-    }
-}
-
-impl Slots {
-    /// Waits for a place.
-    ///
-    /// # Errors
-    /// `Unavailable` if none becomes free in time.
-    pub async fn take(&self) -> Result<Slot> {
-        match tokio::time::timeout(RUNS_FOR * 2, self.0.clone().acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(Arc::new(permit)),
-            _ => Err(Error::new(
-                ErrorKind::Unavailable,
-                format!("too many scripts run at once. limit={SLOTS}"),
-            )),
-        }
-    }
-}
-
-/// Watches one run: shared by the script's thread and whoever serves it.
+/// Watches a transaction of scripts: shared by the scripts' threads and whoever serves them.
 pub(super) struct Watch {
     started: Instant,
     /// Server time when it began.
     now: UnixMillis,
+    /// How long it may last (cosmos-rest §11.2).
+    time: Duration,
     /// The clock moves by hand only, so time stands still for a script.
     is_virtual: bool,
-    is_stopped: AtomicBool,
     used: Mutex<Used>,
     charge_limit: f64,
 }
@@ -71,21 +37,16 @@ struct Used {
 }
 
 impl Watch {
-    /// A run that begins now. `charge_limit`: what the throughput lets it use, where that is enforced.
-    pub fn start(now: UnixMillis, is_virtual: bool, charge_limit: Option<f64>) -> Arc<Watch> {
+    /// A transaction that begins now. `charge_limit`: what the throughput lets it use, where that is enforced.
+    pub fn start(now: UnixMillis, time: Duration, is_virtual: bool, charge_limit: Option<f64>) -> Arc<Watch> {
         Arc::new(Watch {
             started: Instant::now(),
             now,
+            time,
             is_virtual,
-            is_stopped: AtomicBool::new(false),
             used: Mutex::default(),
             charge_limit: charge_limit.unwrap_or(CHARGE).min(CHARGE),
         })
-    }
-
-    /// Ends the script as soon as it can be.
-    pub fn stop(&self) {
-        self.is_stopped.store(true, Ordering::Relaxed);
     }
 
     /// Counts what an operation used.
@@ -100,40 +61,66 @@ impl Watch {
         RequestUnits(self.used.lock().charge)
     }
 
-    /// Whether one more operation is accepted.
+    /// Whether one more operation is accepted. In the last fifth of its time a script is to return with a continuation of its own.
     pub fn accepts(&self) -> bool {
         let used = *self.used.lock();
-        self.started.elapsed() < ACCEPTS_FOR
+        self.started.elapsed() < self.time * 4 / 5
             && used.charge < self.charge_limit
             && used.written_bytes < WRITTEN_BYTES
-            && !self.is_stopped.load(Ordering::Relaxed)
     }
 
-    /// How long it may still run, with its grace.
+    /// Whether more was written than any script that is told when to stop could have.
+    pub fn is_excessive(&self) -> bool {
+        self.used.lock().written_bytes > MOST_WRITTEN_BYTES
+    }
+
+    /// How long all of it may last.
+    pub fn time(&self) -> Duration {
+        self.time
+    }
+
+    /// How long scripts may still run.
     pub fn left(&self) -> Duration {
-        (RUNS_FOR + GRACE).saturating_sub(self.started.elapsed())
+        self.time.saturating_sub(self.started.elapsed())
     }
 
-    /// The surroundings of a script that this watches.
-    pub fn settings(self: &Arc<Self>) -> Settings {
-        Settings {
-            limits: Limits::default(),
-            pace: self.clone(),
-            random_seed: crate::query::random_seed(),
+    /// How long to wait for a script.
+    pub fn patience(&self) -> Duration {
+        self.left() + GRACE
+    }
+
+    /// Server time as a script sees it now.
+    pub fn now(&self) -> UnixMillis {
+        if self.is_virtual {
+            return self.now;
         }
+        let elapsed = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(0);
+        UnixMillis(self.now.0.saturating_add(elapsed))
     }
 }
 
-impl Pace for Watch {
-    fn is_over(&self) -> bool {
-        self.is_stopped.load(Ordering::Relaxed) || self.started.elapsed() >= RUNS_FOR
+/// One script of a transaction, as long as it is served.
+pub(super) struct Running {
+    pub watch: Arc<Watch>,
+    /// Set when nobody serves it any more.
+    pub cancel: Cancel,
+}
+
+impl Running {
+    /// Whether it must end, with whatever the host does for it.
+    pub fn is_over(&self) -> bool {
+        self.cancel.is_cancelled() || self.watch.left().is_zero()
     }
 
-    fn now_ms(&self) -> i64 {
-        if self.is_virtual {
-            return self.now.0;
+    /// What it may use.
+    pub fn grant(&self) -> Grant {
+        Grant {
+            limits: Limits::default(),
+            random_seed: crate::query::random_seed(),
+            now_ms: self.watch.now().0,
+            is_clock_running: !self.watch.is_virtual,
+            time: self.watch.left(),
+            cancel: self.cancel.clone(),
         }
-        let elapsed = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(0);
-        self.now.0.saturating_add(elapsed)
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use bolide_core::{
     Account, AccountOptions, Answer, Container, CreateItem, DeleteItem, FeedStart, ItemRead, ItemTarget, ItemWritten,
-    PatchItem, PurgeMode, ReadChanges, ReadFeed, ReadItem, ReplaceItem, RequestContext, Scope, ScriptDraft, ScriptKind,
-    StoredItem, Throughput, UpsertItem,
+    PatchItem, PurgeMode, ReadChanges, ReadFeed, ReadItem, ReplaceItem, RequestContext, Scope, ScriptDraft,
+    ScriptHosting, ScriptKind, StoredItem, Throughput, UpsertItem,
 };
 use bolide_model::container::ContainerProperties;
 use bolide_model::document::{Document, Patch};
@@ -39,6 +39,7 @@ pub struct Stage {
 pub fn options() -> AccountOptions {
     AccountOptions {
         virtual_clock: true,
+        script_hosting: ScriptHosting::Threads,
         ..AccountOptions::default()
     }
 }

@@ -3,4 +3,5 @@
 mod contract;
 mod functions;
 mod hostile;
+mod processes;
 mod rig;

@@ -12,6 +12,7 @@ use tokio::runtime::Runtime;
 
 use super::{Page, QueryOptions, Source, sentence};
 use crate::files;
+use crate::script_host;
 use crate::server::Failure;
 
 pub struct Local {
@@ -39,6 +40,7 @@ impl Local {
             .map_err(|error| Failure::new(format!("--data-dir: {error}")))?;
         let options = AccountOptions {
             background_purge: false,
+            script_hosting: script_host::hosting()?,
             ..AccountOptions::default()
         };
         let account = runtime.block_on(Account::open(Arc::new(engine), options));

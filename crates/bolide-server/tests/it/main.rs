@@ -12,6 +12,7 @@ mod queries;
 mod querying;
 mod resources;
 mod rights;
+mod script_processes;
 mod scripts;
 mod server;
 mod starting;

@@ -1,0 +1,208 @@
+//! Where scripts run, and how many at once.
+//!
+//! Transactions (stored procedures, writes with triggers) and queries with user-defined functions have places of their own, so that
+//! neither keeps the other out. A place is memory of the account's budget, too. Who finds none waits in line, not for long, and lines are
+//! bounded. A partition takes one transaction of scripts at a time, before it takes a place: slow scripts of one partition hold one place
+//! and one spot in that line, and its other writes get their turn between two of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bolide_model::{Error, ErrorKind, Result};
+use bolide_script::Hosts;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use crate::account::{Account, AccountOptions};
+use crate::memory::{MemoryBudget, MemoryShare};
+use crate::partition::Partition;
+
+/// Memory of a script at most: the engine's, and messages on their way.
+const SCRIPT_BYTES: usize = 64 * 1024 * 1024 + 8 * 1024 * 1024;
+/// Part of the budget that scripts of one line may take.
+const BUDGET_PART: usize = 3;
+/// Places for each core, least and most.
+const PLACES_PER_CORE: usize = 2;
+const LEAST_PLACES: usize = 4;
+const MOST_PLACES: usize = 32;
+/// Requests that may wait in one line.
+const LINE: usize = 256;
+/// How long they wait.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// When to come again who found no place.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// See the module.
+pub(crate) struct Places {
+    hosts: Arc<Hosts>,
+    memory: MemoryBudget,
+    transactions: Line,
+    queries: Line,
+    /// How long a script may run.
+    pub(super) time: Duration,
+}
+
+/// What the scripts of an account are doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScriptFigures {
+    /// Scripts, and queries that call functions, which have a process.
+    pub running: usize,
+    /// Requests that wait for a place, and transactions that wait for others of their partition.
+    pub waiting: usize,
+}
+
+impl Account {
+    /// What scripts are doing now.
+    pub fn script_figures(&self) -> ScriptFigures {
+        let places = self.script_places();
+        let containers = self.all_containers();
+        let in_partitions = containers.iter().map(|container| {
+            let layout = container.state().layout.clone();
+            layout
+                .partitions
+                .iter()
+                .map(|partition| partition.scripts.waiting())
+                .sum::<usize>()
+        });
+        ScriptFigures {
+            running: places.hosts.running(),
+            waiting: places.transactions.waiting() + places.queries.waiting() + in_partitions.sum::<usize>(),
+        }
+    }
+}
+
+/// A place; kept by whatever runs in it.
+pub(crate) type Place = Arc<TakenPlace>;
+
+pub(crate) struct TakenPlace {
+    hosts: Arc<Hosts>,
+    memory: MemoryBudget,
+    _permit: OwnedSemaphorePermit,
+    _share: MemoryShare,
+}
+
+/// Keeps other scripts' transactions from a partition until it is dropped.
+pub(crate) type Order = OwnedSemaphorePermit;
+
+impl Places {
+    pub fn new(options: &AccountOptions, memory: &MemoryBudget) -> Places {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let affordable = memory.limit_bytes() / BUDGET_PART / SCRIPT_BYTES;
+        let places = (cores * PLACES_PER_CORE)
+            .clamp(LEAST_PLACES, MOST_PLACES)
+            .min(affordable)
+            .max(1);
+        Places {
+            hosts: Arc::new(Hosts::new(options.script_hosting.clone(), cores)),
+            memory: memory.clone(),
+            transactions: Line::new(places),
+            queries: Line::new(places),
+            time: options.script_time,
+        }
+    }
+
+    /// Waits for the partition's previous script and for a place.
+    ///
+    /// # Errors
+    /// `Throttled` if too many wait, none becomes free in time, or its memory is not there.
+    pub async fn for_transaction(&self, partition: &Partition) -> Result<(Place, Order)> {
+        let until = Instant::now() + PATIENCE;
+        let order = partition.scripts.place(until).await?;
+        let permit = self.transactions.place(until).await?;
+        Ok((self.place(permit)?, order))
+    }
+
+    /// Waits for a place for the functions of a query.
+    ///
+    /// # Errors
+    /// As [`Places::for_transaction`].
+    pub async fn for_query(&self) -> Result<Place> {
+        let permit = self.queries.place(Instant::now() + PATIENCE).await?;
+        self.place(permit)
+    }
+
+    /// Ends all scripts. No further one is run.
+    pub fn close(&self) {
+        self.hosts.close();
+    }
+
+    fn place(&self, permit: OwnedSemaphorePermit) -> Result<Place> {
+        Ok(Arc::new(TakenPlace {
+            hosts: self.hosts.clone(),
+            _share: self.memory.try_take(SCRIPT_BYTES.min(self.memory.limit_bytes()))?,
+            memory: self.memory.clone(),
+            _permit: permit,
+        }))
+    }
+}
+
+impl TakenPlace {
+    /// What runs a script.
+    pub fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    /// Memory for another script in the same place: the functions of a query that a script runs.
+    ///
+    /// # Errors
+    /// `Throttled` if it is not there.
+    pub fn more_memory(&self) -> Result<MemoryShare> {
+        self.memory.try_take(SCRIPT_BYTES.min(self.memory.limit_bytes()))
+    }
+}
+
+/// Places with those who wait for them.
+pub(crate) struct Line {
+    places: Arc<Semaphore>,
+    waiting: AtomicUsize,
+}
+
+impl Line {
+    /// So many places, and nobody waits.
+    pub fn new(places: usize) -> Line {
+        Line {
+            places: Arc::new(Semaphore::new(places)),
+            waiting: AtomicUsize::new(0),
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Waits for a place.
+    ///
+    /// # Errors
+    /// `Throttled` if too many wait, or none becomes free in time.
+    async fn place(&self, until: Instant) -> Result<OwnedSemaphorePermit> {
+        let _waiting = Waiting::join(&self.waiting).ok_or_else(crowded)?;
+        match tokio::time::timeout_at(until, self.places.clone().acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(crowded()),
+        }
+    }
+}
+
+/// One of those who wait.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl Waiting<'_> {
+    fn join(waiting: &AtomicUsize) -> Option<Waiting<'_>> {
+        let joined = Waiting(waiting);
+        (waiting.fetch_add(1, Ordering::Relaxed) < LINE).then_some(joined)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn crowded() -> Error {
+    let kind = ErrorKind::Throttled {
+        retry_after: RETRY_AFTER,
+    };
+    Error::new(kind, "Too many scripts run or wait at once; try again later.")
+}

@@ -1,0 +1,135 @@
+//! Scripts that nobody waits for any more, and those who wait for the partition meanwhile.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bolide_core::{AccountOptions, ScriptHosting};
+use bolide_model::ErrorKind;
+use serde_json::json;
+
+use crate::stage::{Stage, options};
+
+/// A stage whose scripts may run for so long.
+async fn stage(script_time: Duration) -> Arc<Stage> {
+    let options = AccountOptions {
+        script_time,
+        ..options()
+    };
+    Arc::new(Stage::with_options(json!({"defaultTtl": -1}), None, options).await)
+}
+
+/// Waits until no script holds any memory.
+async fn all_is_given_back(stage: &Stage) {
+    while stage.account.memory().used_bytes() > 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_procedure_that_nobody_waits_for_is_ended_and_gives_its_partition_back() {
+    // Waiting for its time would take for ever.
+    let stage = stage(Duration::from_secs(1_000_000)).await;
+    stage.create(json!({"id": "a"})).await.unwrap();
+    let running = tokio::spawn({
+        let stage = stage.clone();
+        async move {
+            stage
+                .execute("c.createDocument(l, {id: 'b', pk: 'p'}, function () { for (;;); });")
+                .await
+        }
+    });
+    // The procedure's own item is created before the loop, in the turn.
+    while stage.account.script_figures().running == 0 {
+        tokio::task::yield_now().await;
+    }
+    running.abort();
+    assert!(running.await.unwrap_err().is_cancelled());
+    stage.create(json!({"id": "c"})).await.expect("the partition is free");
+    assert_eq!(stage.execute("r.setBody(1)").await, Ok(json!(1)), "scripts run");
+    assert_eq!(stage.listed().await, ["a", "c"], "nothing of it was stored");
+    stage.assert_sound().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn closing_the_account_ends_what_runs() {
+    let stage = stage(Duration::from_secs(1_000_000)).await;
+    let running = tokio::spawn({
+        let stage = stage.clone();
+        async move { stage.execute("for (;;);").await }
+    });
+    while stage.account.script_figures().running == 0 {
+        tokio::task::yield_now().await;
+    }
+    stage.account.close().await.expect("it closes");
+    assert!(running.await.expect("no panic").is_err());
+    assert_eq!(
+        stage.execute("r.setBody(1)").await,
+        Err(ErrorKind::Unavailable),
+        "and none begins"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writes_get_their_turn_between_two_scripts() {
+    let stage = stage(Duration::from_millis(300)).await;
+    let ended = Arc::new(Mutex::new(Vec::new()));
+    let mut tasks = Vec::new();
+    for (n, source) in ["for (;;);", "for (;;) ;", "for (;;)  ;"].into_iter().enumerate() {
+        let (stage, ended) = (stage.clone(), ended.clone());
+        tasks.push(tokio::spawn(async move {
+            assert_eq!(stage.execute(source).await, Err(ErrorKind::ScriptTimeout), "{n}");
+            ended.lock().expect("no panic").push("script");
+        }));
+    }
+    // All three were asked for before the write.
+    while stage.account.script_figures().waiting < 2 {
+        tokio::task::yield_now().await;
+    }
+    stage.create(json!({"id": "a"})).await.expect("it is written");
+    ended.lock().expect("no panic").push("write");
+    for task in tasks {
+        task.await.expect("no panic");
+    }
+    let ended = ended.lock().expect("no panic").clone();
+    let write = ended.iter().position(|what| *what == "write");
+    assert!(write < Some(2), "at most one script ends ahead of it: {ended:?}");
+}
+
+#[tokio::test]
+async fn without_a_way_to_run_them_scripts_are_refused() {
+    let options = AccountOptions {
+        script_hosting: ScriptHosting::None,
+        ..options()
+    };
+    let stage = Stage::with_options(json!({}), None, options).await;
+    assert_eq!(stage.execute("r.setBody(1)").await, Err(ErrorKind::Unavailable));
+}
+
+#[tokio::test]
+async fn without_memory_for_it_a_script_is_refused_for_a_while() {
+    let stage = stage(Duration::from_secs(5)).await;
+    let memory = stage.account.memory();
+    let others = memory.try_take(memory.limit_bytes()).expect("all of it");
+    let error = stage.execute("r.setBody(1)").await.expect_err("there is none left");
+    assert!(matches!(error, ErrorKind::Throttled { .. }), "{error:?}");
+    drop(others);
+    assert_eq!(stage.execute("r.setBody(1)").await, Ok(json!(1)));
+    all_is_given_back(&stage).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_expensive_query_of_a_script_ends_with_the_script() {
+    let stage = stage(Duration::from_millis(300)).await;
+    let many: Vec<u32> = (0..100).collect();
+    for n in 0..300 {
+        stage
+            .create(json!({"id": format!("i{n}"), "many": many}))
+            .await
+            .unwrap();
+    }
+    // A million rows for each item: minutes.
+    let query = "SELECT COUNT(1) FROM c JOIN x IN c.many JOIN y IN c.many JOIN z IN c.many WHERE x + y + z = -1";
+    let source = format!("c.queryDocuments(l, '{query}', function (e, rows) {{ r.setBody(rows); }});");
+    assert_eq!(stage.execute(&source).await, Err(ErrorKind::ScriptTimeout));
+    all_is_given_back(&stage).await;
+}

@@ -285,10 +285,15 @@ impl Scene {
         watch: &Arc<Watch>,
         items: impl Fn(Bytes) -> Result<Answer>,
     ) -> Result<Reply> {
-        let compiled = Query::compile(
+        let environment = Environment {
+            interrupts: Some(watch.clone()),
+            ..Environment::default()
+        };
+        let compiled = Query::compile_in(
             &query.text,
             &crate::query::parameters(&query.parameters),
             &schema_of(&self.state.properties),
+            environment.clone(),
         )
         .map_err(query_error)?;
         let owner = self.owner(query);
@@ -302,7 +307,12 @@ impl Scene {
             rows: query.page_size.unwrap_or(PAGE_ROWS).clamp(1, limits::PAGE_ITEMS),
             bytes: limits::PAGE_BYTES,
         };
-        let walked = self.walk(&compiled, &place, limit, &functions, items);
+        let environment = Environment {
+            random_seed: crate::query::random_seed(),
+            udfs: functions.udfs(),
+            ..environment
+        };
+        let walked = self.walk(&compiled, &place, limit, &environment, items);
         let (finished, after) = functions.or_failure(walked)?;
 
         watch.used(
@@ -334,7 +344,7 @@ impl Scene {
         query: &Query,
         place: &Place,
         limit: PageLimit,
-        functions: &QueryFunctions,
+        environment: &Environment,
         items: impl Fn(Bytes) -> Result<Answer>,
     ) -> Result<(bolide_query::Finished, Option<Bytes>)> {
         let mut after = place.after.clone();
@@ -350,9 +360,7 @@ impl Scene {
             if execution.is_none() {
                 let environment = Environment {
                     now_ms: page.now.0,
-                    random_seed: crate::query::random_seed(),
-                    udfs: functions.udfs(),
-                    ..Environment::default()
+                    ..environment.clone()
                 };
                 let started = query.execution(environment, limit, place.resume.as_deref());
                 execution = Some(started.map_err(query_error)?);

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bolide_model::{Error, ErrorKind, RequestUnits, Result, UnixMillis};
+use bolide_query::{Interrupt, Interrupts};
 use bolide_script::{Limits, Pace, Settings};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -121,6 +122,12 @@ impl Watch {
             pace: self.clone(),
             random_seed: crate::query::random_seed(),
         }
+    }
+}
+
+impl Interrupts for Watch {
+    fn pending(&self, _item: u64) -> Option<Interrupt> {
+        self.is_over().then_some(Interrupt::DeadlineExceeded)
     }
 }
 

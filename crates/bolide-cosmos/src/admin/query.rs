@@ -17,7 +17,7 @@ pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Res
     let body::Query { text, parameters } = body::query(admin.body)?;
     let account = &admin.service.account;
     if members.get("explain").and_then(Value::as_bool) == Some(true) {
-        return Ok(json!({"plan": account.explain_query(container, &text, &parameters)?}));
+        return Ok(json!({"plan": account.explain_query(container, &text, &parameters).await?}));
     }
     let query = QueryItems {
         text,

@@ -325,15 +325,10 @@ impl Analysis<'_> {
     }
 
     fn ranges(&self, boxes: Vec<KeyBox>) -> KeyRanges {
-        let mut out: Vec<KeyRange> = Vec::new();
-        for key in boxes {
-            let Some(range) = self.range(key) else {
-                return KeyRanges::All;
-            };
-            if !out.contains(&range) {
-                out.push(range);
-            }
-        }
+        let Some(mut out) = boxes.into_iter().map(|key| self.range(key)).collect::<Option<Vec<_>>>() else {
+            return KeyRanges::All;
+        };
+        leave_out_repeated(&mut out);
         if out.is_empty() {
             KeyRanges::Nothing
         } else {
@@ -360,6 +355,33 @@ impl Analysis<'_> {
             max: bounds.into_iter().map(|b| b.max).collect(),
             complete,
         })
+    }
+}
+
+/// Keeps the first of ranges that are equal.
+fn leave_out_repeated(ranges: &mut Vec<KeyRange>) {
+    let mut order: Vec<usize> = (0..ranges.len()).collect();
+    order.sort_by(|a, b| ranges[*a].order(&ranges[*b]).then(a.cmp(b)));
+    let mut is_repeated = vec![false; ranges.len()];
+    for pair in order.windows(2) {
+        is_repeated[pair[1]] = ranges[pair[0]] == ranges[pair[1]];
+    }
+    let mut is_repeated = is_repeated.into_iter();
+    ranges.retain(|_| !is_repeated.next().unwrap_or_default());
+}
+
+impl KeyRange {
+    /// Some order in which equal ranges are neighbours.
+    fn order(&self, other: &KeyRange) -> Ordering {
+        let ends = |a: &[KeyEnd], b: &[KeyEnd]| {
+            let differs = a.iter().zip(b).map(|(x, y)| x.order(y)).find(|order| order.is_ne());
+            differs.unwrap_or_else(|| a.len().cmp(&b.len()))
+        };
+        ends(&self.min, &other.min)
+            .then_with(|| ends(&self.max, &other.max))
+            .then_with(|| self.min_inclusive.cmp(&other.min_inclusive))
+            .then_with(|| self.max_inclusive.cmp(&other.max_inclusive))
+            .then_with(|| self.complete.cmp(&other.complete))
     }
 }
 

@@ -206,6 +206,11 @@ impl Account {
         self.executor.close().await;
     }
 
+    /// How many queries and conditions of patches run, or wait for a thread.
+    pub fn running_queries(&self) -> usize {
+        self.executor.running()
+    }
+
     pub(crate) fn query_time(&self) -> Duration {
         self.options.query_time
     }

@@ -107,7 +107,6 @@ impl Executor {
     }
 
     /// How much work was admitted and has not ended.
-    #[cfg(test)]
     pub fn running(&self) -> usize {
         ADMITTED - self.admitted.available_permits()
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bolide_model::document::{Document, Patch};
 use bolide_model::epk::Epk;
 use bolide_model::partition_key::PartitionKey;
-use bolide_model::{Error, Lsn, RequestUnits, Result, charge};
+use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, charge};
 
 use super::condition::{self, Judged};
 use super::write::{Draft, Logical, Written, epk_of_document, epk_of_key};
@@ -293,6 +293,15 @@ fn read(
     })
 }
 
+/// Most bytes of items that the patches of a batch write together: nobody else writes to the partition meanwhile, and a small text can patch a
+/// large item a hundred times.
+const PATCHED_BYTES: usize = 16 * 1024 * 1024;
+
+fn too_large() -> Error {
+    let message = format!("The items that the patches of the batch write are larger than a batch may write. limit={PATCHED_BYTES} bytes");
+    Error::new(ErrorKind::TooLarge, message)
+}
+
 fn decide(
     items: &Logical,
     round: &mut Round<'_>,
@@ -307,6 +316,7 @@ fn decide(
             charge: RequestUnits::ZERO,
             owed: RequestUnits::ZERO,
         };
+        let mut patched = 0;
         for (at, (operation, condition)) in operations.iter().zip(conditions).enumerate() {
             refused_at = at;
             let Written {
@@ -315,6 +325,12 @@ fn decide(
                 charge,
                 owed,
             } = operation.decide(items, round, condition)?;
+            if let (Prepared::Patch(..), OperationDone::Written(written)) = (operation, &value) {
+                patched += written.item.record().size();
+            }
+            if patched > PATCHED_BYTES {
+                return Err(Stop::Refused(too_large()));
+            }
             all.value.push(OperationResult { done: value, charge });
             all.lsn = all.lsn.max(lsn);
             all.charge += charge;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bolide_model::{RequestUnits, Result, UnixMillis, charge};
-use bolide_query::{Environment, Execution, Item, Metrics, PageLimit, Progress, Query};
+use bolide_query::{Environment, Execution, Item, Metrics, PageLimit, Progress, Query, QueryError};
 use bytes::Bytes;
 
 use super::counting::{Counting, work};
@@ -168,6 +168,7 @@ impl PageRun<'_> {
             }) else {
                 break;
             };
+            self.check()?;
             for walked in items {
                 if replayed.as_ref().is_some_and(|last| walked.key <= last) {
                     execution.enter(walked.range);
@@ -221,6 +222,7 @@ impl PageRun<'_> {
         let mut next: Vec<WalkedItem> = Vec::new();
         let mut is_all = true;
         while let Some(items) = walk.next_page().await? {
+            self.check()?;
             for walked in items {
                 if walked.item.rid().number > after {
                     next.push(walked);
@@ -274,6 +276,12 @@ impl PageRun<'_> {
         Ok(())
     }
 
+    /// Ends a page that nobody waits for: one that finds no items asks nobody else.
+    fn check(&self) -> Result<()> {
+        let pending = self.watch.pending().map(QueryError::Interrupted);
+        pending.map_or(Ok(()), |ended| Err(query_error(ended)))
+    }
+
     /// Whether the page has read for long enough, and its query can go on behind the item it has just read. (One that begins anew on every
     /// page would not get any further.)
     fn is_long(&self, execution: &mut Counting) -> bool {
@@ -296,6 +304,7 @@ impl PageRun<'_> {
             place.after.key().map(|key| &key[..]),
         );
         while let Some(items) = walk.next_page().await? {
+            self.check()?;
             for walked in items {
                 let progress = push(&mut execution, &walked.item)?;
                 if execution.has_rows() {

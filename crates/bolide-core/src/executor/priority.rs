@@ -5,9 +5,10 @@ use std::time::Duration;
 /// Lets the threads that serve connections and partitions go before this one.
 #[cfg(target_os = "linux")]
 pub(super) fn lower() {
-    const LEAST: i32 = 19;
+    // Far enough for whoever serves to go first when it wakes; not so far that other processes leave nothing for queries.
+    const NICE: i32 = 10;
     // On Linux a priority is a thread's. Without it, work competes with requests on equal terms.
-    if let Err(error) = rustix::process::setpriority_process(Some(rustix::thread::gettid()), LEAST) {
+    if let Err(error) = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE) {
         tracing::debug!(%error, "the priority of a thread for queries was not lowered");
     }
 }

@@ -298,7 +298,9 @@ fn read(
 const PATCHED_BYTES: usize = 16 * 1024 * 1024;
 
 fn too_large() -> Error {
-    let message = format!("The items that the patches of the batch write are larger than a batch may write. limit={PATCHED_BYTES} bytes");
+    let message = format!(
+        "The items that the patches of the batch write are larger than a batch may write. limit={PATCHED_BYTES} bytes"
+    );
     Error::new(ErrorKind::TooLarge, message)
 }
 

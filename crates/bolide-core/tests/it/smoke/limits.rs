@@ -81,7 +81,11 @@ async fn a_query_that_takes_too_long_is_refused() {
     let stage = stage_with_items(options, 3).await;
     let refused = run(&stage, CROSS_JOIN).await.expect_err("it has no time");
     assert_eq!(refused.kind, ErrorKind::BadRequest);
-    assert!(refused.message.contains("longer than a query may"), "{}", refused.message);
+    assert!(
+        refused.message.contains("longer than a query may"),
+        "{}",
+        refused.message
+    );
 }
 
 #[tokio::test]
@@ -105,10 +109,16 @@ async fn queries_beyond_the_memory_of_all_requests_are_throttled_and_later_run()
     // The size of the groups is that of their keys.
     let groups = "SELECT c.n, c.text, COUNT(1) AS k FROM c GROUP BY c.n, c.text";
     let refused = run(&stage, groups).await.expect_err("there is not so much");
-    assert!(matches!(refused.kind, ErrorKind::Throttled { .. }), "{:?}", refused.kind);
+    assert!(
+        matches!(refused.kind, ErrorKind::Throttled { .. }),
+        "{:?}",
+        refused.kind
+    );
     assert_eq!(stage.account.memory().used_bytes(), 0, "all was given back");
 
-    let page = run(&stage, "SELECT VALUE c.text FROM c WHERE c.n < 10").await.expect("a page");
+    let page = run(&stage, "SELECT VALUE c.text FROM c WHERE c.n < 10")
+        .await
+        .expect("a page");
     let held = stage.account.memory().used_bytes();
     assert!(held >= page.rows.len(), "the rows keep their memory: {held}");
     drop(page);
@@ -141,7 +151,10 @@ async fn others_write_while_an_expensive_condition_is_judged() {
     });
     // It is judged on a thread for queries, not by the partition's worker.
     until_running(&stage, 1).await;
-    stage.create(json!({"id": "other", "pk": "p"})).await.expect("the partition is free");
+    stage
+        .create(json!({"id": "other", "pk": "p"}))
+        .await
+        .expect("the partition is free");
     assert_eq!(request.await.expect("no panic"), Err(ErrorKind::BadRequest));
 }
 
@@ -152,7 +165,11 @@ async fn expensive_conditions_are_judged_like_cheap_ones() {
         format!("from c where EXISTS(SELECT VALUE 1 FROM x IN c.xs JOIN y IN c.xs WHERE x + y >= 398) AND {condition}")
     };
     assert_eq!(patch_with(&stage, &expensive("c.n = 0")).await, Ok(()));
-    assert_eq!(patch_with(&stage, "from c where c.v = 1").await, Ok(()), "it was patched");
+    assert_eq!(
+        patch_with(&stage, "from c where c.v = 1").await,
+        Ok(()),
+        "it was patched"
+    );
     assert_eq!(
         patch_with(&stage, &expensive("c.n = 1")).await,
         Err(ErrorKind::PatchConditionFailed)
@@ -182,7 +199,10 @@ async fn expensive_conditions_of_a_batch_are_judged_before_it() {
 async fn the_patches_of_a_batch_write_only_so_much() {
     let stage = Stage::with(json!({})).await;
     let text = "x".repeat(1_900_000);
-    stage.create(json!({"id": "0", "pk": "p", "text": text})).await.expect("an item");
+    stage
+        .create(json!({"id": "0", "pk": "p", "text": text}))
+        .await
+        .expect("an item");
     let set = json!({"operations": [{"op": "set", "path": "/v", "value": 1}]});
     let operation = || BatchOperation::Patch {
         id: "0".to_owned(),

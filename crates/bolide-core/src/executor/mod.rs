@@ -1,16 +1,17 @@
 //! The executor: threads for what users wrote (queries, conditions), apart from those that serve connections and partitions.
 //!
 //! ```text
-//!   request ──▶ admitted? ──▶ a thread is free? ──▶ work on a thread of low priority ──▶ answer
-//!                 │ no: 429      │ no: waits, not too long       ▲ looks every millisecond: is the request still there?
+//!   request ──▶ admitted? ──▶ work on a thread of low priority, in turns with others ──▶ answer
+//!                 │ no: 429        ▲ looks every millisecond: is the request still there? do others wait?
 //! ```
 //!
-//! A thread runs one piece of work to its end, so that the system's scheduler shares the processors between them, however long one step of one
-//! of them takes. Work learns through its [`Watch`] that it must end: its request was dropped, its time is over, or the account closes.
+//! A thread runs one piece of work to its end. Through its [`Watch`] work learns that it must end (its request was dropped, its time is over,
+//! or the account closes), and waits while it is others' turn.
 
 mod priority;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod watch;
 
 use std::sync::Arc;
@@ -20,18 +21,17 @@ use std::time::{Duration, Instant};
 use bolide_model::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
+use turns::{Turn, Turns};
+use watch::Signal;
 pub(crate) use watch::Watch;
 
-/// Threads at most. Many for the processors of most machines: a small query shares them with large ones instead of waiting for their end.
-const THREADS: usize = 64;
-
-/// Pieces of work at most, those included that wait for a thread.
+/// Pieces of work at most, and threads.
 const ADMITTED: usize = 512;
 
-/// How long work waits for a thread.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Threads that run at one time, for each processor: some of them wait for the disk.
+const RUNNING_PER_PROCESSOR: usize = 2;
 
 /// How long a thread without work is kept.
 const IDLE: Duration = Duration::from_secs(10);
@@ -43,12 +43,12 @@ const STACK_BYTES: usize = 4 * 1024 * 1024;
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 /// How long closing waits for work to end. It ends within milliseconds but for a script that does not.
-const CLOSING: Duration = Duration::from_secs(2);
+const CLOSING: Duration = Duration::from_secs(1);
 
 /// See the module.
 pub(crate) struct Executor {
     admitted: Arc<Semaphore>,
-    slots: Arc<Semaphore>,
+    turns: Arc<Turns>,
     is_closing: Arc<AtomicBool>,
     /// Only its threads for blocking work are used, which start when they are needed.
     threads: Mutex<Option<Runtime>>,
@@ -56,9 +56,10 @@ pub(crate) struct Executor {
 
 impl Default for Executor {
     fn default() -> Executor {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Executor {
             admitted: Arc::new(Semaphore::new(ADMITTED)),
-            slots: Arc::new(Semaphore::new(THREADS)),
+            turns: Arc::new(Turns::new(processors * RUNNING_PER_PROCESSOR)),
             is_closing: Arc::default(),
             threads: Mutex::default(),
         }
@@ -77,17 +78,16 @@ impl Executor {
         W: FnOnce(Arc<Watch>) -> F + Send + 'static,
     {
         let admitted = self.admitted.clone().try_acquire_owned().map_err(|_| busy())?;
-        let slot = self.slot().await?;
         if self.is_closing.load(Ordering::SeqCst) {
             return Err(closed());
         }
-        let watch = Arc::new(Watch::new(self.is_closing.clone(), Instant::now() + limit));
-        let _guard = CancelOnDrop(watch.clone());
-        let requests = Handle::current();
+        let signal = Arc::new(Signal::new(self.is_closing.clone(), Instant::now() + limit));
+        let _guard = CancelOnDrop(signal.clone());
+        let (requests, turns) = (Handle::current(), self.turns.clone());
         let done = self.spawn(move || {
-            let done = requests.block_on(work(watch));
-            drop((slot, admitted));
-            done
+            let _admitted = admitted;
+            let watch = Arc::new(Watch::new(signal, Turn::begin(&turns)));
+            requests.block_on(work(watch))
         })?;
         done.await
             .map_err(|_| Error::internal("a query panicked, or its thread was ended"))?
@@ -96,6 +96,7 @@ impl Executor {
     /// Ends all work, and takes no more.
     pub async fn close(&self) {
         self.is_closing.store(true, Ordering::SeqCst);
+        self.turns.open();
         let all = u32::try_from(ADMITTED).unwrap_or(u32::MAX);
         if tokio::time::timeout(CLOSING, self.admitted.acquire_many(all))
             .await
@@ -109,17 +110,6 @@ impl Executor {
     /// How much work was admitted and has not ended.
     pub fn running(&self) -> usize {
         ADMITTED - self.admitted.available_permits()
-    }
-
-    /// Waits until a thread is free.
-    async fn slot(&self) -> Result<OwnedSemaphorePermit> {
-        if let Ok(slot) = self.slots.clone().try_acquire_owned() {
-            return Ok(slot);
-        }
-        match tokio::time::timeout(PATIENCE, self.slots.clone().acquire_owned()).await {
-            Ok(Ok(slot)) => Ok(slot),
-            _ => Err(busy()),
-        }
     }
 
     fn spawn<T: Send + 'static>(
@@ -148,13 +138,14 @@ impl Executor {
 impl Drop for Executor {
     fn drop(&mut self) {
         self.is_closing.store(true, Ordering::SeqCst);
+        self.turns.open();
         self.shut_down();
     }
 }
 
 fn start() -> Result<Runtime> {
     Builder::new_current_thread()
-        .max_blocking_threads(THREADS)
+        .max_blocking_threads(ADMITTED)
         .thread_keep_alive(IDLE)
         .thread_stack_size(STACK_BYTES)
         .thread_name("query")
@@ -164,7 +155,7 @@ fn start() -> Result<Runtime> {
 }
 
 /// Ends work when whoever waits for it is gone.
-struct CancelOnDrop(Arc<Watch>);
+struct CancelOnDrop(Arc<Signal>);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {

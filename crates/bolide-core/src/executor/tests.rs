@@ -112,3 +112,60 @@ async fn a_panic_is_an_error_and_gives_its_place_back() {
     assert_eq!(failed.map_err(|error| error.kind), Err(ErrorKind::Internal));
     until_idle(&executor).await;
 }
+
+/// Takes a turn on a thread of its own, and tells its name when it has it.
+fn wait_for_turn(
+    turns: &Arc<Turns>,
+    name: &'static str,
+    is_fresh: bool,
+    order: &std::sync::mpsc::Sender<&'static str>,
+) {
+    let before = turns.waiting();
+    let (own, order) = (turns.clone(), order.clone());
+    std::thread::spawn(move || {
+        let turn = Turn::begin_as(&own, is_fresh);
+        let _ = order.send(name);
+        drop(turn);
+    });
+    while turns.waiting() == before {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn new_work_has_its_turn_before_work_that_had_one() {
+    let turns = Arc::new(Turns::new(1));
+    let running = Turn::begin(&turns);
+    let (sender, order) = channel();
+    wait_for_turn(&turns, "old", false, &sender);
+    wait_for_turn(&turns, "new", true, &sender);
+    drop(running);
+    assert_eq!((order.recv(), order.recv()), (Ok("new"), Ok("old")));
+}
+
+#[test]
+fn work_that_had_a_turn_is_not_kept_waiting_by_new_work_for_ever() {
+    let turns = Arc::new(Turns::new(1));
+    let running = Turn::begin(&turns);
+    let (sender, order) = channel();
+    wait_for_turn(&turns, "old", false, &sender);
+    for _ in 0..8 {
+        wait_for_turn(&turns, "new", true, &sender);
+    }
+    drop(running);
+    let place = order.iter().take(9).position(|name| name == "old");
+    assert_eq!(place, Some(3), "every fourth turn is for old work");
+}
+
+#[test]
+fn all_who_wait_go_on_when_turns_are_opened() {
+    let turns = Arc::new(Turns::new(1));
+    let running = Turn::begin(&turns);
+    let (sender, order) = channel();
+    for _ in 0..3 {
+        wait_for_turn(&turns, "waiting", true, &sender);
+    }
+    turns.open();
+    assert_eq!(order.iter().take(3).count(), 3);
+    drop(running);
+}

@@ -8,21 +8,22 @@ use bolide_query::{Interrupt, Interrupts};
 use parking_lot::Mutex;
 
 use super::priority;
+use super::turns::Turn;
 
 /// How much processor time one item may take, or compiling the text of a query: `bolide_query` counts work too, but not exactly.
 const ITEM: Duration = Duration::from_millis(500);
 
-/// Watches one piece of work.
-pub(crate) struct Watch {
+/// What others tell a piece of work.
+pub(super) struct Signal {
     is_cancelled: AtomicBool,
     /// Of all work: the account closes.
     is_closing: Arc<AtomicBool>,
     deadline: Instant,
 }
 
-impl Watch {
-    pub fn new(is_closing: Arc<AtomicBool>, deadline: Instant) -> Watch {
-        Watch {
+impl Signal {
+    pub fn new(is_closing: Arc<AtomicBool>, deadline: Instant) -> Signal {
+        Signal {
             is_cancelled: AtomicBool::new(false),
             is_closing,
             deadline,
@@ -34,8 +35,7 @@ impl Watch {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Why the work must end, if it must.
-    pub fn pending(&self) -> Option<Interrupt> {
+    fn pending(&self) -> Option<Interrupt> {
         if self.is_cancelled.load(Ordering::Relaxed) || self.is_closing.load(Ordering::Relaxed) {
             Some(Interrupt::Cancelled)
         } else if Instant::now() >= self.deadline {
@@ -43,6 +43,32 @@ impl Watch {
         } else {
             None
         }
+    }
+}
+
+/// Watches one piece of work.
+pub(crate) struct Watch {
+    signal: Arc<Signal>,
+    turn: Turn,
+}
+
+impl Watch {
+    pub(super) fn new(signal: Arc<Signal>, turn: Turn) -> Watch {
+        Watch { signal, turn }
+    }
+
+    /// Why the work must end, if it must. Waits while it is others' turn.
+    pub fn pending(&self) -> Option<Interrupt> {
+        self.turn.share();
+        self.signal.pending()
+    }
+
+    /// Runs what waits for something else than a processor: others go on meanwhile.
+    pub fn aside<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.turn.give_away();
+        let done = wait();
+        self.turn.take_again();
+        done
     }
 
     /// What an execution, or a compilation, on this thread asks.

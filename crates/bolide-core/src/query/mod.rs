@@ -259,7 +259,10 @@ impl QueryJob {
             environment: Environment {
                 now_ms: self.now.0,
                 random_seed: random_seed(),
-                udfs: self.udfs.clone(),
+                udfs: self
+                    .udfs
+                    .clone()
+                    .map(|udfs| Arc::new(Aside(udfs, watch.clone())) as Arc<dyn Udfs>),
                 state_bytes: self.state_bytes,
                 memory: Some(self.memory.clone()),
                 ..Environment::default()
@@ -303,6 +306,15 @@ impl QueryJob {
             index_metrics: index_metrics(properties, route.key_components),
         };
         Ok((page, Work::over(charge, done.touched)))
+    }
+}
+
+/// Functions that run on another thread: others have the processor meanwhile.
+struct Aside(Arc<dyn Udfs>, Arc<Watch>);
+
+impl Udfs for Aside {
+    fn call(&self, name: &str, arguments: &[String]) -> Result<Option<String>, String> {
+        self.1.aside(|| self.0.call(name, arguments))
     }
 }
 

@@ -40,7 +40,7 @@ struct Directions(u64);
 
 impl Directions {
     fn descends(self, key: usize) -> bool {
-        self.0 >> key & 1 == 1
+        self.0 >> key.min(63) & 1 == 1
     }
 
     fn compare(self, a: &Place, b: &Place) -> Ordering {
@@ -97,7 +97,7 @@ impl Sorter {
             .iter()
             .enumerate()
             .map(|(n, key)| u64::from(key.descending) << n.min(63))
-            .sum();
+            .fold(0, |bits, bit| bits | bit);
         Sorter {
             directions: Directions(bits),
             heap: BinaryHeap::new(),

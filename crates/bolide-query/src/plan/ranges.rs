@@ -3,6 +3,7 @@
 //! A condition becomes a list of boxes: each box bounds some components of the key, and an item can pass only if one box holds it.
 //! AND intersects boxes pairwise, OR concatenates the lists. What cannot be understood is the box without bounds.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -16,6 +17,9 @@ use crate::value::{Kind, Value};
 
 /// More boxes than this and the query goes everywhere.
 const MOST_BOXES: usize = 4096;
+
+/// Pairs of boxes that are intersected for a query at most: what is left out is read without need, and gives nothing.
+const MOST_PAIRS: usize = 100_000;
 
 /// A component of a partition key.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,6 +125,7 @@ pub fn key_ranges(bound: &Bound, schema: &Schema) -> KeyRanges {
         bound,
         schema,
         deep: true,
+        pairs: Cell::new(0),
     };
     let boxes = |analysis: &Analysis<'_>| match &bound.select.filter {
         Some(filter) => analysis.boxes(filter),
@@ -139,6 +144,8 @@ struct Analysis<'q> {
     schema: &'q Schema,
     /// Look into subqueries.
     deep: bool,
+    /// Pairs of boxes intersected so far.
+    pairs: Cell<usize>,
 }
 
 impl Analysis<'_> {
@@ -235,7 +242,9 @@ impl Analysis<'_> {
     }
 
     fn intersected(&self, left: &[KeyBox], right: &[KeyBox]) -> Vec<KeyBox> {
-        if left.len() * right.len() > MOST_BOXES {
+        let pairs = self.pairs.get() + left.len() * right.len();
+        self.pairs.set(pairs);
+        if left.len() * right.len() > MOST_BOXES || pairs > MOST_PAIRS {
             return if left.len() <= right.len() {
                 left.to_vec()
             } else {

@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::catalog::{Catalog, DatabaseInfo, Offer};
 use crate::clock;
 use crate::container::{Container, ContainerInfo};
+use crate::executor::Executor;
 use crate::items::KnownNumbers;
 use crate::memory::MemoryBudget;
 use crate::purge::{Keeper, Pace};
@@ -43,6 +44,8 @@ pub struct AccountOptions {
     /// How long a page of a query reads on before it ends with a continuation, if its query can go on in the middle of a scan. At least one
     /// item is read.
     pub query_page_time: Duration,
+    /// How long one request of a query may take, whatever it does.
+    pub query_time: Duration,
     /// Called when the purge has reached the fault that [`Account::set_purge_fault`] set; must not return to the purge alive.
     pub on_purge_fault: Option<fn()>,
 }
@@ -59,7 +62,8 @@ impl Default for AccountOptions {
             script_hosting: ScriptHosting::default(),
             script_time: Duration::from_secs(5),
             query_state_bytes: bolide_query::Environment::default().state_bytes,
-            query_page_time: Duration::from_secs(5),
+            query_page_time: Duration::from_secs(1),
+            query_time: Duration::from_secs(60),
             on_purge_fault: None,
         }
     }
@@ -84,6 +88,7 @@ pub struct Account {
     purge_fault: PurgeFault,
     script_places: Places,
     memory: MemoryBudget,
+    executor: Executor,
     known_numbers: KnownNumbers,
 }
 
@@ -115,6 +120,7 @@ impl Account {
             purge_held: AtomicBool::new(false),
             script_places,
             memory,
+            executor: Executor::default(),
             known_numbers: KnownNumbers::default(),
         });
         if !is_virtual {
@@ -124,12 +130,13 @@ impl Account {
         Ok(account)
     }
 
-    /// Ends scripts and the background work, and makes everything durable, server time included.
+    /// Ends queries, scripts and the background work, and makes everything durable, server time included.
     ///
     /// # Errors
     /// From the engine.
     pub async fn close(&self) -> Result<()> {
         self.script_places.close();
+        self.executor.close().await;
         let keeper = self.keeper.lock().take();
         if let Some(keeper) = keeper {
             keeper.stop().await;
@@ -198,6 +205,24 @@ impl Account {
 
     pub(crate) fn query_page_time(&self) -> Duration {
         self.options.query_page_time
+    }
+
+    /// Ends what users' queries and conditions do, and takes no more of them: the first step of stopping.
+    pub async fn end_queries(&self) {
+        self.executor.close().await;
+    }
+
+    /// How many queries and conditions of patches run, or wait for a thread.
+    pub fn running_queries(&self) -> usize {
+        self.executor.running()
+    }
+
+    pub(crate) fn query_time(&self) -> Duration {
+        self.options.query_time
+    }
+
+    pub(crate) fn executor(&self) -> &Executor {
+        &self.executor
     }
 
     pub(crate) fn has_virtual_clock(&self) -> bool {

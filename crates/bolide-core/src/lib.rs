@@ -10,6 +10,7 @@
 //!   scripts     stored procedures, triggers, user-defined functions
 //!   throughput  budgets and meters                  upkeep      verify, import, split
 //!   history     all versions and deletes         memory      one budget for what requests hold
+//!   executor    threads for queries and conditions, and what ends them
 //!   partition   the worker that writes, and what it knows: everything above goes through it or reads beside it
 //! ```
 
@@ -20,6 +21,7 @@ mod clock;
 mod container;
 mod continuation;
 mod etag;
+mod executor;
 mod feeds;
 mod history;
 mod items;
@@ -50,7 +52,7 @@ pub use items::{
 };
 pub use memory::{MemoryBudget, MemoryShare};
 pub use purge::{ForecastSlice, PurgeMode, TtlPreview, TtlReport, TtlRule, TtlState, TtlWhy};
-pub use query::{QueryItems, QueryMetrics, QueryPage, query_documents};
+pub use query::{QueryItems, QueryMetrics, QueryPage};
 pub use scripts::{
     ExecuteProcedure, Executed, ItemWrite, Script, ScriptDraft, ScriptFigures, ScriptHosting, ScriptKind, ScriptName,
     TriggerFires, TriggerOperation, TriggerTime, TriggeredWrite, TriggeredWritten, serve_scripts,

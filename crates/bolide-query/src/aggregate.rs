@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
+use crate::fuel::{KEY_BYTE, NODE};
 use crate::memory::{ALLOCATION_BYTES, seen_bytes};
 use crate::value::{Kind, SameKey, Value, append_same_key, same_key, total_order};
 
@@ -103,6 +104,15 @@ pub enum State {
 }
 
 impl State {
+    /// What it takes to take a value in, in units of fuel.
+    pub fn units(&self, value: &Value<'_>) -> u64 {
+        match self {
+            State::Count(_) | State::Sum { .. } => NODE,
+            State::Extreme { .. } => value.as_str().map_or(NODE, |text| text.len() as u64 / 4),
+            State::List { .. } => value.written_out_bytes(usize::MAX) as u64 * KEY_BYTE,
+        }
+    }
+
     /// Takes one value in; undefined ones are ignored. Returns the bytes by which the state grew, roughly.
     pub fn add(&mut self, kind: AggregateKind, value: &Value<'_>) -> usize {
         if !value.is_defined() {

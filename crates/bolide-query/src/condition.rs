@@ -18,13 +18,14 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Compiles `from c where …`.
+    /// Compiles `from c where …`; of the environment it needs what limits work.
     ///
     /// # Errors
     /// As [`crate::Query::compile`].
-    pub fn compile(text: &str) -> Result<Condition> {
-        let compiled =
-            text::parse_condition(text).and_then(|query| bind(&query, &Parameters::none(), &Schema::metadata()));
+    pub fn compile(text: &str, environment: Environment) -> Result<Condition> {
+        let session = Session::new(environment, false);
+        let compiled = text::parse_condition(text)
+            .and_then(|query| bind(&query, &Parameters::none(), &Schema::metadata(), session));
         Ok(Condition {
             bound: Arc::new(compiled.map_err(|error| error.relocated(text))?),
         })
@@ -33,16 +34,10 @@ impl Condition {
     /// Whether an item, as JSON text, meets the condition.
     ///
     /// # Errors
-    /// [`crate::QueryError::BadItem`] for what is not UTF-8; what scalar subqueries raise.
-    pub fn holds(&self, item: &[u8], now_ms: i64) -> Result<bool> {
+    /// [`crate::QueryError::BadItem`] for what is not UTF-8; what scalar subqueries raise; what the environment's limits refuse.
+    pub fn holds(&self, item: &[u8], environment: Environment) -> Result<bool> {
         let item = Item::complete(item)?;
-        let session = Session::new(
-            Environment {
-                now_ms,
-                ..Environment::default()
-            },
-            false,
-        );
+        let session = Session::new(environment, false);
         let mut row = Row::over(self.bound.slots, &session, &item, 0);
         let flow = each_row(&self.bound.select, &mut row, &mut |_| Ok(Flow::Stop))?;
         Ok(flow == Flow::Stop)

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::{Value as Json, json};
 
+use crate::fuel::Interrupt;
+
 /// A half-open range of offsets into the query text.
 ///
 /// Bytes while a query is being compiled; UTF-16 code units, as the service counts, once the error leaves [`crate::Query::compile`].
@@ -58,6 +60,10 @@ pub enum QueryError {
         /// The limit, in rows.
         limit: u64,
     },
+    /// The execution was ended: nobody waits for it, or it takes more time or work than it may.
+    Interrupted(Interrupt),
+    /// There is no memory left for the query now, beside what others hold; later there may be.
+    OutOfMemory,
     /// A continuation that this query did not give out.
     BadContinuation(String),
     /// An item that is not JSON text.
@@ -117,6 +123,16 @@ impl QueryError {
                     "The query goes through more rows of FROM, JOIN and subqueries for one item than it may. limit={limit} rows"
                 )
             }
+            QueryError::Interrupted(Interrupt::Cancelled) => "The query was ended before it was done.".to_owned(),
+            QueryError::Interrupted(Interrupt::DeadlineExceeded) => {
+                "The query takes longer than a query may; narrow its filter, or the part of the container it reads.".to_owned()
+            }
+            QueryError::Interrupted(Interrupt::TooMuchWork) => {
+                "The query takes too much work for one item, or its text does: cross joins, long texts and patterns, large arrays and shapes \
+                 multiply each other."
+                    .to_owned()
+            }
+            QueryError::OutOfMemory => "The server's memory for queries is used up; try again later.".to_owned(),
             QueryError::BadContinuation(why) => format!("Invalid continuation token: {why}"),
             QueryError::BadItem(why) => format!("A stored item is not valid JSON: {why}"),
         }

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use crate::aggregate::State;
 use crate::error::Result;
 use crate::eval::Row;
+use crate::fuel::KEY_BYTE;
 use crate::memory::{ALLOCATION_BYTES, TABLE_ENTRY_BYTES};
 use crate::program::Grouping;
 use crate::value::{SameKey, Value, append_same_key, is_inline, same_key};
@@ -63,7 +64,9 @@ impl Groups {
         };
         let mut grown = 0;
         for (aggregate, state) in grouping.aggregates.iter().zip(&mut self.groups[at].states) {
-            grown += state.add(aggregate.kind, &aggregate.argument.eval(row)?);
+            let value = aggregate.argument.eval(row)?;
+            row.session.fuel.burn(state.units(&value))?;
+            grown += state.add(aggregate.kind, &value);
         }
         self.hold(grown, row)
     }
@@ -89,6 +92,7 @@ impl Groups {
             append_same_key(&value, &mut self.scratch);
             values.push(value);
         }
+        row.session.fuel.burn(self.scratch.len() as u64 * KEY_BYTE)?;
         // Most rows belong to a group that is there: they need no key of their own.
         if is_inline(&self.scratch)
             && let Some(at) = self.by_key.get(&self.scratch[..])

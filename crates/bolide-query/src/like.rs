@@ -1,5 +1,7 @@
 //! LIKE patterns (cosmos-sql §18.3.2).
 
+use crate::fuel::Fuel;
+
 /// One piece of a pattern.
 #[derive(Debug, Clone, PartialEq)]
 enum Piece {
@@ -60,8 +62,8 @@ impl Like {
 
     /// Whether the whole text matches.
     ///
-    /// Greedy with one step back to the last `%`, so the time is at most pattern × text.
-    pub fn matches(&self, text: &str) -> bool {
+    /// Greedy with one step back to the last `%`, so the time is at most pattern × text. `false` too when fuel is refused.
+    pub fn matches(&self, text: &str, fuel: &Fuel) -> bool {
         let mut rest = text.chars();
         let mut at = 0;
         // After a `%`: where the pattern goes on, and the text from which it is tried next.
@@ -74,6 +76,9 @@ impl Like {
             }
             let mut after = rest.clone();
             let (piece, next) = (self.pieces.get(at), after.next());
+            if !fuel.spend(piece.map_or(1, Piece::units)) {
+                return false;
+            }
             match (piece, next) {
                 (None, None) => return true,
                 (Some(piece), Some(c)) if piece.accepts(c) => {
@@ -98,6 +103,14 @@ impl Like {
 }
 
 impl Piece {
+    /// What it takes to look at a character.
+    fn units(&self) -> u64 {
+        match self {
+            Piece::Set { ranges, .. } => 4 + ranges.len() as u64,
+            Piece::Literal(_) | Piece::One | Piece::Any => 4,
+        }
+    }
+
     fn accepts(&self, c: char) -> bool {
         match self {
             Piece::Literal(own) => *own == c,

@@ -15,6 +15,8 @@ pub const VALUE_BYTES: usize = 64 * 1024 * 1024;
 /// Most rows that FROM, JOIN and subqueries go through for one item. A cross join of an item's arrays multiplies their lengths, and nothing
 /// else can run while it is gone through.
 pub const ITEM_ROWS: u64 = 10_000_000;
+/// Most units of work (see `fuel`) for one item, and for compiling a query: some hundred milliseconds.
+pub const ITEM_WORK: u64 = 500_000_000;
 /// Longest result of REPLICATE, in characters.
 pub const REPLICATE_CHARS: usize = 10_000;
 /// Most positions of a polygon.

@@ -36,6 +36,14 @@ impl Query {
     /// # Errors
     /// The first rule of the language that the text breaks, with the service's code, message and location (cosmos-sql §20).
     pub fn compile(text: &str, parameters: &Parameters, schema: &Schema) -> Result<Query> {
+        Query::compile_in(text, parameters, schema, Environment::default())
+    }
+
+    /// As [`Query::compile`]; of the environment it needs what limits work.
+    ///
+    /// # Errors
+    /// As [`Query::compile`]; [`QueryError::Interrupted`].
+    pub fn compile_in(text: &str, parameters: &Parameters, schema: &Schema, environment: Environment) -> Result<Query> {
         if text.len() > QUERY_CHARS && text.chars().count() > QUERY_CHARS {
             let message = format!("The SQL query text exceeded the maximum limit of {QUERY_CHARS} characters");
             return Err(QueryError::Compile(vec![crate::error::Diagnostic {
@@ -44,7 +52,9 @@ impl Query {
                 location: None,
             }]));
         }
-        let compiled = text::parse(text).and_then(|ast| bind(&ast, parameters, schema).map(|bound| (ast, bound)));
+        let session = Session::new(environment, schema.geometry);
+        let compiled =
+            text::parse(text).and_then(|ast| bind(&ast, parameters, schema, session).map(|bound| (ast, bound)));
         let (ast, bound) = compiled.map_err(|error| error.relocated(text))?;
         let fingerprint = fingerprint(text, parameters);
         let inner = Inner {

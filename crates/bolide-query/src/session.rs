@@ -1,12 +1,15 @@
-//! What the functions of one execution share: the time, random numbers, the container's UDFs.
+//! What the functions of one execution share: the time, random numbers, the container's UDFs, what may be used up.
 
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{QueryError, Result};
-use crate::limits::{ITEM_ROWS, STATE_BYTES};
-use crate::memory::Memory;
+use crate::fuel::{self, Fuel, Interrupts};
+use crate::functions::regex::Patterns;
+use crate::limits::{ITEM_ROWS, ITEM_WORK, STATE_BYTES};
+use crate::memory::{Memory, MemorySource};
+use crate::value::Value;
 
 /// The user-defined functions of a container.
 ///
@@ -32,6 +35,12 @@ pub struct Environment {
     pub state_bytes: usize,
     /// Most rows that FROM, JOIN and subqueries go through for one item.
     pub item_rows: u64,
+    /// Most work for one item, in units of about a nanosecond.
+    pub item_work: u64,
+    /// What ends the execution from outside.
+    pub interrupts: Option<Arc<dyn Interrupts>>,
+    /// Where the memory for `state_bytes` comes from, if others take from it too.
+    pub memory: Option<Arc<dyn MemorySource>>,
 }
 
 impl Default for Environment {
@@ -42,6 +51,9 @@ impl Default for Environment {
             udfs: None,
             state_bytes: STATE_BYTES,
             item_rows: ITEM_ROWS,
+            item_work: ITEM_WORK,
+            interrupts: None,
+            memory: None,
         }
     }
 }
@@ -63,9 +75,12 @@ pub struct Session {
     /// Spatial functions work on a plane.
     pub geometry: bool,
     pub memory: Memory,
-    random: AtomicU64,
+    pub fuel: Fuel,
+    /// The patterns that were compiled for items.
+    pub patterns: RefCell<Patterns>,
+    random: Cell<u64>,
     /// Rows gone through since the item was taken in.
-    rows: AtomicU64,
+    rows: Cell<u64>,
     item_rows: u64,
 }
 
@@ -87,46 +102,64 @@ impl Session {
             udfs,
             state_bytes,
             item_rows,
+            item_work,
+            interrupts,
+            memory,
         } = environment;
         Session {
             now_ms,
             udfs: udfs.map(UdfsHandle),
             geometry,
-            memory: Memory::new(state_bytes),
-            random: AtomicU64::new(random_seed),
-            rows: AtomicU64::new(0),
+            memory: Memory::new(state_bytes, memory),
+            fuel: Fuel::new(item_work, interrupts),
+            patterns: RefCell::default(),
+            random: Cell::new(random_seed),
+            rows: Cell::new(0),
             item_rows,
         }
     }
 
-    /// Another item: its rows are counted from zero.
+    /// Another item: its rows and its work are counted from zero.
     pub fn begin_item(&self) {
-        self.rows.store(0, Ordering::Relaxed);
+        self.rows.set(0);
+        self.fuel.begin_item();
+        self.memory.begin_item();
     }
 
     /// Rows gone through for the item so far.
     pub fn rows(&self) -> u64 {
-        self.rows.load(Ordering::Relaxed)
+        self.rows.get()
     }
 
     /// Goes through one more row.
     ///
     /// # Errors
-    /// [`QueryError::TooManyRows`] when it is more than the limit.
+    /// [`QueryError::TooManyRows`] when it is more than the limit; [`QueryError::Interrupted`].
     pub fn count_row(&self) -> Result<()> {
-        // An execution runs on one thread at a time, so nothing is lost between the two.
         let rows = self.rows() + 1;
-        self.rows.store(rows, Ordering::Relaxed);
+        self.rows.set(rows);
         if rows > self.item_rows {
             return Err(QueryError::TooManyRows { limit: self.item_rows });
         }
-        Ok(())
+        self.fuel.burn(fuel::ROW)
+    }
+
+    /// Lets a value pass that an expression made.
+    ///
+    /// # Errors
+    /// [`QueryError::ValueTooLarge`] if it is larger than any may be; [`QueryError::Interrupted`].
+    pub fn check<'a>(&self, value: Value<'a>) -> Result<Value<'a>> {
+        let bytes = self.memory.check(&value)?;
+        self.fuel.burn(bytes as u64 / 16)?;
+        self.fuel.check()?;
+        Ok(value)
     }
 
     /// The next random number in [0, 1): SplitMix64.
     pub fn random(&self) -> f64 {
         const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
-        let mut z = self.random.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
+        let mut z = self.random.get().wrapping_add(STEP);
+        self.random.set(z);
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64

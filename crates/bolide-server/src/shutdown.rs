@@ -49,7 +49,9 @@ impl Shutdown {
 /// # Errors
 /// When the store cannot make everything durable.
 pub async fn finish(mut serving: JoinHandle<()>, account: &Account) -> Result<(), Failure> {
-    if tokio::time::timeout(REQUESTS, &mut serving).await.is_err() {
+    // Queries could take all of that time, and are read again elsewhere.
+    let (served, ()) = tokio::join!(tokio::time::timeout(REQUESTS, &mut serving), account.end_queries());
+    if served.is_err() {
         tracing::warn!("some requests did not end in time and are cut off");
         serving.abort();
     }

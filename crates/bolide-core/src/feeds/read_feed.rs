@@ -53,7 +53,7 @@ impl Account {
             .unwrap_or(limits::PAGE_ITEMS)
             .clamp(1, limits::PAGE_ITEMS);
 
-        let mut walk = ItemWalk::new(container, &visit, slices, ctx.now, after.as_deref());
+        let mut walk = ItemWalk::new(container, &visit.state, slices, ctx.now, after.as_deref());
         let mut page = FeedPage {
             items: Vec::new(),
             continuation: None,

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::Slice;
 use crate::answer::RangePosition;
-use crate::container::{Container, Reading, Visit};
+use crate::container::{Container, ContainerState, Reading};
 use crate::items::{StoredItem, judged_at};
 use crate::keys;
 use crate::partition::Partition;
@@ -57,7 +57,7 @@ impl<'a> ItemWalk<'a> {
     /// A walk at server time `now` or a little later. `after`: only items behind this key.
     pub fn new(
         container: &'a Container,
-        visit: &Visit<'_>,
+        state: &ContainerState,
         slices: Vec<Slice>,
         now: UnixMillis,
         after: Option<&[u8]>,
@@ -72,7 +72,7 @@ impl<'a> ItemWalk<'a> {
         }
         ItemWalk {
             container,
-            settings: visit.state.settings,
+            settings: state.settings,
             slices,
             now,
             horizon: None,

@@ -8,16 +8,16 @@ use std::sync::Arc;
 use bolide_model::document::{Document, Patch};
 use bolide_model::epk::Epk;
 use bolide_model::partition_key::PartitionKey;
-use bolide_model::{Error, Lsn, RequestUnits, Result, charge};
+use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, charge};
 
+use super::condition::{self, Judged};
 use super::write::{Draft, Logical, Written, epk_of_document, epk_of_key};
 use super::{ItemTarget, ItemWritten, StoredItem};
 use crate::account::{Account, RequestContext};
 use crate::answer::Answered;
-use crate::container::{Container, ContainerState};
+use crate::container::{Container, ContainerState, Visit};
 use crate::etag::Etag;
 use crate::partition::round::{Round, Step, Stop};
-use crate::query::Condition;
 
 /// Operations on one logical partition, all or nothing.
 #[derive(Debug, Clone)]
@@ -130,24 +130,82 @@ impl Account {
         let visit = container.enter().await?;
         let epk = epk_of_key(&visit.state, &batch.partition_key)?;
         let key = batch.partition_key;
+        let mut conditions = self.conditions_of(&batch.operations).await;
         let operations = batch
             .operations
             .into_iter()
             .map(|operation| Prepared::new(operation, &key, &epk, &visit.state));
-        let operations: Vec<Prepared> = operations.collect();
-        self.write(ctx, container, &visit, epk, move |items, round| {
-            decide(items, round, &operations)
+        let operations: Arc<Vec<Prepared>> = Arc::new(operations.collect());
+        for _ in condition::tries() {
+            let done = self
+                .batch_once(ctx, container, &visit, &epk, &operations, &conditions)
+                .await;
+            let mut is_judged = true;
+            for (operation, condition) in operations.iter().zip(&mut conditions) {
+                if let (Prepared::Patch(target, ..), Some(Ok(judged))) = (operation, condition)
+                    && judged.take_need()
+                {
+                    is_judged = false;
+                    let partition = visit.state.layout.partition_of(&epk)?;
+                    self.judge(container.rid(), partition, &epk, target, judged).await?;
+                }
+            }
+            if is_judged {
+                return done;
+            }
+        }
+        self.batch_once(ctx, container, &visit, &epk, &operations, &conditions)
+            .await
+    }
+
+    async fn batch_once(
+        &self,
+        ctx: &RequestContext,
+        container: &Arc<Container>,
+        visit: &Visit<'_>,
+        epk: &Epk,
+        operations: &Arc<Vec<Prepared>>,
+        conditions: &[Condition],
+    ) -> Answered<BatchAnswer> {
+        let (operations, conditions) = (operations.clone(), conditions.to_vec());
+        self.write(ctx, container, visit, epk.clone(), move |items, round| {
+            decide(items, round, &operations, &conditions)
         })
         .await
     }
+
+    /// The condition of each operation.
+    async fn conditions_of(&self, operations: &[BatchOperation]) -> Vec<Condition> {
+        let text = |operation: &BatchOperation| match operation {
+            BatchOperation::Patch { patch, .. } => patch.condition.clone(),
+            _ => None,
+        };
+        let texts: Vec<Option<String>> = operations.iter().map(text).collect();
+        let count = texts.iter().flatten().count();
+        let mut conditions = Vec::with_capacity(texts.len());
+        for text in texts {
+            conditions.push(match text {
+                None => None,
+                Some(text) => Some(
+                    self.compile_condition(&text)
+                        .await
+                        .map(|condition| Judged::one_of(count, condition)),
+                ),
+            });
+        }
+        conditions
+    }
 }
+
+/// The condition of an operation, if it has one, or why it is none.
+type Condition = Option<Result<Judged>>;
 
 /// An operation, checked as far as it can be without looking at items.
 enum Prepared {
     Create(Draft),
     Upsert(Draft, Option<String>),
     Replace(ItemTarget, Draft, Option<String>),
-    Patch(ItemTarget, Patch, Option<Condition>, Option<String>),
+    Patch(ItemTarget, Patch, Option<String>),
     Delete(ItemTarget, Option<String>),
     Read(ItemTarget, Option<String>),
     Invalid(Error),
@@ -170,22 +228,14 @@ impl Prepared {
             BatchOperation::Replace { id, document, if_match } => {
                 Prepared::Replace(ItemTarget::Id(id), draft(document)?, if_match)
             }
-            BatchOperation::Patch { id, patch, if_match } => {
-                let condition = patch.condition.as_deref().map(Condition::compile).transpose();
-                Prepared::Patch(
-                    ItemTarget::Id(id),
-                    patch,
-                    condition.map_err(crate::query::query_error)?,
-                    if_match,
-                )
-            }
+            BatchOperation::Patch { id, patch, if_match } => Prepared::Patch(ItemTarget::Id(id), patch, if_match),
             BatchOperation::Delete { id, if_match } => Prepared::Delete(ItemTarget::Id(id), if_match),
             BatchOperation::Read { id, if_none_match } => Prepared::Read(ItemTarget::Id(id), if_none_match),
             BatchOperation::Invalid { error } => Prepared::Invalid(error),
         })
     }
 
-    fn decide(&self, items: &Logical, round: &mut Round<'_>) -> Step<Written<OperationDone>> {
+    fn decide(&self, items: &Logical, round: &mut Round<'_>, condition: &Condition) -> Step<Written<OperationDone>> {
         match self {
             Prepared::Create(draft) => Ok(items.create(round, draft)?.map(OperationDone::Written)),
             Prepared::Upsert(draft, if_match) => Ok(items
@@ -194,8 +244,12 @@ impl Prepared {
             Prepared::Replace(target, draft, if_match) => Ok(items
                 .replace(round, target, draft, if_match.as_deref())?
                 .map(OperationDone::Written)),
-            Prepared::Patch(target, patch, condition, if_match) => {
-                let written = items.patch(round, target, patch, condition.as_ref(), if_match.as_deref())?;
+            Prepared::Patch(target, patch, if_match) => {
+                let condition = condition
+                    .as_ref()
+                    .map(|judged| judged.as_ref().map_err(Clone::clone))
+                    .transpose()?;
+                let written = items.patch(round, target, patch, condition, if_match.as_deref())?;
                 Ok(written.map(OperationDone::Written))
             }
             Prepared::Delete(target, if_match) => Ok(items
@@ -239,7 +293,23 @@ fn read(
     })
 }
 
-fn decide(items: &Logical, round: &mut Round<'_>, operations: &[Prepared]) -> Step<Written<BatchAnswer>> {
+/// Most bytes of items that the patches of a batch write together: nobody else writes to the partition meanwhile, and a small text can patch a
+/// large item a hundred times.
+const PATCHED_BYTES: usize = 16 * 1024 * 1024;
+
+fn too_large() -> Error {
+    let message = format!(
+        "The items that the patches of the batch write are larger than a batch may write. limit={PATCHED_BYTES} bytes"
+    );
+    Error::new(ErrorKind::TooLarge, message)
+}
+
+fn decide(
+    items: &Logical,
+    round: &mut Round<'_>,
+    operations: &[Prepared],
+    conditions: &[Condition],
+) -> Step<Written<BatchAnswer>> {
     let mut refused_at = 0;
     let decided = round.batch(|round| {
         let mut all = Written {
@@ -248,14 +318,21 @@ fn decide(items: &Logical, round: &mut Round<'_>, operations: &[Prepared]) -> St
             charge: RequestUnits::ZERO,
             owed: RequestUnits::ZERO,
         };
-        for (at, operation) in operations.iter().enumerate() {
+        let mut patched = 0;
+        for (at, (operation, condition)) in operations.iter().zip(conditions).enumerate() {
             refused_at = at;
             let Written {
                 value,
                 lsn,
                 charge,
                 owed,
-            } = operation.decide(items, round)?;
+            } = operation.decide(items, round, condition)?;
+            if let (Prepared::Patch(..), OperationDone::Written(written)) = (operation, &value) {
+                patched += written.item.record().size();
+            }
+            if patched > PATCHED_BYTES {
+                return Err(Stop::Refused(too_large()));
+            }
             all.value.push(OperationResult { done: value, charge });
             all.lsn = all.lsn.max(lsn);
             all.charge += charge;

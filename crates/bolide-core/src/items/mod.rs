@@ -4,6 +4,7 @@
 //! judge with the container's settings and server time, and to both a ghost does not exist (TTL-235…242).
 
 mod batch;
+mod condition;
 mod delete_all;
 mod known_numbers;
 mod read;
@@ -15,8 +16,9 @@ use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, ErrorKind};
 
 pub use batch::{Batch, BatchAnswer, BatchOperation, OperationDone, OperationResult};
+pub(crate) use condition::Judged;
 pub(crate) use known_numbers::KnownNumbers;
-pub(crate) use read::{find, judged_at};
+pub(crate) use read::{Admission, find, judged_at};
 pub use stored::StoredItem;
 pub(crate) use write::{
     Draft, Logical, Written, add, epk_of_document, epk_of_key, number_in_range, remove_dropped, remove_ghost,

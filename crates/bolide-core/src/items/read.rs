@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::{ItemRead, ItemTarget, ReadItem, StoredItem, item_not_found};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Refusal, Work};
-use crate::container::{Container, Visit};
+use crate::container::{Container, ContainerState, Visit};
 use crate::feeds::Slice;
 use crate::keys;
 use crate::logical;
@@ -74,21 +74,12 @@ impl Account {
 
     /// Whether users may begin an operation now.
     pub(crate) fn admit(&self, ctx: &RequestContext, partition: &Partition, visit: &Visit<'_>) -> Result<()> {
-        if !self.enforces_throughput() || visit.state.pacing.count_only_load {
-            return Ok(());
-        }
-        partition
-            .meter()
-            .lock()
-            .admit(ctx.now)
-            .map_err(crate::account::throttled)
+        Admission::of(self, ctx).admit(partition, &visit.state)
     }
 
     /// As [`Account::admit`], for an operation over several ranges: all of them must have room.
     pub(crate) fn admit_all(&self, ctx: &RequestContext, slices: &[Slice], visit: &Visit<'_>) -> Result<()> {
-        slices
-            .iter()
-            .try_for_each(|slice| self.admit(ctx, &slice.partition, visit))
+        Admission::of(self, ctx).admit_all(slices, &visit.state)
     }
 
     /// Counts what an operation consumed, and tells what it took.
@@ -104,6 +95,34 @@ impl Account {
             partition.meter().lock().consume(ctx.now.seconds(), charge);
         }
         Work::in_range(charge, partition.range, lsn)
+    }
+}
+
+/// Whether users may begin an operation now, apart from the account.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Admission {
+    is_enforced: bool,
+    now: UnixMillis,
+}
+
+impl Admission {
+    pub fn of(account: &Account, ctx: &RequestContext) -> Admission {
+        Admission {
+            is_enforced: account.enforces_throughput(),
+            now: ctx.now,
+        }
+    }
+
+    pub fn admit(&self, partition: &Partition, state: &ContainerState) -> Result<()> {
+        if !self.is_enforced || state.pacing.count_only_load {
+            return Ok(());
+        }
+        let admitted = partition.meter().lock().admit(self.now);
+        admitted.map_err(crate::account::throttled)
+    }
+
+    pub fn admit_all(&self, slices: &[Slice], state: &ContainerState) -> Result<()> {
+        slices.iter().try_for_each(|slice| self.admit(&slice.partition, state))
     }
 }
 

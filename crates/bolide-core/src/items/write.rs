@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::query::Condition;
+use super::condition::{self, Judged};
 use bolide_model::document::{Document, Patch};
 use bolide_model::epk::Epk;
 use bolide_model::partition_key::{PartitionKey, PartitionKeyDefinition};
@@ -110,21 +110,45 @@ impl Account {
     ) -> Answered<ItemWritten> {
         let visit = container.enter().await?;
         let epk = epk_of_key(&visit.state, &patch.partition_key)?;
-        let condition = patch
-            .patch
-            .condition
-            .as_deref()
-            .map(Condition::compile)
-            .transpose()
-            .map_err(crate::query::query_error)?;
-        let PatchItem {
-            target,
-            patch,
-            if_match,
-            ..
-        } = patch;
-        self.write(ctx, container, &visit, epk, move |item, round| {
-            item.patch(round, &target, &patch, condition.as_ref(), if_match.as_deref())
+        let Some(text) = patch.patch.condition.as_deref() else {
+            return self
+                .patch_once(ctx, container, &visit, epk, Arc::new(patch), None)
+                .await;
+        };
+        let mut judged = Judged::one_of(1, self.compile_condition(text).await?);
+        let patch = Arc::new(patch);
+        for _ in condition::tries() {
+            let condition = Some(judged.clone());
+            let done = self
+                .patch_once(ctx, container, &visit, epk.clone(), patch.clone(), condition)
+                .await;
+            if !judged.take_need() {
+                return done;
+            }
+            let partition = visit.state.layout.partition_of(&epk)?;
+            self.judge(container.rid(), partition, &epk, &patch.target, &mut judged)
+                .await?;
+        }
+        self.patch_once(ctx, container, &visit, epk, patch, Some(judged)).await
+    }
+
+    async fn patch_once(
+        &self,
+        ctx: &RequestContext,
+        container: &Arc<Container>,
+        visit: &Visit<'_>,
+        epk: Epk,
+        patch: Arc<PatchItem>,
+        condition: Option<Judged>,
+    ) -> Answered<ItemWritten> {
+        self.write(ctx, container, visit, epk, move |item, round| {
+            let PatchItem {
+                target,
+                patch,
+                if_match,
+                ..
+            } = &*patch;
+            item.patch(round, target, patch, condition.as_ref(), if_match.as_deref())
         })
         .await
     }
@@ -315,19 +339,18 @@ impl Logical {
         round: &mut Round<'_>,
         target: &ItemTarget,
         patch: &Patch,
-        condition: Option<&Condition>,
+        condition: Option<&Judged>,
         if_match: Option<&str>,
     ) -> Step<Written<ItemWritten>> {
         let existing = self.find_live(round, target)?;
         check_match(&existing, if_match)?;
-        if let Some(condition) = condition {
-            let item = StoredItem::new(self.container.rid(), existing.record.clone()).to_json();
-            if !condition.holds(&item, round.now.0).map_err(crate::query::query_error)? {
-                return Err(Stop::Refused(Error::new(
-                    ErrorKind::PatchConditionFailed,
-                    "One of the specified pre-condition is not met: the condition of the patch does not hold.",
-                )));
-            }
+        if let Some(condition) = condition
+            && !condition.holds(self.container.rid(), &existing.record, round.now)?
+        {
+            return Err(Stop::Refused(Error::new(
+                ErrorKind::PatchConditionFailed,
+                "One of the specified pre-condition is not met: the condition of the patch does not hold.",
+            )));
         }
         let before = StoredItem::document(&existing.record)?;
         let draft = Draft::new(

@@ -12,6 +12,7 @@ pub(super) struct Counting {
     /// What had been taken when the range was entered.
     before: Metrics,
     costs: Vec<(u32, RequestUnits)>,
+    looks: u64,
 }
 
 impl Counting {
@@ -21,6 +22,7 @@ impl Counting {
             execution,
             range: None,
             costs: Vec::new(),
+            looks: 0,
         }
     }
 
@@ -30,6 +32,12 @@ impl Counting {
             self.leave();
             self.range = Some(range);
         }
+    }
+
+    /// Whether there was about a millisecond of work since this was last asked.
+    pub fn has_worked(&mut self) -> bool {
+        let looks = self.execution.looks();
+        std::mem::replace(&mut self.looks, looks) != looks
     }
 
     fn leave(&mut self) {

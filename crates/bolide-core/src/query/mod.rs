@@ -9,26 +9,31 @@
 //! execution's own word on what it has returned; neither depends on the process.
 
 mod counting;
+mod memory;
 mod page;
 mod place;
 mod route;
 mod schema;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, ErrorKind, Result, UnixMillis, charge, limits};
 pub(crate) use bolide_query::Condition;
-use bolide_query::{Environment, PageLimit, Parameters, Query, QueryError, Schema, SupportedFeatures};
+use bolide_query::{Environment, Interrupt, PageLimit, Parameters, Query, QueryError, Schema, SupportedFeatures, Udfs};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Refusal, Work};
-use crate::container::Container;
+use crate::container::{Container, ContainerState};
+use crate::executor::Watch;
 use crate::feeds::Scope;
+use crate::items::Admission;
+use crate::memory::MemoryShare;
 use crate::scripts::QueryFunctions;
+pub(crate) use memory::QueryMemory;
 use page::PageRun;
 pub(crate) use page::random_seed;
 use place::Owner;
@@ -62,6 +67,8 @@ pub struct QueryPage {
     pub count: usize,
     /// The rows as JSON texts with commas between them: the inside of an array.
     pub rows: Bytes,
+    /// The memory of `rows`, to be kept as long as they are.
+    pub memory: Option<Arc<MemoryShare>>,
     /// Where the next page goes on; `None` if this is the last.
     pub continuation: Option<String>,
     /// Counts of the work.
@@ -115,78 +122,20 @@ impl Account {
         // Nobody waits for the container's settings while a query waits for a place.
         let functions = QueryFunctions::for_query(self, container, &query.text, ctx.now).await?;
         let visit = container.enter().await?;
-        let started = Instant::now();
-        let properties = &visit.state.properties;
-        let compiled = Query::compile(&query.text, &parameters(&query.parameters), &schema::of(properties));
-        let compiled = compiled.map_err(query_error)?;
-        let compile_ms = milliseconds(started);
-
-        let route = route::route(&compiled, query, &visit.state)?;
-        // A continuation without a range was given when no merge was needed. After a split, the merge is done here.
-        let is_merged_here = query.merges_ranges || query.continuation.is_some();
-        if route.needs_merge(&compiled) && !is_merged_here {
-            return Err(self.needs_client_merge(&compiled, properties).into());
-        }
-        self.admit_all(ctx, &route.slices, &visit)?;
-        if let (true, Some(first)) = (route.slices.is_empty(), visit.state.layout.partitions.first()) {
-            self.admit(ctx, first, &visit)?;
-        }
-        let run = PageRun {
-            container,
-            visit: &visit,
-            query: &compiled,
-            slices: route.slices,
-            environment: Environment {
-                now_ms: ctx.now.0,
-                random_seed: random_seed(),
-                udfs: functions.udfs(),
-                state_bytes: self.query_state_bytes(),
-                ..Environment::default()
-            },
-            until: started + self.query_page_time(),
-            limit: PageLimit {
-                rows: query
-                    .max_items
-                    .unwrap_or(limits::PAGE_ITEMS)
-                    .clamp(1, limits::PAGE_ITEMS),
-                bytes: limits::PAGE_BYTES,
-            },
+        let job = QueryJob {
+            container: container.clone(),
+            state: visit.state.clone(),
+            query: query.clone(),
+            admission: Admission::of(self, ctx),
+            now: ctx.now,
+            udfs: functions.udfs(),
+            state_bytes: self.query_state_bytes(),
+            page_time: self.query_page_time(),
+            memory: QueryMemory::of(self.memory()),
         };
-        let owner = Owner::of(container, query, query.scope.interval(&visit.state)?);
-        let page = run.run(ctx.now, &owner, query.continuation.as_deref());
-        let done = if functions.may_block() {
-            functions.or_failure(blocking(page).await)?
-        } else {
-            page.await?
-        };
-        check_continuation(query, done.continuation.as_deref())?;
-
-        let metrics = QueryMetrics {
-            compile_ms,
-            run_ms: milliseconds(started) - compile_ms,
-            ..done.metrics
-        };
-        let charge = charge::query(
-            usize::try_from(metrics.retrieved_items).unwrap_or(usize::MAX),
-            usize::try_from(metrics.retrieved_bytes).unwrap_or(usize::MAX),
-            usize::try_from(metrics.output_bytes).unwrap_or(usize::MAX),
-        );
-        let work = Work::over(charge, done.touched);
+        let done = self.executor().run(self.query_time(), |watch| job.run(watch)).await;
+        let (page, work) = functions.or_failure(done)?;
         self.charge_touched(ctx, &visit, &work);
-        // The charge is for going through them all the same.
-        let metrics = if compiled.reads_content() {
-            metrics
-        } else {
-            metrics.without_documents()
-        };
-        let index_metrics = index_metrics(properties, route.key_components);
-        let page = QueryPage {
-            count: done.count,
-            rows: done.rows,
-            continuation: done.continuation,
-            metrics,
-            index_metrics,
-        };
         Ok(Answer { value: page, work })
     }
 
@@ -196,7 +145,7 @@ impl Account {
     ///
     /// # Errors
     /// `QuerySyntax`: the text is no query, or it needs what the client does not have.
-    pub fn query_plan(
+    pub async fn query_plan(
         &self,
         container: &Container,
         text: &str,
@@ -210,75 +159,201 @@ impl Account {
             indexing: None,
             ..schema::of(&properties)
         };
-        let query = Query::compile(text, &parameters(values), &schema).map_err(query_error)?;
-        let plan = query.plan(&SupportedFeatures::parse(features)).map_err(query_error)?;
-        let ranges = route::plan_ranges(&plan.ranges, &properties.partition_key, partition_key)?;
-        Ok(plan.to_json(&ranges).to_string())
+        let (text, parameters, features) = (text.to_owned(), parameters(values), features.to_owned());
+        let partition_key = partition_key.cloned();
+        let work = async move |watch| {
+            let query = compile(&text, &parameters, &schema, &watch)?;
+            let plan = query.plan(&SupportedFeatures::parse(&features)).map_err(query_error)?;
+            let ranges = route::plan_ranges(&plan.ranges, &properties.partition_key, partition_key.as_ref())?;
+            Ok(plan.to_json(&ranges).to_string())
+        };
+        self.executor().run(self.query_time(), work).await
     }
 
     /// What a query would do, in words: a step per line.
     ///
     /// # Errors
     /// `QuerySyntax`: the text is no query.
-    pub fn explain_query(&self, container: &Container, text: &str, values: &[(String, Value)]) -> Result<String> {
+    pub async fn explain_query(&self, container: &Container, text: &str, values: &[(String, Value)]) -> Result<String> {
         let schema = schema::of(&container.properties());
-        let query = Query::compile(text, &parameters(values), &schema).map_err(query_error)?;
-        Ok(query.explain())
+        let (text, parameters) = (text.to_owned(), parameters(values));
+        let work = async move |watch| Ok(compile(&text, &parameters, &schema, &watch)?.explain());
+        self.executor().run(self.query_time(), work).await
     }
 
-    /// The refusal that lets a client plan and merge by itself. A query that no client could merge has no plan to give.
-    fn needs_client_merge(&self, query: &Query, properties: &bolide_model::container::ContainerProperties) -> Error {
-        let plan = match query.plan(&SupportedFeatures::all()) {
-            Ok(plan) => plan,
-            Err(error) => return query_error(error),
+    /// Runs a query over a list of resources, each as JSON text, and returns all rows.
+    ///
+    /// # Errors
+    /// `QuerySyntax`: the text is no query.
+    pub async fn query_documents(
+        &self,
+        ctx: &RequestContext,
+        text: &str,
+        values: &[(String, Value)],
+        documents: Vec<Bytes>,
+    ) -> Result<Vec<Bytes>> {
+        let (text, parameters, now) = (text.to_owned(), parameters(values), ctx.now);
+        let memory = QueryMemory::of(self.memory());
+        let state_bytes = self.query_state_bytes();
+        let work = async move |watch: Arc<Watch>| {
+            let query = compile(&text, &parameters, &Schema::metadata(), &watch)?;
+            let environment = Environment {
+                now_ms: now.0,
+                random_seed: random_seed(),
+                state_bytes,
+                interrupts: Some(watch.interrupts()),
+                memory: Some(memory),
+                ..Environment::default()
+            };
+            rows_of(&query, environment, &documents).map_err(query_error)
         };
-        let ranges = route::plan_ranges(&plan.ranges, &properties.partition_key, None).unwrap_or_default();
-        Error::new(
-            ErrorKind::CrossPartitionQuery {
-                plan: plan.to_json(&ranges).to_string(),
-            },
-            "The provided cross partition query can not be directly served by the gateway. This is a first chance (internal) exception \
-             that all newer clients will know how to handle gracefully. This exception is traced, but unless you see it bubble up as an \
-             exception (which only happens on older SDK clients), then you can safely ignore this message.",
-        )
+        self.executor().run(self.query_time(), work).await
     }
 }
 
-/// Runs a page whose functions block their thread, such that no other task waits for it.
-async fn blocking<T>(page: impl Future<Output = Result<T>>) -> Result<T> {
-    use tokio::runtime::{Handle, RuntimeFlavor};
-    let handle = Handle::current();
-    match handle.runtime_flavor() {
-        RuntimeFlavor::MultiThread => tokio::task::block_in_place(|| handle.block_on(page)),
-        _ => page.await,
-    }
-}
-
-/// Runs a query over a list of resources, each as JSON text, and returns all rows.
-///
-/// # Errors
-/// `QuerySyntax`: the text is no query.
-pub fn query_documents(
-    text: &str,
-    values: &[(String, Value)],
-    documents: &[Bytes],
+/// A page of a query, apart from the account: what runs on a thread for queries.
+struct QueryJob {
+    container: Arc<Container>,
+    state: Arc<ContainerState>,
+    query: QueryItems,
+    admission: Admission,
     now: UnixMillis,
-) -> Result<Vec<Bytes>> {
-    let query = Query::compile(text, &parameters(values), &Schema::metadata()).map_err(query_error)?;
+    udfs: Option<Arc<dyn Udfs>>,
+    state_bytes: usize,
+    page_time: Duration,
+    memory: Arc<QueryMemory>,
+}
+
+impl QueryJob {
+    async fn run(self, watch: Arc<Watch>) -> Result<(QueryPage, Work)> {
+        let QueryJob {
+            container,
+            state,
+            query,
+            ..
+        } = &self;
+        let started = Instant::now();
+        let properties = &state.properties;
+        let compiled = compile(
+            &query.text,
+            &parameters(&query.parameters),
+            &schema::of(properties),
+            &watch,
+        )?;
+        let compile_ms = milliseconds(started);
+
+        let route = route::route(&compiled, query, state)?;
+        // A continuation without a range was given when no merge was needed. After a split, the merge is done here.
+        let is_merged_here = query.merges_ranges || query.continuation.is_some();
+        if route.needs_merge(&compiled) && !is_merged_here {
+            return Err(needs_client_merge(&compiled, properties));
+        }
+        self.admission.admit_all(&route.slices, state)?;
+        if let (true, Some(first)) = (route.slices.is_empty(), state.layout.partitions.first()) {
+            self.admission.admit(first, state)?;
+        }
+        let run = PageRun {
+            container,
+            state,
+            query: &compiled,
+            slices: route.slices,
+            environment: Environment {
+                now_ms: self.now.0,
+                random_seed: random_seed(),
+                udfs: self
+                    .udfs
+                    .clone()
+                    .map(|udfs| Arc::new(Aside(udfs, watch.clone())) as Arc<dyn Udfs>),
+                state_bytes: self.state_bytes,
+                memory: Some(self.memory.clone()),
+                ..Environment::default()
+            },
+            watch,
+            until: started + self.page_time,
+            limit: PageLimit {
+                rows: query
+                    .max_items
+                    .unwrap_or(limits::PAGE_ITEMS)
+                    .clamp(1, limits::PAGE_ITEMS),
+                bytes: limits::PAGE_BYTES,
+            },
+        };
+        let owner = Owner::of(container, query, query.scope.interval(state)?);
+        let done = run.run(self.now, &owner, query.continuation.as_deref()).await?;
+        check_continuation(query, done.continuation.as_deref())?;
+
+        let metrics = QueryMetrics {
+            compile_ms,
+            run_ms: milliseconds(started) - compile_ms,
+            ..done.metrics
+        };
+        let charge = charge::query(
+            usize::try_from(metrics.retrieved_items).unwrap_or(usize::MAX),
+            usize::try_from(metrics.retrieved_bytes).unwrap_or(usize::MAX),
+            usize::try_from(metrics.output_bytes).unwrap_or(usize::MAX),
+        );
+        // The charge is for going through them all the same.
+        let metrics = if compiled.reads_content() {
+            metrics
+        } else {
+            metrics.without_documents()
+        };
+        let page = QueryPage {
+            count: done.count,
+            memory: self.memory.of_rows(done.rows.len()),
+            rows: done.rows,
+            continuation: done.continuation,
+            metrics,
+            index_metrics: index_metrics(properties, route.key_components),
+        };
+        Ok((page, Work::over(charge, done.touched)))
+    }
+}
+
+/// Functions that run on another thread: others have the processor meanwhile.
+struct Aside(Arc<dyn Udfs>, Arc<Watch>);
+
+impl Udfs for Aside {
+    fn call(&self, name: &str, arguments: &[String]) -> Result<Option<String>, String> {
+        self.1.aside(|| self.0.call(name, arguments))
+    }
+}
+
+/// Compiles a query, unless its text takes too much work.
+fn compile(text: &str, parameters: &Parameters, schema: &Schema, watch: &Arc<Watch>) -> Result<Query> {
     let environment = Environment {
-        now_ms: now.0,
-        random_seed: random_seed(),
+        interrupts: Some(watch.interrupts()),
         ..Environment::default()
     };
-    let mut execution = query
-        .execution(environment, PageLimit::NONE, None)
-        .map_err(query_error)?;
+    Query::compile_in(text, parameters, schema, environment).map_err(query_error)
+}
+
+/// The refusal that lets a client plan and merge by itself. A query that no client could merge has no plan to give.
+fn needs_client_merge(query: &Query, properties: &bolide_model::container::ContainerProperties) -> Error {
+    let plan = match query.plan(&SupportedFeatures::all()) {
+        Ok(plan) => plan,
+        Err(error) => return query_error(error),
+    };
+    let ranges = route::plan_ranges(&plan.ranges, &properties.partition_key, None).unwrap_or_default();
+    Error::new(
+        ErrorKind::CrossPartitionQuery {
+            plan: plan.to_json(&ranges).to_string(),
+        },
+        "The provided cross partition query can not be directly served by the gateway. This is a first chance (internal) exception \
+             that all newer clients will know how to handle gracefully. This exception is traced, but unless you see it bubble up as an \
+             exception (which only happens on older SDK clients), then you can safely ignore this message.",
+    )
+}
+
+/// All rows of a query over documents.
+fn rows_of(query: &Query, environment: Environment, documents: &[Bytes]) -> Result<Vec<Bytes>, QueryError> {
+    let mut execution = query.execution(environment, PageLimit::NONE, None)?;
     if query.reads_items() {
         for (number, document) in (0..).zip(documents) {
-            execution.push(document, number).map_err(query_error)?;
+            execution.push(document, number)?;
         }
     }
-    let finished = execution.finish(true).map_err(query_error)?;
+    let finished = execution.finish(true)?;
     Ok(finished.rows.iter().map(Bytes::copy_from_slice).collect())
 }
 
@@ -289,7 +364,13 @@ pub(crate) fn query_error(error: QueryError) -> Error {
         QueryError::TooLarge { .. }
         | QueryError::ValueTooLarge { .. }
         | QueryError::TooManyRows { .. }
+        | QueryError::Interrupted(Interrupt::DeadlineExceeded | Interrupt::TooMuchWork)
         | QueryError::BadContinuation(_) => ErrorKind::BadRequest,
+        // The request is gone, or the server stops.
+        QueryError::Interrupted(Interrupt::Cancelled) => ErrorKind::Unavailable,
+        QueryError::OutOfMemory => ErrorKind::Throttled {
+            retry_after: memory::RETRY_AFTER,
+        },
         QueryError::BadItem(_) => ErrorKind::Corrupt,
     };
     Error::new(kind, error.message())

@@ -1,17 +1,19 @@
 //! One page of a query: a walk of live items pushed into an execution.
 
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 use std::time::Instant;
 
 use bolide_model::{RequestUnits, Result, UnixMillis, charge};
-use bolide_query::{Environment, Execution, Item, Metrics, PageLimit, Progress, Query};
+use bolide_query::{Environment, Execution, Item, Metrics, PageLimit, Progress, Query, QueryError};
 use bytes::Bytes;
 
 use super::counting::{Counting, work};
 use super::place::{After, Owner, Place};
 use super::{QueryMetrics, query_error};
 use crate::answer::RangePosition;
-use crate::container::{Container, Visit};
+use crate::container::{Container, ContainerState};
+use crate::executor::Watch;
 use crate::feeds::{ItemWalk, Slice, WalkedItem, bear, touch};
 use crate::items::StoredItem;
 
@@ -21,22 +23,20 @@ const IN_ORDER_OF_CREATION: usize = 1_000;
 /// Most slices of which a read's worth each is held for that.
 const SLICES_READ_AHEAD: usize = 16;
 
-/// A page that has gone through so many rows ends before its next item, as one that has taken long does: each is a few seconds of work.
-const PAGE_ROWS: u64 = 10_000_000;
+/// A page that has gone through so many rows ends before its next item, as one that has taken long does.
+const PAGE_ROWS: u64 = 2_000_000;
 
-/// Items between two looks at the clock.
+/// Items between two looks at the clock, if they are small.
 const ITEMS_PER_LOOK: u64 = 64;
-
-/// After an item of so many rows, others are let run.
-const LARGE_ITEM_ROWS: u64 = 100_000;
 
 /// Everything one page needs.
 pub(super) struct PageRun<'a> {
     pub container: &'a Container,
-    pub visit: &'a Visit<'a>,
+    pub state: &'a ContainerState,
     pub query: &'a Query,
     pub slices: Vec<Slice>,
     pub environment: Environment,
+    pub watch: Arc<Watch>,
     pub limit: PageLimit,
     /// When the page has taken long enough.
     pub until: Instant,
@@ -66,7 +66,7 @@ impl PageRun<'_> {
         let mut execution = Counting::of(self.execution(self.limit, place.resume.as_deref())?);
         let mut walk = ItemWalk::new(
             self.container,
-            self.visit,
+            self.state,
             self.slices.clone(),
             now,
             place.after.key().filter(|_| !self.query.replays()).map(|key| &key[..]),
@@ -111,7 +111,7 @@ impl PageRun<'_> {
     /// that are made of items of several ranges as they bear the rest.
     fn touched(&self, walk: &ItemWalk<'_>, costs: &[(u32, RequestUnits)], metrics: &Metrics) -> Vec<RangePosition> {
         let mut touched = walk.touched().to_vec();
-        if let (true, Some(first)) = (touched.is_empty(), self.visit.state.layout.partitions.first()) {
+        if let (true, Some(first)) = (touched.is_empty(), self.state.layout.partitions.first()) {
             // A query that reads no items is still carried out somewhere.
             touch(&mut touched, first.range, first.lsn());
         }
@@ -128,9 +128,11 @@ impl PageRun<'_> {
     }
 
     fn execution(&self, limit: PageLimit, resume: Option<&str>) -> Result<Execution> {
-        self.query
-            .execution(self.environment.clone(), limit, resume)
-            .map_err(query_error)
+        let environment = Environment {
+            interrupts: Some(self.watch.interrupts()),
+            ..self.environment.clone()
+        };
+        self.query.execution(environment, limit, resume).map_err(query_error)
     }
 
     /// Pushes items until the page is full, the query is done, or the walk ends; without a merge also at the end of a range that gave
@@ -166,6 +168,7 @@ impl PageRun<'_> {
             }) else {
                 break;
             };
+            self.check()?;
             for walked in items {
                 if replayed.as_ref().is_some_and(|last| walked.key <= last) {
                     execution.enter(walked.range);
@@ -173,7 +176,7 @@ impl PageRun<'_> {
                     continue;
                 }
                 execution.enter(walked.range);
-                match self.push(execution, &walked.item).await? {
+                match push(execution, &walked.item)? {
                     Progress::Continue => {
                         scanned.after = After::Key(walked.key);
                         if self.is_long(execution) {
@@ -197,8 +200,6 @@ impl PageRun<'_> {
                 scanned.is_at_boundary = true;
                 return Ok(scanned);
             }
-            // A page of items is a good moment to let others run: a long scan never waits by itself.
-            tokio::task::yield_now().await;
         }
         scanned.is_end = true;
         Ok(scanned)
@@ -221,6 +222,7 @@ impl PageRun<'_> {
         let mut next: Vec<WalkedItem> = Vec::new();
         let mut is_all = true;
         while let Some(items) = walk.next_page().await? {
+            self.check()?;
             for walked in items {
                 if walked.item.rid().number > after {
                     next.push(walked);
@@ -232,7 +234,6 @@ impl PageRun<'_> {
             next.sort_unstable_by_key(|walked| walked.item.rid().number);
             is_all &= next.len() <= IN_ORDER_OF_CREATION;
             next.truncate(IN_ORDER_OF_CREATION);
-            tokio::task::yield_now().await;
         }
         let mut scanned = Scanned {
             after: After::Rid(after),
@@ -254,7 +255,7 @@ impl PageRun<'_> {
         items.sort_unstable_by_key(|walked| walked.item.rid().number);
         for walked in items {
             execution.enter(walked.range);
-            match self.push(execution, &walked.item).await? {
+            match push(execution, &walked.item)? {
                 Progress::Continue => {
                     scanned.after = After::Rid(walked.item.rid().number);
                     if self.is_long(execution) {
@@ -275,22 +276,19 @@ impl PageRun<'_> {
         Ok(())
     }
 
-    async fn push(&self, execution: &mut Counting, item: &StoredItem) -> Result<Progress> {
-        let before = execution.rows_gone_through();
-        let progress = push(execution, item)?;
-        if execution.rows_gone_through() - before > LARGE_ITEM_ROWS {
-            tokio::task::yield_now().await;
-        }
-        Ok(progress)
+    /// Ends a page that nobody waits for: one that finds no items asks nobody else.
+    fn check(&self) -> Result<()> {
+        let pending = self.watch.pending().map(QueryError::Interrupted);
+        pending.map_or(Ok(()), |ended| Err(query_error(ended)))
     }
 
     /// Whether the page has read for long enough, and its query can go on behind the item it has just read. (One that begins anew on every
     /// page would not get any further.)
-    fn is_long(&self, execution: &Counting) -> bool {
+    fn is_long(&self, execution: &mut Counting) -> bool {
         if self.query.rescans() {
             return false;
         }
-        let is_look_due = execution.metrics().items % ITEMS_PER_LOOK == 1;
+        let is_look_due = execution.has_worked() || execution.metrics().items % ITEMS_PER_LOOK == 1;
         execution.rows_gone_through() >= PAGE_ROWS || (is_look_due && Instant::now() >= self.until)
     }
 
@@ -300,12 +298,13 @@ impl PageRun<'_> {
         let mut execution = self.execution(one_row, place.resume.as_deref())?;
         let mut walk = ItemWalk::new(
             self.container,
-            self.visit,
+            self.state,
             self.slices.clone(),
             now,
             place.after.key().map(|key| &key[..]),
         );
         while let Some(items) = walk.next_page().await? {
+            self.check()?;
             for walked in items {
                 let progress = push(&mut execution, &walked.item)?;
                 if execution.has_rows() {
@@ -315,7 +314,6 @@ impl PageRun<'_> {
                     return Ok(false);
                 }
             }
-            tokio::task::yield_now().await;
         }
         Ok(false)
     }

@@ -97,11 +97,6 @@ impl QueryFunctions {
         })))
     }
 
-    /// Whether functions may be called, and so a thread be blocked.
-    pub fn may_block(&self) -> bool {
-        self.0.is_some()
-    }
-
     /// What an execution calls.
     pub fn udfs(&self) -> Option<Arc<dyn Udfs>> {
         self.0.clone().map(|caller| caller as Arc<dyn Udfs>)

@@ -288,10 +288,15 @@ impl Scene {
         running: &Arc<Running>,
         items: impl Fn(Bytes) -> Result<Answer>,
     ) -> Result<Reply> {
-        let compiled = Query::compile(
+        let environment = Environment {
+            interrupts: Some(running.clone()),
+            ..Environment::default()
+        };
+        let compiled = Query::compile_in(
             &query.text,
             &crate::query::parameters(&query.parameters),
             &schema_of(&self.state.properties),
+            environment.clone(),
         )
         .map_err(query_error)?;
         let owner = self.owner(query);
@@ -308,7 +313,7 @@ impl Scene {
         let environment = Environment {
             random_seed: crate::query::random_seed(),
             udfs: functions.udfs(),
-            ..Environment::default()
+            ..environment
         };
         let walked = self.walk(&compiled, &place, limit, &environment, running, items);
         let (finished, after) = functions.or_failure(walked)?;

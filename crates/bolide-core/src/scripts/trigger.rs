@@ -18,9 +18,8 @@ use crate::account::{Account, RequestContext};
 use crate::answer::Answered;
 use crate::catalog::Scripts;
 use crate::container::{Container, ContainerState};
-use crate::items::{ItemTarget, ItemWritten, epk_of_key};
+use crate::items::{ItemTarget, ItemWritten, Judged, epk_of_key};
 use crate::partition::turn::{Turn, TurnEnd, TurnJob};
-use crate::query::{Condition, query_error};
 
 /// A write of one item, with the triggers that it names.
 #[derive(Debug, Clone)]
@@ -153,12 +152,10 @@ impl Account {
         self.admit(ctx, &partition, &visit)?;
 
         let condition = match &triggered.write {
-            ItemWrite::Patch(_, patch) => patch
-                .condition
-                .as_deref()
-                .map(Condition::compile)
-                .transpose()
-                .map_err(query_error)?,
+            ItemWrite::Patch(_, patch) => match patch.condition.as_deref() {
+                Some(text) => Some(Judged::in_turn(self.compile_condition(text).await?)),
+                None => None,
+            },
             _ => None,
         };
         let scene = Arc::new(Scene::new(
@@ -229,7 +226,7 @@ struct Triggered {
     before: Vec<(Call, Conduct)>,
     after: Vec<(Call, Conduct)>,
     write: ItemWrite,
-    condition: Option<Condition>,
+    condition: Option<Judged>,
     if_match: Option<String>,
     clock: ScriptClock,
     scene: Arc<Scene>,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bolide_model::{RequestUnits, UnixMillis};
+use bolide_query::{Interrupt, Interrupts};
 use bolide_script::{Cancel, Grant, Limits};
 use parking_lot::Mutex;
 
@@ -122,5 +123,14 @@ impl Running {
             time: self.watch.left(),
             cancel: self.cancel.clone(),
         }
+    }
+}
+
+impl Interrupts for Running {
+    fn pending(&self, _item: u64) -> Option<Interrupt> {
+        if self.cancel.is_cancelled() {
+            return Some(Interrupt::Cancelled);
+        }
+        self.watch.left().is_zero().then_some(Interrupt::DeadlineExceeded)
     }
 }

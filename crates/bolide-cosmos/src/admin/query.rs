@@ -18,7 +18,7 @@ pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Res
     let body::Query { text, parameters } = body::query(admin.body)?;
     let account = &admin.service.account;
     if members.get("explain").and_then(Value::as_bool) == Some(true) {
-        let plan = account.explain_query(container, &text, &parameters)?;
+        let plan = account.explain_query(container, &text, &parameters).await?;
         return Ok(ok(&json!({ "plan": plan })));
     }
     let query = QueryItems {

@@ -40,10 +40,10 @@ pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     feed(&parent).list(call.headers(), ContainerRid::parse, containers)
 }
 
-pub(super) fn query(call: &Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
     let (parent, containers) = children(call)?;
     let containers: Vec<Value> = containers.iter().map(|info| Value::Object(to_json(info))).collect();
-    feed(&parent).query(call, &containers)
+    feed(&parent).query(call, &containers).await
 }
 
 pub(super) async fn read(call: &Call<'_>) -> Result<Reply, Failure> {

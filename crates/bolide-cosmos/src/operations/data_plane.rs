@@ -52,7 +52,7 @@ async fn dispatch(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply
         Operation::Batch => batch::run(call, container).await,
         Operation::ReadFeed => feeds::read(call, container).await,
         Operation::QueryItems => query::run(call, container).await,
-        Operation::QueryPlan => query::plan(call, container),
+        Operation::QueryPlan => query::plan(call, container).await,
         Operation::ReadChanges => change_feed::read(call, container).await,
         Operation::ExecuteProcedure => scripts::execute(call, container).await,
         other => Err(Error::internal(format!("{} is no operation on items", other.name())).into()),

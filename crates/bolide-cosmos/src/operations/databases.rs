@@ -40,9 +40,9 @@ pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     FEED.list(call.headers(), DatabaseRid::parse, databases)
 }
 
-pub(super) fn query(call: &Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
     let databases: Vec<Value> = call.account().list_databases().iter().map(to_json).collect();
-    FEED.query(call, &databases)
+    FEED.query(call, &databases).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {

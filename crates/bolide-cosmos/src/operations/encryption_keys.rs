@@ -29,10 +29,10 @@ pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     feed(&parent).list(call.headers(), EncryptionKeyRid::parse, keys)
 }
 
-pub(super) fn query(call: &Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
     let (parent, keys) = children(call)?;
     let keys: Vec<Value> = keys.iter().map(to_json).collect();
-    feed(&parent).query(call, &keys)
+    feed(&parent).query(call, &keys).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {

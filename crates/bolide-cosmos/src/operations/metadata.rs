@@ -6,7 +6,6 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use bolide_core::query_documents;
 use bolide_model::{Error, Result};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -48,10 +47,13 @@ impl Feed<'_> {
     }
 
     /// A page of the rows that a query makes of the resources.
-    pub(super) fn query(&self, call: &Call<'_>, resources: &[Value]) -> Result<Reply, Failure> {
+    pub(super) async fn query(&self, call: &Call<'_>, resources: &[Value]) -> Result<Reply, Failure> {
         let query = body::query(call.body)?;
         let resources: Vec<Bytes> = resources.iter().map(|resource| resource.to_string().into()).collect();
-        let rows = query_documents(&query.text, &query.parameters, &resources, call.ctx.now)?;
+        let rows = call
+            .account()
+            .query_documents(&call.ctx, &query.text, &query.parameters, resources)
+            .await?;
         let start = continuation::<usize>(call.headers(), 'Q')?.unwrap_or(0).min(rows.len());
         let end = start.saturating_add(page_size(call.headers())?).min(rows.len());
         let next = (end < rows.len()).then(|| format!("Q1:{end}"));

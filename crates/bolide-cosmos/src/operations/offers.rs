@@ -45,9 +45,9 @@ pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     FEED.list(call.headers(), OfferRid::parse, offers)
 }
 
-pub(super) fn query(call: &Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
     let offers: Vec<Value> = call.account().list_offers().iter().map(to_json).collect();
-    FEED.query(call, &offers)
+    FEED.query(call, &offers).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {

@@ -46,10 +46,10 @@ pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     feed(&parent).list(call.headers(), PermissionRid::parse, permissions)
 }
 
-pub(super) fn query(call: &Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
     let (parent, permissions) = children(call)?;
     let permissions: Vec<Value> = permissions.into_iter().map(|(_, permission)| permission).collect();
-    feed(&parent).query(call, &permissions)
+    feed(&parent).query(call, &permissions).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {

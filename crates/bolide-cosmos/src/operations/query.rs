@@ -29,7 +29,7 @@ pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered
     Ok(map(answer, |page| reply(call.headers(), container, page)))
 }
 
-pub(super) fn plan(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+pub(super) async fn plan(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
     let query = body::query(call.body)?;
     let features = headers::text(call.headers(), &headers::QUERY_FEATURES)?.unwrap_or_default();
     let partition_key = scope::partition_key(call.headers())?;
@@ -39,7 +39,8 @@ pub(super) fn plan(call: &Call<'_>, container: &Arc<Container>) -> Answered<Repl
         &query.parameters,
         features,
         partition_key.as_ref(),
-    )?;
+    );
+    let plan = plan.await?;
     Ok(Answer {
         value: Reply::json(StatusCode::OK, plan),
         work: Work::default(),

@@ -74,11 +74,11 @@ pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     feed(wire, &container.rid().to_string()).list(call.headers(), ChildRid::parse, scripts)
 }
 
-pub(super) fn query(call: &Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
     let (container, wire) = place(call)?;
     let scripts = call.account().list_scripts(&container, wire.kind);
     let scripts: Vec<Value> = scripts.iter().map(|script| to_json(wire, script)).collect();
-    feed(wire, &container.rid().to_string()).query(call, &scripts)
+    feed(wire, &container.rid().to_string()).query(call, &scripts).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {

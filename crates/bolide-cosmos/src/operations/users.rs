@@ -38,10 +38,10 @@ pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     feed(&parent).list(call.headers(), UserRid::parse, users)
 }
 
-pub(super) fn query(call: &Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
     let (parent, users) = children(call)?;
     let users: Vec<Value> = users.iter().map(to_json).collect();
-    feed(&parent).query(call, &users)
+    feed(&parent).query(call, &users).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {

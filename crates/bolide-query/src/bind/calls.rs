@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Binder;
 use super::group::aggregate_of;
 use crate::error::{QueryError, Result, Span};
+use crate::fuel::Fuel;
 use crate::functions::regex::Pattern;
 use crate::functions::{self, Function};
 use crate::program::Scalar;
@@ -52,7 +53,7 @@ impl Binder<'_> {
     /// Settles at compile time what a function would otherwise find out for every row.
     fn specialised(&mut self, function: &'static Function, mut args: Vec<Scalar>, span: Span) -> Result<Scalar> {
         if function.name == "REGEXMATCH"
-            && let Some(pattern) = constant_pattern(&args)
+            && let Some(pattern) = constant_pattern(&args, &self.session.fuel)
         {
             let text = Box::new(args.swap_remove(0));
             // An invalid pattern makes every result undefined.
@@ -107,7 +108,7 @@ pub(super) fn check_arity(function: &Function, count: usize, span: Span) -> Resu
 }
 
 /// The pattern of a REGEXMATCH with constant pattern and flags; the inner `None` is an invalid one.
-fn constant_pattern(args: &[Scalar]) -> Option<Option<Pattern>> {
+fn constant_pattern(args: &[Scalar], fuel: &Fuel) -> Option<Option<Pattern>> {
     let text = args.get(1)?.as_const()?;
     let flags = match args.get(2) {
         None => Some(""),
@@ -116,7 +117,7 @@ fn constant_pattern(args: &[Scalar]) -> Option<Option<Pattern>> {
     Some(
         text.as_str()
             .zip(flags)
-            .and_then(|(text, flags)| Pattern::new(text, flags)),
+            .and_then(|(text, flags)| Pattern::new(text, flags, fuel)),
     )
 }
 

@@ -7,6 +7,7 @@ use crate::error::{QueryError, Result};
 use crate::parameters::Parameters;
 use crate::program::{ITEM_SLOT, Projection, Scalar, Source};
 use crate::schema::Schema;
+use crate::session::{Environment, Session};
 use crate::text::{ast, parse};
 
 /// Binds all computed properties of a container.
@@ -36,7 +37,8 @@ pub(super) fn bind_one(text: &str, schema: &Schema) -> Result<Scalar> {
         return Err(refused("must have the form SELECT VALUE <expression> FROM <root>"));
     }
     let parameters = Parameters::default();
-    let select = Binder::new(&parameters, schema, Vec::new()).root(&query)?;
+    let session = Session::new(Environment::default(), schema.geometry);
+    let select = Binder::new(&parameters, schema, Vec::new(), session).root(&query)?;
     let [input] = select.inputs.as_slice() else {
         return Err(refused("must read the root item"));
     };

@@ -15,9 +15,13 @@ use crate::value::Value;
 /// Lists at least this long are looked up rather than compared one by one.
 const IN_SET_LEAST: usize = 5;
 
+/// Units to bind a node.
+const BINDING: u64 = 200;
+
 impl Binder<'_> {
     /// Binds an expression and folds what is constant.
     pub(super) fn expression(&mut self, expr: &Expr) -> Result<Scalar> {
+        self.session.fuel.burn(BINDING)?;
         if let Some(slot) = self.group_key(expr) {
             return Ok(Scalar::Slot(slot));
         }
@@ -83,7 +87,9 @@ impl Binder<'_> {
         let list = self.all(list)?;
         let constants: Option<Vec<_>> = list.iter().map(|item| item.as_const().cloned()).collect();
         Ok(match constants {
-            Some(constants) if constants.len() >= IN_SET_LEAST => Scalar::InSet(value, Arc::new(InSet::new(constants))),
+            Some(constants) if constants.len() >= IN_SET_LEAST => {
+                Scalar::InSet(value, Arc::new(InSet::new(constants, &self.session)))
+            }
             _ => Scalar::In(value, list),
         })
     }

@@ -3,8 +3,11 @@
 use super::Binder;
 use crate::eval::Row;
 use crate::program::{LikePattern, Scalar};
-use crate::session::Session;
 use crate::value::Value;
+
+/// Most bytes of constants that are computed when a query is compiled. Owned values share nothing: a text could make many large ones of
+/// one parameter.
+const FOLDED_BYTES: usize = 32 * 1024 * 1024;
 
 impl Binder<'_> {
     /// The constant an expression is, or the expression itself.
@@ -15,19 +18,27 @@ impl Binder<'_> {
             Scalar::Or(list) if list.iter().any(|operand| is_bool(operand, true)) => return boolean(true),
             other => other,
         };
-        match constant_value(&scalar, &self.session) {
+        match self.constant_value(&scalar) {
             Some(value) => Scalar::Const(value),
+            // A constant already, or one that is better made anew than kept.
             None => scalar,
         }
     }
-}
 
-fn constant_value(scalar: &Scalar, session: &Session) -> Option<Value<'static>> {
-    if !is_constant(scalar) {
-        return None;
+    fn constant_value(&self, scalar: &Scalar) -> Option<Value<'static>> {
+        if !is_constant(scalar) || scalar.as_const().is_some() {
+            return None;
+        }
+        let mut row = Row::new(1, &self.session);
+        let value = scalar.eval(&mut row).ok()?;
+        let left = FOLDED_BYTES - self.folded_bytes.get();
+        let bytes = value.written_out_bytes(left);
+        if bytes > left || !self.session.fuel.spend(bytes as u64) {
+            return None;
+        }
+        self.folded_bytes.set(self.folded_bytes.get() + bytes);
+        Some(value.into_owned())
     }
-    let mut row = Row::new(1, session);
-    scalar.eval(&mut row).ok().map(Value::into_owned)
 }
 
 /// Whether an expression over folded operands needs no row, no time and no chance.

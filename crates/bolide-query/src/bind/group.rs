@@ -93,6 +93,16 @@ impl Binder<'_> {
         if !self.scopes.iter().any(grouped) {
             return None;
         }
+        let keys = self
+            .scopes
+            .iter()
+            .filter_map(|scope| scope.grouped.as_ref())
+            .map(Vec::len);
+        // The expression is copied as a whole.
+        let copied = expr.span.end.saturating_sub(expr.span.start);
+        if !self.session.fuel.spend((20 * copied + 40 * keys.sum::<usize>()) as u64) {
+            return None;
+        }
         let wanted = canonical(expr);
         self.scopes.iter().enumerate().rev().find_map(|(at, scope)| {
             let (_, slot) = scope.grouped.as_ref()?.iter().find(|(key, _)| *key == wanted)?;

@@ -13,6 +13,7 @@ mod rules;
 mod scope;
 mod select;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::error::Result;
@@ -20,7 +21,7 @@ use crate::parameters::Parameters;
 use crate::path::PathStep;
 use crate::program::{Scalar, Select};
 use crate::schema::Schema;
-use crate::session::{Environment, Session};
+use crate::session::Session;
 use crate::text::ast;
 
 pub use group::{aggregate_of, contains_aggregate};
@@ -40,11 +41,12 @@ pub struct Bound {
 ///
 /// # Errors
 /// The first rule broken, with the service's code where it is published.
-pub fn bind(query: &ast::Query, parameters: &Parameters, schema: &Schema) -> Result<Bound> {
+pub fn bind(query: &ast::Query, parameters: &Parameters, schema: &Schema, session: Session) -> Result<Bound> {
     rules::check_structure(query)?;
     let computed = computed::bind_all(schema)?;
-    let mut binder = Binder::new(parameters, schema, computed);
+    let mut binder = Binder::new(parameters, schema, computed, session);
     let select = Arc::new(binder.root(query)?);
+    binder.session.fuel.check()?;
     Ok(Bound {
         select,
         slots: binder.slot_paths.len(),
@@ -69,12 +71,19 @@ struct Binder<'s> {
     slot_paths: Vec<Option<Vec<PathStep>>>,
     /// For folding constants; functions that look at the time are never folded.
     session: Session,
+    /// Bytes of the constants that were folded.
+    folded_bytes: Cell<usize>,
     /// Where aggregates stand: nowhere, or in the selection being bound.
     aggregates: Option<Vec<crate::program::Aggregate>>,
 }
 
 impl<'s> Binder<'s> {
-    fn new(parameters: &'s Parameters, schema: &'s Schema, computed: Vec<(String, Arc<Scalar>)>) -> Binder<'s> {
+    fn new(
+        parameters: &'s Parameters,
+        schema: &'s Schema,
+        computed: Vec<(String, Arc<Scalar>)>,
+        session: Session,
+    ) -> Binder<'s> {
         Binder {
             parameters,
             schema,
@@ -82,7 +91,8 @@ impl<'s> Binder<'s> {
             scopes: Vec::new(),
             // Slot 0 is the item.
             slot_paths: vec![Some(Vec::new())],
-            session: Session::new(Environment::default(), schema.geometry),
+            session,
+            folded_bytes: Cell::new(0),
             aggregates: None,
         }
     }

@@ -8,15 +8,16 @@ mod tests;
 use smallvec::SmallVec;
 
 pub use operators::{binary, unary};
-pub use rows::{Flow, each_row, each_source_row, project, run_subquery};
+pub use rows::{Flow, each_row, each_source_row, key_of, project, run_subquery};
 
 use crate::error::{QueryError, Result};
+use crate::fuel;
 use crate::functions::Call;
 use crate::limits::VALUE_BYTES;
 use crate::path::PathStep;
 use crate::program::{ITEM_SLOT, InSet, LikePattern, Scalar, Select, SubqueryForm};
 use crate::session::Session;
-use crate::value::{Item, ItemScan, Value, append_same_key, compare, equals, parse_json, same_key, truth, write_json};
+use crate::value::{Item, ItemScan, Value, compare, equals, parse_json, truth, write_json};
 
 /// The values in scope, by slot.
 #[derive(Debug)]
@@ -58,10 +59,17 @@ impl<'a> Row<'a> {
         }
     }
 
-    fn path(&mut self, slot: usize, steps: &[PathStep]) -> Value<'a> {
+    fn path(&mut self, slot: usize, steps: &[PathStep]) -> Result<Value<'a>> {
+        let fuel = &self.session.fuel;
         match self.scan.item() {
-            Some(item) if slot == ITEM_SLOT => self.scan.walk(item, steps),
-            _ => walk(&self.slots[slot], steps),
+            Some(item) if slot == ITEM_SLOT => {
+                fuel.burn(self.scan.units(item, steps))?;
+                Ok(self.scan.walk(item, steps))
+            }
+            _ => {
+                fuel.burn(step_units(&self.slots[slot]))?;
+                Ok(walk(&self.slots[slot], steps))
+            }
         }
     }
 }
@@ -82,15 +90,20 @@ impl Scalar {
     /// # Errors
     /// A UDF that threw, a scalar subquery with several rows. Wrong kinds are undefined, never errors.
     pub fn eval<'a>(&'a self, row: &mut Row<'a>) -> Result<Value<'a>> {
+        row.session.fuel.burn(fuel::NODE)?;
         Ok(match self {
             Scalar::Const(value) => value.lend(),
             Scalar::Slot(slot) => row.slot(*slot),
-            Scalar::Path { slot, steps } => row.path(*slot, steps),
-            Scalar::Step(base, step) => step.of(&base.eval(row)?),
+            Scalar::Path { slot, steps } => row.path(*slot, steps)?,
+            Scalar::Step(base, step) => {
+                let base = base.eval(row)?;
+                row.session.fuel.burn(step_units(&base))?;
+                step.of(&base)
+            }
             Scalar::Unary(op, operand) => unary(*op, &operand.eval(row)?),
             Scalar::Binary(op, sides) => {
                 let left = sides.0.eval(row)?;
-                binary(*op, &left, &sides.1.eval(row)?)
+                binary(*op, &left, &sides.1.eval(row)?, row.session)?
             }
             Scalar::And(list) => logic(list, row, false)?,
             Scalar::Or(list) => logic(list, row, true)?,
@@ -105,30 +118,34 @@ impl Scalar {
             }
             Scalar::Between(parts) => between(&parts.0.eval(row)?, &parts.1.eval(row)?, &parts.2.eval(row)?),
             Scalar::In(value, list) => is_in(value, list, row)?,
-            Scalar::InSet(value, set) => set.holds(&value.eval(row)?),
+            Scalar::InSet(value, set) => set.holds(&value.eval(row)?, row.session),
             Scalar::Like(value, pattern) => like(value, pattern, row)?,
             Scalar::Array(items) => {
                 let array = Value::array(eval_all(items, row)?);
-                row.session.memory.check(array)?
+                row.session.check(array)?
             }
             Scalar::Object(members) => {
                 let object = object(members, row)?;
-                row.session.memory.check(object)?
+                row.session.check(object)?
             }
             Scalar::Call(function, args) => {
                 let args = eval_all(args, row)?;
                 if function.is_strict() && !args.iter().all(Value::is_defined) {
                     return Ok(Value::Undefined);
                 }
-                let value = (function.body)(&Call {
+                let value = function.call(&Call {
                     args: &args,
                     session: row.session,
                     rid: row.rid,
                 });
-                row.session.memory.check(value)?
+                row.session.check(value)?
             }
             Scalar::Regex(text, pattern) => match text.eval(row)?.as_str() {
-                Some(text) => pattern.is_match(text).map_or(Value::Undefined, Value::Bool),
+                Some(text) => {
+                    let is_match = pattern.is_match(text, &row.session.fuel);
+                    row.session.fuel.check()?;
+                    is_match.map_or(Value::Undefined, Value::Bool)
+                }
                 None => Value::Undefined,
             },
             Scalar::Udf(name, args) => udf(name, &eval_all(args, row)?, row.session)?,
@@ -140,6 +157,15 @@ impl Scalar {
 
 fn eval_all<'a>(list: &'a [Scalar], row: &mut Row<'a>) -> Result<SmallVec<[Value<'a>; 4]>> {
     list.iter().map(|scalar| scalar.eval(row)).collect()
+}
+
+/// What it takes to find something in a value.
+fn step_units(base: &Value<'_>) -> u64 {
+    match base {
+        Value::Json(text) => text.len() as u64 / 32,
+        Value::Object(members) => members.len() as u64 * 2,
+        _ => 0,
+    }
 }
 
 fn walk<'a>(base: &Value<'a>, steps: &[PathStep]) -> Value<'a> {
@@ -202,7 +228,7 @@ fn is_in<'a>(value: &'a Scalar, list: &'a [Scalar], row: &mut Row<'a>) -> Result
         return Ok(Value::Undefined);
     }
     for item in list {
-        if equals(&value, &item.eval(row)?) == Some(true) {
+        if equals(&value, &item.eval(row)?, &row.session.fuel) == Some(true) {
             return Ok(Value::Bool(true));
         }
     }
@@ -211,27 +237,21 @@ fn is_in<'a>(value: &'a Scalar, list: &'a [Scalar], row: &mut Row<'a>) -> Result
 
 impl InSet {
     /// Remembers the constants of a list; undefined ones never match.
-    pub fn new(values: Vec<Value<'static>>) -> InSet {
+    pub fn new(values: Vec<Value<'static>>, session: &Session) -> InSet {
         let keys = values
             .iter()
-            .filter(|value| value.is_defined())
-            .map(InSet::key)
+            .filter(|value| value.is_defined() && session.fuel.check().is_ok())
+            .map(|value| key_of(value, session))
             .collect();
         InSet { values, keys }
     }
 
-    fn key(value: &Value<'_>) -> crate::value::SameKey {
-        let mut canonical = Vec::new();
-        append_same_key(value, &mut canonical);
-        same_key(&canonical)
-    }
-
-    fn holds<'a>(&self, value: &Value<'_>) -> Value<'a> {
+    fn holds<'a>(&self, value: &Value<'_>, session: &Session) -> Value<'a> {
         match value {
             Value::Undefined => Value::Undefined,
             // NaN equals nothing, itself included.
             Value::Number(number) if number.as_f64().is_nan() => Value::Bool(false),
-            _ => Value::Bool(self.keys.contains(&InSet::key(value))),
+            _ => Value::Bool(self.keys.contains(&key_of(value, session))),
         }
     }
 }
@@ -241,13 +261,18 @@ fn like<'a>(value: &'a Scalar, pattern: &'a LikePattern, row: &mut Row<'a>) -> R
     let Some(text) = value.as_str() else {
         return Ok(Value::Undefined);
     };
+    let fuel = &row.session.fuel;
     let matched = match pattern {
-        LikePattern::Constant(like) => Some(like.matches(text)),
-        LikePattern::Dynamic(pattern, escape) => pattern
-            .eval(row)?
-            .as_str()
-            .map(|pattern| crate::like::Like::new(pattern, *escape).matches(text)),
+        LikePattern::Constant(like) => Some(like.matches(text, fuel)),
+        LikePattern::Dynamic(pattern, escape) => match pattern.eval(row)?.as_str() {
+            Some(pattern) => {
+                fuel.burn(pattern.len() as u64 * 20)?;
+                Some(crate::like::Like::new(pattern, *escape).matches(text, fuel))
+            }
+            None => None,
+        },
     };
+    fuel.check()?;
     Ok(matched.map_or(Value::Undefined, Value::Bool))
 }
 
@@ -269,7 +294,16 @@ fn udf<'a>(name: &str, args: &[Value<'a>], session: &Session) -> Result<Value<'a
         return Ok(Value::Undefined);
     }
     let arguments: Vec<String> = args.iter().map(json_text).collect();
+    session
+        .fuel
+        .burn(arguments.iter().map(|text| text.len() as u64 * 4).sum())?;
     let result = udfs.0.call(name, &arguments).map_err(QueryError::refused)?;
+    // How long it took is not known here.
+    session.fuel.look_now();
+    session.fuel.check()?;
+    session
+        .fuel
+        .burn(result.as_ref().map_or(0, |text| text.len() as u64 * 10))?;
     Ok(result.and_then(|text| parse_json(&text)).unwrap_or(Value::Undefined))
 }
 
@@ -294,7 +328,9 @@ fn subquery<'a>(form: SubqueryForm, select: &'a Select, row: &mut Row<'a>) -> Re
             _ => {}
         }
         if form == SubqueryForm::Array {
-            bytes += value.written_out_bytes(VALUE_BYTES);
+            let value_bytes = value.written_out_bytes(VALUE_BYTES);
+            bytes += value_bytes;
+            row.session.fuel.burn(value_bytes as u64 / 16)?;
             row.session.memory.check_bytes(bytes)?;
         }
         found.push(value);

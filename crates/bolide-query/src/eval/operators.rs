@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use crate::error::Result;
 use crate::number::Number;
+use crate::session::Session;
 use crate::text::ast::{BinaryOp, UnaryOp};
 use crate::value::{Value, compare, equals, truth};
 
@@ -22,20 +24,26 @@ pub fn unary<'a>(op: UnaryOp, operand: &Value<'a>) -> Value<'a> {
 }
 
 /// Applies a binary operator.
-pub fn binary<'a>(op: BinaryOp, left: &Value<'a>, right: &Value<'a>) -> Value<'a> {
-    match op {
-        BinaryOp::Equal => equals(left, right).map_or(Value::Undefined, Value::Bool),
-        BinaryOp::NotEqual => equals(left, right).map_or(Value::Undefined, |same| Value::Bool(!same)),
+///
+/// # Errors
+/// Where a string becomes too long, or there is no fuel.
+pub fn binary<'a>(op: BinaryOp, left: &Value<'a>, right: &Value<'a>, session: &Session) -> Result<Value<'a>> {
+    if let (Value::String(a), Value::String(b)) = (left, right) {
+        session.fuel.burn(a.as_str().len().min(b.as_str().len()) as u64 / 8)?;
+    }
+    Ok(match op {
+        BinaryOp::Equal => equals(left, right, &session.fuel).map_or(Value::Undefined, Value::Bool),
+        BinaryOp::NotEqual => equals(left, right, &session.fuel).map_or(Value::Undefined, |same| Value::Bool(!same)),
         BinaryOp::Less => compared(left, right, Ordering::is_lt),
         BinaryOp::LessOrEqual => compared(left, right, Ordering::is_le),
         BinaryOp::Greater => compared(left, right, Ordering::is_gt),
         BinaryOp::GreaterOrEqual => compared(left, right, Ordering::is_ge),
-        BinaryOp::Concat => concat(left, right),
+        BinaryOp::Concat => return concat(left, right, session),
         _ => match (left.as_f64(), right.as_f64()) {
             (Some(a), Some(b)) => Value::Number(arithmetic(op, a, b)),
             _ => Value::Undefined,
         },
-    }
+    })
 }
 
 fn compared<'a>(left: &Value<'_>, right: &Value<'_>, test: fn(Ordering) -> bool) -> Value<'a> {
@@ -47,11 +55,13 @@ fn compared<'a>(left: &Value<'_>, right: &Value<'_>, test: fn(Ordering) -> bool)
     }
 }
 
-fn concat<'a>(left: &Value<'_>, right: &Value<'_>) -> Value<'a> {
-    match (left.as_str(), right.as_str()) {
-        (Some(a), Some(b)) => Value::string(Arc::from([a, b].concat())),
-        _ => Value::Undefined,
-    }
+fn concat<'a>(left: &Value<'_>, right: &Value<'_>, session: &Session) -> Result<Value<'a>> {
+    let (Some(a), Some(b)) = (left.as_str(), right.as_str()) else {
+        return Ok(Value::Undefined);
+    };
+    session.memory.check_bytes(a.len() + b.len())?;
+    session.fuel.burn((a.len() + b.len()) as u64 / 4)?;
+    Ok(Value::string(Arc::from([a, b].concat())))
 }
 
 fn arithmetic(op: BinaryOp, a: f64, b: f64) -> Number {

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use super::Row;
 use crate::error::Result;
+use crate::fuel::KEY_BYTE;
 use crate::group::Groups;
 use crate::memory::seen_bytes;
 use crate::program::{Grouping, Input, Projection, Select, Source};
+use crate::session::Session;
 use crate::value::{SameKey, Text, Value, append_same_key, same_key};
 
 /// Whether a producer of rows should go on.
@@ -68,6 +70,10 @@ pub fn each_source_row<'a>(inputs: &'a [Input], row: &mut Row<'a>, sink: RowSink
 }
 
 fn each_element<'a>(array: &Value<'a>, slot: usize, row: &mut Row<'a>, sink: RowSink<'_, 'a>) -> Result<Flow> {
+    let fuel = &row.session.fuel;
+    if let Value::Json(text) = array {
+        fuel.burn(text.len() as u64 / 4)?;
+    }
     let flow = array.each_element(|element| {
         row.slots[slot] = element;
         match sink(row) {
@@ -88,7 +94,7 @@ pub fn run_subquery<'a>(select: &'a Select, row: &mut Row<'a>, sink: ValueSink<'
             return Ok(Flow::Continue);
         }
         if let Some(seen) = &mut seen {
-            let key = key_of(&value);
+            let key = key_of(&value, session);
             let key_bytes = seen_bytes(&key);
             if !seen.insert(key) {
                 return Ok(Flow::Continue);
@@ -133,9 +139,11 @@ fn each_group<'a>(
     Ok(flow)
 }
 
-fn key_of(value: &Value<'_>) -> SameKey {
+/// A value's identity.
+pub fn key_of(value: &Value<'_>, session: &Session) -> SameKey {
     let mut canonical = Vec::new();
     append_same_key(value, &mut canonical);
+    session.fuel.spend_each(canonical.len(), KEY_BYTE);
     same_key(&canonical)
 }
 

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use super::given;
 use crate::error::Result;
-use crate::memory::{Memory, seen_bytes};
+use crate::fuel::KEY_BYTE;
+use crate::memory::seen_bytes;
+use crate::session::Session;
 use crate::value::{SameKey, Value, append_same_key, same_key};
 
 /// The values DISTINCT has let through.
@@ -24,17 +26,18 @@ impl Distinct {
     /// Whether this is the first of its sort.
     ///
     /// # Errors
-    /// [`crate::QueryError::TooLarge`] when there are too many.
-    pub fn is_new(&mut self, value: &Value<'_>, memory: &Memory) -> Result<bool> {
+    /// [`crate::QueryError::TooLarge`] when there are too many; [`crate::QueryError::Interrupted`].
+    pub fn is_new(&mut self, value: &Value<'_>, session: &Session) -> Result<bool> {
         self.scratch.clear();
         append_same_key(value, &mut self.scratch);
+        session.fuel.burn(self.scratch.len() as u64 * KEY_BYTE)?;
         let key = same_key(&self.scratch);
         self.last = given::hash(&[&key]);
         let key_bytes = seen_bytes(&key);
         if !self.seen.insert(key) {
             return Ok(false);
         }
-        memory.take(key_bytes)?;
+        session.memory.take(key_bytes)?;
         Ok(true)
     }
 }

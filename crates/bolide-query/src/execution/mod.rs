@@ -213,6 +213,8 @@ impl Execution {
         self.metrics.item_bytes += item.bytes() as u64;
         self.item_rows = 0;
         self.begin_item();
+        self.session.memory.hold_rows(self.output.row_bytes() as usize)?;
+        self.session.fuel.burn(item.bytes() as u64 / 16)?;
         let select = Arc::clone(&self.bound.select);
         let Execution {
             bound,
@@ -265,13 +267,14 @@ impl Execution {
         self.metrics.items += 1;
         self.metrics.item_bytes += item.bytes() as u64;
         self.begin_item();
+        self.session.fuel.burn(item.bytes() as u64 / 16)?;
         let select = Arc::clone(&self.bound.select);
         let mut row = Row::over(self.bound.slots, &self.session, item, rid);
         let Some(distinct) = &mut self.distinct else {
             return Ok(());
         };
         each_row(&select, &mut row, &mut |row| {
-            distinct.is_new(&project(&select.projection, row)?, &row.session.memory)?;
+            distinct.is_new(&project(&select.projection, row)?, row.session)?;
             Ok(Flow::Continue)
         })?;
         Ok(())
@@ -293,6 +296,7 @@ impl Execution {
         } else {
             Some(self.resume().to_text(self.fingerprint))
         };
+        self.session.memory.hold_rows(self.output.row_bytes() as usize)?;
         let rows = self.output.into_rows();
         let metrics = Metrics {
             rows: rows.len() as u64,
@@ -310,6 +314,11 @@ impl Execution {
     /// How many rows FROM, JOIN and subqueries went through so far: what the page costs in time.
     pub fn rows_gone_through(&self) -> u64 {
         self.rows_before + self.session.rows()
+    }
+
+    /// How often fuel was looked at: about once in a millisecond of work.
+    pub fn looks(&self) -> u64 {
+        self.session.fuel.looks()
     }
 
     /// Whether nothing more can come, so that no item need be pushed.
@@ -393,12 +402,13 @@ impl Execution {
                     groups.sort();
                 }
                 for finished in groups.finish(grouping) {
+                    row.session.begin_item();
                     let key = finished.key().clone();
                     let is_given = group.as_ref().is_some_and(|last| key <= *last);
                     finished.fill(grouping, &mut row);
                     if is_given {
                         if let Some(distinct) = distinct.as_mut() {
-                            distinct.is_new(&project(&select.projection, &mut row)?, &row.session.memory)?;
+                            distinct.is_new(&project(&select.projection, &mut row)?, row.session)?;
                         }
                         continue;
                     }
@@ -464,7 +474,7 @@ impl Stage {
                 if *item_rows < already {
                     *item_rows += 1;
                     if let Some(distinct) = distinct {
-                        distinct.is_new(&project(&select.projection, row)?, &row.session.memory)?;
+                        distinct.is_new(&project(&select.projection, row)?, row.session)?;
                     }
                     return Ok(Flow::Continue);
                 }

@@ -10,6 +10,9 @@ use crate::path::PathStep;
 use crate::program::{ITEM_SLOT, Ordering, Scalar, Select, Source};
 use crate::text::ast::BinaryOp;
 
+/// Most texts an item is searched for: what one more could save is little beside looking for it.
+const MOST: usize = 8;
+
 /// The texts a query's filter needs.
 #[derive(Debug, Default)]
 pub(super) struct Needles {
@@ -44,7 +47,7 @@ impl Needles {
     fn add(&mut self, select: &Select, condition: &Scalar) {
         match condition {
             Scalar::And(list) => list.iter().for_each(|condition| self.add(select, condition)),
-            Scalar::Binary(BinaryOp::Equal, sides) => {
+            Scalar::Binary(BinaryOp::Equal, sides) if self.finders.len() < MOST => {
                 let needle = needle(select, &sides.0, &sides.1).or_else(|| needle(select, &sides.1, &sides.0));
                 self.finders
                     .extend(needle.map(|needle| Finder::new(&needle).into_owned()));

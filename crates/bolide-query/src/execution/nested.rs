@@ -59,7 +59,7 @@ impl Nested {
         let Some(distinct) = &mut self.distinct else {
             return emit(row, value);
         };
-        if !distinct.is_new(&value, &row.session.memory)? {
+        if !distinct.is_new(&value, row.session)? {
             return Ok(Flow::Continue);
         }
         let hash = distinct.hash_of_last();
@@ -117,6 +117,7 @@ pub(super) fn each_row_at_end<'a>(
     }
     if let (Some(groups), Some(grouping)) = (nested.groups.take(), &inner.grouping) {
         for group in groups.finish(grouping) {
+            row.session.begin_item();
             let hash = given::hash(&[group.key()]);
             group.fill(grouping, row);
             let value = project(&inner.projection, row)?;

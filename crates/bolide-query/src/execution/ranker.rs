@@ -7,6 +7,7 @@ use super::given;
 use super::output::{Offer, Output, Written};
 use crate::error::Result;
 use crate::eval::Row;
+use crate::fuel::Fuel;
 use crate::functions::{Analyzer, Term, bm25, term_hits};
 use crate::memory::ALLOCATION_BYTES;
 use crate::program::{RankComponent, Ranking};
@@ -86,7 +87,7 @@ impl Ranker {
                 RankComponent::FullText { text, terms, .. } => {
                     let text = text.eval(row)?;
                     let terms = terms.iter().map(|term| term.eval(row)).collect::<Result<Vec<_>>>()?;
-                    Evidence::Text(self.look_at(n, &text, &terms))
+                    Evidence::Text(self.look_at(n, &text, &terms, &row.session.fuel))
                 }
             };
             self.current.push(evidence);
@@ -94,12 +95,23 @@ impl Ranker {
         Ok(())
     }
 
-    fn look_at(&mut self, component: usize, text: &Value<'_>, terms: &[Value<'_>]) -> Option<(u64, Vec<u64>)> {
+    fn look_at(
+        &mut self,
+        component: usize,
+        text: &Value<'_>,
+        terms: &[Value<'_>],
+        fuel: &Fuel,
+    ) -> Option<(u64, Vec<u64>)> {
         let (analyzer, analyzed) = self.analyzers[component].as_mut()?;
-        let terms =
-            analyzed.get_or_insert_with(|| terms.iter().flat_map(|term| analyzed_terms(analyzer, term)).collect());
-        let words = analyzer.words(text.as_str()?);
-        let hits: Vec<u64> = terms.iter().map(|term| term_hits(&words, term)).collect();
+        let analyzed_all = || {
+            terms
+                .iter()
+                .flat_map(|term| analyzed_terms(analyzer, term, fuel))
+                .collect()
+        };
+        let terms = analyzed.get_or_insert_with(analyzed_all);
+        let words = analyzer.words(text.as_str()?, fuel);
+        let hits: Vec<u64> = terms.iter().map(|term| term_hits(&words, term, fuel)).collect();
         let statistics = &mut self.statistics[component];
         statistics.words += words.len() as u64;
         statistics.hits.resize(hits.len(), 0);
@@ -117,6 +129,7 @@ impl Ranker {
         ordinal: u64,
         write: impl FnOnce(&mut Row<'a>, &mut Vec<u8>) -> Result<Written>,
     ) -> Result<()> {
+        row.session.fuel.check()?;
         let mut out = Vec::new();
         let hash = match write(row, &mut out)? {
             Written::Nothing => return Ok(()),
@@ -199,10 +212,10 @@ impl Ranker {
 }
 
 /// The terms of one argument, which may also be a list of them.
-fn analyzed_terms(analyzer: &Analyzer, term: &Value<'_>) -> Vec<Term> {
+fn analyzed_terms(analyzer: &Analyzer, term: &Value<'_>, fuel: &Fuel) -> Vec<Term> {
     match term.elements() {
-        Some(list) => list.iter().filter_map(|term| analyzer.term(term)).collect(),
-        None => analyzer.term(term).into_iter().collect(),
+        Some(list) => list.iter().filter_map(|term| analyzer.term(term, fuel)).collect(),
+        None => analyzer.term(term, fuel).into_iter().collect(),
     }
 }
 

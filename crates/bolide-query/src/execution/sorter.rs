@@ -12,6 +12,7 @@ use super::output::{Offer, Output, Written};
 use super::sort_value::SortValue;
 use crate::error::Result;
 use crate::eval::Row;
+use crate::fuel::KEY_BYTE;
 use crate::memory::{ALLOCATION_BYTES, Memory, TABLE_ENTRY_BYTES};
 use crate::program;
 use crate::value::{SameKey, Value, append_same_key, same_key, write_json};
@@ -39,7 +40,7 @@ struct Directions(u64);
 
 impl Directions {
     fn descends(self, key: usize) -> bool {
-        self.0 >> key & 1 == 1
+        self.0 >> key.min(63) & 1 == 1
     }
 
     fn compare(self, a: &Place, b: &Place) -> Ordering {
@@ -96,7 +97,7 @@ impl Sorter {
             .iter()
             .enumerate()
             .map(|(n, key)| u64::from(key.descending) << n.min(63))
-            .sum();
+            .fold(0, |bits, bit| bits | bit);
         Sorter {
             directions: Directions(bits),
             heap: BinaryHeap::new(),
@@ -180,6 +181,7 @@ impl Sorter {
         }
         let mut canonical = Vec::new();
         append_same_key(&value, &mut canonical);
+        row.session.fuel.burn(canonical.len() as u64 * KEY_BYTE)?;
         let directions = self.directions;
         let by_value = self.by_value.get_or_insert_default();
         match by_value.entry(same_key(&canonical)) {
@@ -268,6 +270,15 @@ impl Sorter {
     }
 }
 
+/// What it takes to copy, hash and compare a value.
+fn sort_units(value: &Value<'_>) -> u64 {
+    match value {
+        Value::String(text) => text.as_str().len() as u64 * 2,
+        Value::Json(_) | Value::Array(_) | Value::Object(_) => value.written_out_bytes(usize::MAX) as u64 * KEY_BYTE,
+        _ => 0,
+    }
+}
+
 /// Where a row stands; nowhere if it lacks a key that it must have.
 fn place_of<'a>(keys: &'a [program::SortKey], row: &mut Row<'a>, ordinal: u64) -> Result<Option<Place>> {
     let mut values = SmallVec::new();
@@ -281,6 +292,7 @@ fn place_of<'a>(keys: &'a [program::SortKey], row: &mut Row<'a>, ordinal: u64) -
         if key.skip_undefined && !value.is_defined() {
             return Ok(None);
         }
+        row.session.fuel.burn(sort_units(&value))?;
         values.push(SortValue::new(&value));
     }
     Ok(Some(Place {

@@ -40,10 +40,12 @@ pub(super) fn write_distinct<'a>(
         });
     };
     let value = project(&select.projection, row)?;
-    if !value.is_defined() || !distinct.is_new(&value, &row.session.memory)? {
+    if !value.is_defined() || !distinct.is_new(&value, row.session)? {
         return Ok(Written::Nothing);
     }
+    let before = out.len();
     write_json(&value, out);
+    row.session.fuel.burn((out.len() - before) as u64)?;
     Ok(Written::Named(distinct.hash_of_last()))
 }
 
@@ -52,7 +54,9 @@ pub(super) fn write_row<'a>(projection: &'a Projection, row: &mut Row<'a>, out: 
     match projection {
         Projection::Value(scalar) => {
             let value = scalar.eval(row)?;
+            let before = out.len();
             write_json(&value, out);
+            row.session.fuel.burn((out.len() - before) as u64 / 2)?;
             Ok(value.is_defined())
         }
         Projection::List(columns) => {
@@ -70,7 +74,9 @@ pub(super) fn write_row<'a>(projection: &'a Projection, row: &mut Row<'a>, out: 
                 first = false;
                 write_string(name, out);
                 out.push(b':');
+                let before = out.len();
                 write_json(&value, out);
+                row.session.fuel.burn((out.len() - before) as u64 / 2)?;
                 row.session.memory.check_bytes(out.len() - start)?;
             }
             out.push(b'}');

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::{Call, Function};
+use crate::fuel::{ELEMENT, Fuel};
 use crate::value::{Kind, Text, Value, equals, total_order};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -43,7 +44,7 @@ fn concat<'a>(call: &Call<'_, 'a>) -> Value<'a> {
         return Value::Undefined;
     };
     let elements: usize = arrays.iter().map(|items| items.len()).sum();
-    if !call.may_make(elements * size_of::<Value<'_>>()) {
+    if !call.may_make(elements * size_of::<Value<'_>>()) || !call.fuel().spend_each(elements, ELEMENT) {
         return Value::Undefined;
     }
     Value::array(arrays.iter().flat_map(|items| items.iter().cloned()))
@@ -58,24 +59,30 @@ fn contains<'a>(call: &Call<'_, 'a>) -> Value<'a> {
         return Value::Undefined;
     }
     let partial = call.arg(2).is_true();
+    let fuel = call.fuel();
     Value::Bool(items.iter().any(|item| {
         if partial {
-            holds(item, wanted)
+            holds(item, wanted, fuel)
         } else {
-            equals(item, wanted) == Some(true)
+            equals(item, wanted, fuel) == Some(true)
         }
     }))
 }
 
 /// Whether an object has all members of another, nested ones likewise; anything else must be equal.
-fn holds(item: &Value<'_>, wanted: &Value<'_>) -> bool {
+fn holds(item: &Value<'_>, wanted: &Value<'_>, fuel: &Fuel) -> bool {
     if item.kind() != Kind::Object {
-        return equals(item, wanted) == Some(true);
+        return equals(item, wanted, fuel) == Some(true);
     }
+    let units = |value: &Value<'_>| match value {
+        Value::Json(text) => text.len() as u64 * 2,
+        Value::Object(members) => members.len() as u64 * 4,
+        _ => 0,
+    };
     match wanted.members() {
-        Some(members) => members
-            .iter()
-            .all(|(name, value)| holds(&item.member(name.as_str()), value)),
+        Some(members) => members.iter().all(|(name, value)| {
+            fuel.spend(units(item) + units(value)) && holds(&item.member(name.as_str()), value, fuel)
+        }),
         None => false,
     }
 }
@@ -88,7 +95,9 @@ fn contains_each<'a>(call: &Call<'_, 'a>, any: bool) -> Value<'a> {
     for wanted in &call.args[1..] {
         if !wanted.is_defined() {
             known = false;
-        } else if items.iter().any(|item| equals(item, wanted) == Some(true)) == any {
+        } else if !call.fuel().spend(items.len() as u64 * 4) {
+            return Value::Undefined;
+        } else if items.iter().any(|item| equals(item, wanted, call.fuel()) == Some(true)) == any {
             return Value::Bool(any);
         }
     }
@@ -119,6 +128,10 @@ fn with_numbers<'a>(call: &Call<'_, 'a>, compute: fn(&[f64]) -> Option<f64>) -> 
     let Some(items) = call.arg(0).elements() else {
         return Value::Undefined;
     };
+    // Sorting, for the median, is the dearest of what is computed.
+    if !call.fuel().spend_each(items.len(), 2 * ELEMENT) {
+        return Value::Undefined;
+    }
     let numbers: Option<Vec<f64>> = items.iter().map(Value::as_f64).collect();
     numbers
         .and_then(|numbers| compute(&numbers))
@@ -146,8 +159,16 @@ fn extreme<'a>(call: &Call<'_, 'a>, wanted: Ordering) -> Value<'a> {
         return Value::Undefined;
     };
     let primitives = items.iter().filter(|item| item.is_primitive());
-    let best = primitives.reduce(|best, item| if total_order(item, best) == wanted { item } else { best });
+    let better = |best, item| {
+        let is_better = call.fuel().spend(string_units(item)) && total_order(item, best) == wanted;
+        if is_better { item } else { best }
+    };
+    let best = primitives.reduce(better);
     best.cloned().unwrap_or(Value::Undefined)
+}
+
+fn string_units(value: &Value<'_>) -> u64 {
+    value.as_str().map_or(0, |text| text.len() as u64 / 8)
 }
 
 /// Counts from one.
@@ -170,6 +191,9 @@ fn object_to_array<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     let (Some(key_name), Some(value_name)) = (name_of(1, "k"), name_of(2, "v")) else {
         return Value::Undefined;
     };
+    if !call.fuel().spend_each(members.len(), 4 * ELEMENT) {
+        return Value::Undefined;
+    }
     Value::array(members.iter().map(|(name, value)| {
         Value::object([
             (key_name.clone(), Value::String(name.clone())),

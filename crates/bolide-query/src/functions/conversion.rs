@@ -13,6 +13,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn to_string<'a>(call: &Call<'_, 'a>) -> Value<'a> {
+    // What is nested in a value made during evaluation was measured when it was made.
+    let bytes = call.arg(0).written_out_bytes(usize::MAX);
+    if !call.fuel().spend_each(bytes, 4) {
+        return Value::Undefined;
+    }
     let mut out = Vec::new();
     match call.arg(0) {
         Value::String(text) => return Value::String(text.clone()),
@@ -41,6 +46,7 @@ fn scientific(number: f64) -> String {
 
 /// The string as JSON of one kind; blanks around it are allowed.
 fn parsed<'a>(call: &Call<'_, 'a>, kind: Kind) -> Value<'a> {
-    let value = call.str(0).and_then(parse_json).unwrap_or(Value::Undefined);
+    let text = call.str(0).filter(|text| call.fuel().spend_each(text.len(), 10));
+    let value = text.and_then(parse_json).unwrap_or(Value::Undefined);
     if value.kind() == kind { value } else { Value::Undefined }
 }

@@ -172,6 +172,9 @@ fn format<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     let (Some(ticks), Some(pattern)) = (date(call, 0), call.str(1)) else {
         return Value::Undefined;
     };
+    if !call.fuel().spend_each(pattern.len(), 100) {
+        return Value::Undefined;
+    }
     Value::string(formatted(Civil::from_ticks(ticks), pattern))
 }
 
@@ -188,14 +191,14 @@ fn formatted(civil: Civil, pattern: &str) -> String {
     let mut out = String::new();
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
-        let run = rest.chars().take_while(|next| *next == c).count();
+        let run = rest.chars().take(fraction.len()).take_while(|next| *next == c).count();
         if let Some((token, part)) = fixed.iter().find(|(token, _)| rest.starts_with(token)) {
             out.push_str(&format!("{:0width$}", civil.part(*part), width = token.len()));
             rest = &rest[token.len()..];
         } else if matches!(c, 'f' | 'F') {
-            let digits = &fraction[..run.min(fraction.len())];
+            let digits = &fraction[..run];
             out.push_str(if c == 'F' { digits.trim_end_matches('0') } else { digits });
-            rest = &rest[run.min(fraction.len())..];
+            rest = &rest[run..];
         } else {
             // A backslash takes the next character literally.
             let escaped = if c == '\\' { rest[1..].chars().next() } else { None };

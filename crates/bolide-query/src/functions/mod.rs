@@ -22,6 +22,7 @@ mod vector;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use crate::fuel::{self, Fuel};
 use crate::session::Session;
 use crate::value::Value;
 
@@ -52,6 +53,10 @@ impl<'a> Call<'_, 'a> {
     /// Whether the result may take so many bytes; if not, the query fails whatever the body returns.
     fn may_make(&self, bytes: usize) -> bool {
         self.session.memory.allows(bytes)
+    }
+
+    fn fuel(&self) -> &Fuel {
+        &self.session.fuel
     }
 
     fn i64(&self, at: usize) -> Option<i64> {
@@ -121,6 +126,15 @@ impl Function {
         Function { most: None, ..self }
     }
 
+    /// Calls it, if there is fuel for going through the arguments once.
+    pub fn call<'a>(&self, call: &Call<'_, 'a>) -> Value<'a> {
+        let arguments: u64 = call.args.iter().map(reading_units).sum();
+        if !call.fuel().spend(fuel::CALL + arguments) {
+            return Value::Undefined;
+        }
+        (self.body)(call)
+    }
+
     /// An undefined argument makes the result undefined.
     pub fn is_strict(&self) -> bool {
         self.nature != Nature::Lenient
@@ -143,6 +157,17 @@ pub fn arity_message(name: &str, least: usize, most: Option<usize>) -> String {
         None => format!("The {name} function requires at least {least} argument(s)."),
         Some(most) if most == least => format!("The {name} function requires {least} argument(s)."),
         Some(most) => format!("The {name} function requires {least} to {most} argument(s)."),
+    }
+}
+
+/// What it takes to go through an argument once, without what is nested in a value made during evaluation.
+fn reading_units(value: &Value<'_>) -> u64 {
+    match value {
+        Value::String(text) => text.as_str().len() as u64 / 4,
+        Value::Json(text) => text.len() as u64 * 2,
+        Value::Array(items) => items.len() as u64 * 4,
+        Value::Object(members) => members.len() as u64 * 4,
+        Value::Undefined | Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }
 

@@ -1,6 +1,7 @@
 //! String functions (cosmos-sql §18.3). Positions and lengths count UTF-16 code units.
 
 use super::{Call, Function};
+use crate::fuel::ELEMENT;
 use crate::limits::REPLICATE_CHARS;
 use crate::value::Value;
 
@@ -17,16 +18,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::strict("LENGTH", 1, 1, |c| {
         with_str(c, |text| Value::int(utf16_len(text) as i64))
     }),
-    Function::strict("LOWER", 1, 1, |c| with_str(c, |text| Value::string(lower(text)))),
-    Function::strict("UPPER", 1, 1, |c| with_str(c, |text| Value::string(upper(text)))),
+    Function::strict("LOWER", 1, 1, |c| changed(c, lower)),
+    Function::strict("UPPER", 1, 1, |c| changed(c, upper)),
     Function::strict("TRIM", 1, 2, |c| trim(c, true, true)),
     Function::strict("LTRIM", 1, 2, |c| trim(c, true, false)),
     Function::strict("RTRIM", 1, 2, |c| trim(c, false, true)),
     Function::strict("REPLACE", 3, 3, replace),
     Function::strict("REPLICATE", 2, 2, replicate),
-    Function::strict("REVERSE", 1, 1, |c| {
-        with_str(c, |text| Value::string(text.chars().rev().collect::<String>()))
-    }),
+    Function::strict("REVERSE", 1, 1, |c| changed(c, |text| text.chars().rev().collect())),
     Function::strict("SUBSTRING", 3, 3, substring),
     Function::strict("STRINGJOIN", 2, 2, join),
     Function::strict("STRINGSPLIT", 2, 2, split),
@@ -53,8 +52,19 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
+/// Units to change the case of a byte.
+const FOLDING: u64 = 15;
+
 fn with_str<'a>(call: &Call<'_, 'a>, compute: impl Fn(&str) -> Value<'a>) -> Value<'a> {
     call.str(0).map_or(Value::Undefined, compute)
+}
+
+/// A string made of another, character by character.
+fn changed<'a>(call: &Call<'_, 'a>, change: fn(&str) -> String) -> Value<'a> {
+    match call.str(0) {
+        Some(text) if call.fuel().spend_each(text.len(), FOLDING) => Value::string(change(text)),
+        _ => Value::Undefined,
+    }
 }
 
 fn utf16_len(text: &str) -> usize {
@@ -122,6 +132,9 @@ fn search<'a>(call: &Call<'_, 'a>, test: fn(&str, &str) -> bool) -> Value<'a> {
         Some(Value::Bool(flag)) => *flag,
         Some(_) => return Value::Undefined,
     };
+    if ignore_case && !call.fuel().spend_each(text.len() + part.len(), FOLDING) {
+        return Value::Undefined;
+    }
     Value::Bool(if ignore_case {
         test(&folded(text), &folded(part))
     } else {
@@ -191,7 +204,12 @@ fn trim<'a>(call: &Call<'_, 'a>, start: bool, end: bool) -> Value<'a> {
         Some(Value::String(set)) => Some(set.as_str()),
         Some(_) => return Value::Undefined,
     };
-    let goes = |c: char| set.map_or(c.is_whitespace(), |set| set.contains(c));
+    let fuel = call.fuel();
+    let goes = |c: char| {
+        set.map_or(c.is_whitespace(), |set| {
+            fuel.spend(10 + set.len() as u64 / 4) && set.contains(c)
+        })
+    };
     if start {
         text = text.trim_start_matches(goes);
     }
@@ -205,7 +223,9 @@ fn replace<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     match (call.str(0), call.str(1), call.str(2)) {
         (Some(text), Some(find), Some(new)) if !find.is_empty() => {
             let longer = new.len().saturating_sub(find.len());
-            if longer > 0 && !call.may_make(text.len() + text.matches(find).count().saturating_mul(longer)) {
+            let matches = text.matches(find).count();
+            let bytes = text.len().saturating_add(matches.saturating_mul(longer));
+            if !call.may_make(bytes) || !call.fuel().spend_each(matches, ELEMENT) || !call.fuel().spend_bytes(bytes) {
                 return Value::Undefined;
             }
             Value::string(text.replace(find, new))
@@ -249,7 +269,8 @@ fn join<'a>(call: &Call<'_, 'a>) -> Value<'a> {
         return Value::Undefined;
     };
     let content: usize = parts.iter().map(|part| part.len()).sum();
-    if !call.may_make(content.saturating_add(parts.len().saturating_mul(separator.len()))) {
+    let bytes = content.saturating_add(parts.len().saturating_mul(separator.len()));
+    if !call.may_make(bytes) || !call.fuel().spend_bytes(bytes) {
         return Value::Undefined;
     }
     Value::string(parts.join(separator))
@@ -260,7 +281,8 @@ fn split<'a>(call: &Call<'_, 'a>) -> Value<'a> {
         (Some(text), Some("")) => Value::array([Value::string(text)]),
         (Some(text), Some(separator)) => {
             let parts = text.matches(separator).count() + 1;
-            if !call.may_make(text.len() + parts * size_of::<Value<'_>>()) {
+            let is_allowed = call.may_make(text.len() + parts * size_of::<Value<'_>>());
+            if !is_allowed || !call.fuel().spend_each(parts, 2 * ELEMENT) {
                 return Value::Undefined;
             }
             Value::array(text.split(separator).map(Value::string))
@@ -275,9 +297,17 @@ fn contains_each<'a>(call: &Call<'_, 'a>, any: bool, ignore_case: bool) -> Value
         return Value::Undefined;
     };
     let fold = |text: &str| if ignore_case { folded(text) } else { text.to_owned() };
+    let folding = if ignore_case { FOLDING } else { 1 };
+    if !call.fuel().spend_each(text.len(), folding) {
+        return Value::Undefined;
+    }
     let text = fold(text);
     let mut known = true;
     for term in &call.args[1..] {
+        let term_bytes = term.as_str().map_or(0, str::len);
+        if !call.fuel().spend_each(term_bytes, folding) || !call.fuel().spend(text.len() as u64) {
+            return Value::Undefined;
+        }
         match term.as_str().map(|term| text.contains(&fold(term))) {
             Some(found) if found == any => return Value::Bool(any),
             Some(_) => {}

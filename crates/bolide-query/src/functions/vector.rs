@@ -15,6 +15,9 @@ fn distance<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     if a.len() != b.len() || a.is_empty() {
         return Value::Undefined;
     }
+    if !call.fuel().spend_each(a.len(), 10) {
+        return Value::Undefined;
+    }
     let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
     Value::float(match call.i64(2) {
         Some(function) if function == DistanceFunction::DotProduct as i64 => dot(&a, &b),

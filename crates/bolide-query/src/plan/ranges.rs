@@ -3,6 +3,7 @@
 //! A condition becomes a list of boxes: each box bounds some components of the key, and an item can pass only if one box holds it.
 //! AND intersects boxes pairwise, OR concatenates the lists. What cannot be understood is the box without bounds.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -16,6 +17,9 @@ use crate::value::{Kind, Value};
 
 /// More boxes than this and the query goes everywhere.
 const MOST_BOXES: usize = 4096;
+
+/// Pairs of boxes that are intersected for a query at most: what is left out is read without need, and gives nothing.
+const MOST_PAIRS: usize = 100_000;
 
 /// A component of a partition key.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,6 +125,7 @@ pub fn key_ranges(bound: &Bound, schema: &Schema) -> KeyRanges {
         bound,
         schema,
         deep: true,
+        pairs: Cell::new(0),
     };
     let boxes = |analysis: &Analysis<'_>| match &bound.select.filter {
         Some(filter) => analysis.boxes(filter),
@@ -139,6 +144,8 @@ struct Analysis<'q> {
     schema: &'q Schema,
     /// Look into subqueries.
     deep: bool,
+    /// Pairs of boxes intersected so far.
+    pairs: Cell<usize>,
 }
 
 impl Analysis<'_> {
@@ -235,7 +242,9 @@ impl Analysis<'_> {
     }
 
     fn intersected(&self, left: &[KeyBox], right: &[KeyBox]) -> Vec<KeyBox> {
-        if left.len() * right.len() > MOST_BOXES {
+        let pairs = self.pairs.get() + left.len() * right.len();
+        self.pairs.set(pairs);
+        if left.len() * right.len() > MOST_BOXES || pairs > MOST_PAIRS {
             return if left.len() <= right.len() {
                 left.to_vec()
             } else {
@@ -325,15 +334,10 @@ impl Analysis<'_> {
     }
 
     fn ranges(&self, boxes: Vec<KeyBox>) -> KeyRanges {
-        let mut out: Vec<KeyRange> = Vec::new();
-        for key in boxes {
-            let Some(range) = self.range(key) else {
-                return KeyRanges::All;
-            };
-            if !out.contains(&range) {
-                out.push(range);
-            }
-        }
+        let Some(mut out) = boxes.into_iter().map(|key| self.range(key)).collect::<Option<Vec<_>>>() else {
+            return KeyRanges::All;
+        };
+        leave_out_repeated(&mut out);
         if out.is_empty() {
             KeyRanges::Nothing
         } else {
@@ -360,6 +364,33 @@ impl Analysis<'_> {
             max: bounds.into_iter().map(|b| b.max).collect(),
             complete,
         })
+    }
+}
+
+/// Keeps the first of ranges that are equal.
+fn leave_out_repeated(ranges: &mut Vec<KeyRange>) {
+    let mut order: Vec<usize> = (0..ranges.len()).collect();
+    order.sort_by(|a, b| ranges[*a].order(&ranges[*b]).then(a.cmp(b)));
+    let mut is_repeated = vec![false; ranges.len()];
+    for pair in order.windows(2) {
+        is_repeated[pair[1]] = ranges[pair[0]] == ranges[pair[1]];
+    }
+    let mut is_repeated = is_repeated.into_iter();
+    ranges.retain(|_| !is_repeated.next().unwrap_or_default());
+}
+
+impl KeyRange {
+    /// Some order in which equal ranges are neighbours.
+    fn order(&self, other: &KeyRange) -> Ordering {
+        let ends = |a: &[KeyEnd], b: &[KeyEnd]| {
+            let differs = a.iter().zip(b).map(|(x, y)| x.order(y)).find(|order| order.is_ne());
+            differs.unwrap_or_else(|| a.len().cmp(&b.len()))
+        };
+        ends(&self.min, &other.min)
+            .then_with(|| ends(&self.max, &other.max))
+            .then_with(|| self.min_inclusive.cmp(&other.min_inclusive))
+            .then_with(|| self.max_inclusive.cmp(&other.max_inclusive))
+            .then_with(|| self.complete.cmp(&other.complete))
     }
 }
 

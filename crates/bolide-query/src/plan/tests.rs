@@ -181,3 +181,13 @@ fn a_score_needs_a_full_text_index_in_the_container() {
     assert_eq!(compiled(&["/b"]), Ok(()));
     assert!(compiled(&[]).unwrap_err().message().contains("path='/a/b'"));
 }
+
+#[test]
+fn each_of_many_listed_keys_is_a_point_once_in_their_order() {
+    let listed: Vec<String> = (0..40_000).map(|n| (n * 7_919 % 20_000).to_string()).collect();
+    let filter = format!("SELECT * FROM c WHERE c.k IN ({})", listed.join(","));
+    let expected = (0..20_000)
+        .map(|n| vec![KeyValue::Number(Number::Int(n * 7_919 % 20_000))])
+        .collect();
+    assert_eq!(points(&filter, &["k"], PartitionKeyKind::Hash), Some(expected));
+}

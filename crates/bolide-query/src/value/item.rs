@@ -130,6 +130,21 @@ impl<'a> ItemScan<'a> {
         self.item
     }
 
+    /// What [`ItemScan::walk`] takes, roughly: how far it has to look is not known before.
+    pub fn units(&self, item: &Item<'_>, steps: &[PathStep]) -> u64 {
+        let members = if self.is_at_end {
+            0
+        } else {
+            item.document.len() as u64 / 256
+        };
+        let below = if steps.len() > 1 {
+            item.document.len() as u64 / 256
+        } else {
+            0
+        };
+        members + below + self.passed.len() as u64
+    }
+
     /// The value that `steps` lead to from the item's root.
     pub fn walk(&mut self, item: &'a Item<'a>, steps: &[PathStep]) -> Value<'a> {
         let (Some(PathStep::Name(name)), rest) = (steps.first(), steps.get(1..).unwrap_or_default()) else {

@@ -102,6 +102,7 @@ impl Source for Local {
         let plan = self
             .account
             .explain_query(&container, &options.text, &options.parameters);
+        let plan = self.runtime.block_on(plan);
         plan.map_err(|error| failure(&error))
     }
 

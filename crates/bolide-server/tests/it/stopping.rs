@@ -36,3 +36,29 @@ fn clients_that_hang_do_not_keep_it() {
     assert_eq!(server.stop().code(), Some(0));
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
 }
+
+#[test]
+fn the_worst_queries_do_not_keep_it() {
+    let mut server = Server::in_memory(&[]);
+    let mut client = server.client();
+    create_container(&mut client);
+    let xs: Vec<u32> = (0..300).collect();
+    let item = serde_json::json!({"id": "a", "pk": "p", "xs": xs, "t": "a".repeat(8_000)});
+    client
+        .send(&Request::post("/dbs/d/colls/c/docs", item.to_string()).pk())
+        .expect(201);
+    let text = "SELECT VALUE COUNT(1) FROM c JOIN a IN c.xs JOIN b IN c.xs WHERE RegexMatch(c.t, '(?=(a+)+b)x')";
+    let query = serde_json::json!({"query": text, "parameters": []}).to_string();
+    let clients: Vec<_> = (0..8)
+        .map(|_| {
+            let mut stream = server.client().into_stream();
+            let request = Request::post("/dbs/d/colls/c/docs", &query).query().pk();
+            stream.write_all(&request.to_bytes()).expect("it can be sent");
+            stream
+        })
+        .collect();
+    // Others are served meanwhile, and so the queries have begun or are about to.
+    client.send(&Request::get("/dbs/d/colls/c/docs/a").pk()).expect(200);
+    assert_eq!(server.stop().code(), Some(0));
+    drop(clients);
+}

@@ -10,6 +10,7 @@ mod delete_all;
 mod feeds;
 mod ghosts;
 mod items;
+mod limits;
 mod purge;
 mod queries;
 mod settings;

@@ -3,7 +3,11 @@
 use rust_stemmers::{Algorithm, Stemmer};
 
 use super::stopwords::StopWords;
+use crate::fuel::Fuel;
 use crate::value::Value;
+
+/// Units to make words of a byte of text.
+const ANALYSIS: u64 = 40;
 
 /// Splits text into comparable words for one language.
 pub struct Analyzer {
@@ -44,8 +48,11 @@ impl Analyzer {
         }
     }
 
-    /// The words of a text that count, in order.
-    pub fn words(&self, text: &str) -> Vec<String> {
+    /// The words of a text that count, in order; none if there is no fuel for it.
+    pub fn words(&self, text: &str, fuel: &Fuel) -> Vec<String> {
+        if !fuel.spend_each(text.len(), ANALYSIS) {
+            return Vec::new();
+        }
         let words = text
             .split(|c: char| !c.is_alphanumeric())
             .filter(|word| !word.is_empty());
@@ -57,11 +64,11 @@ impl Analyzer {
     }
 
     /// Reads a term: a string, or `{"term": "x", "distance": 1}` for a fuzzy one.
-    pub fn term(&self, value: &Value<'_>) -> Option<Term> {
+    pub fn term(&self, value: &Value<'_>, fuel: &Fuel) -> Option<Term> {
         const MOST_EDITS: usize = 2;
         if let Some(text) = value.as_str() {
             return Some(Term {
-                words: self.words(text),
+                words: self.words(text, fuel),
                 distance: 0,
             });
         }
@@ -72,18 +79,26 @@ impl Analyzer {
             .and_then(|n| usize::try_from(n).ok())
             .unwrap_or(0);
         Some(Term {
-            words: self.words(text.as_str()?),
+            words: self.words(text.as_str()?, fuel),
             distance: distance.min(MOST_EDITS),
         })
     }
 }
 
 /// How often a term occurs: its words side by side.
-pub fn term_hits(words: &[String], term: &Term) -> u64 {
+pub fn term_hits(words: &[String], term: &Term, fuel: &Fuel) -> u64 {
     if term.words.is_empty() {
         return 0;
     }
     let same = |a: &String, b: &String| {
+        let units = if term.distance == 0 {
+            5 + b.len() / 8
+        } else {
+            100 + 3 * a.len() * b.len()
+        };
+        if !fuel.spend(units as u64) {
+            return false;
+        }
         if term.distance == 0 {
             a == b
         } else {

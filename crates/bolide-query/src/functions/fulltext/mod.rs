@@ -34,8 +34,11 @@ fn contains<'a>(call: &Call<'_, 'a>, any: bool) -> Value<'a> {
     let Some(text) = args[0].as_str() else {
         return Value::Undefined;
     };
-    let words = analyzer.words(text);
-    let hit = |term: &Value<'_>| analyzer.term(term).is_some_and(|term| term_hits(&words, &term) > 0);
+    let words = analyzer.words(text, call.fuel());
+    let hit = |term: &Value<'_>| {
+        let term = analyzer.term(term, call.fuel());
+        term.is_some_and(|term| term_hits(&words, &term, call.fuel()) > 0)
+    };
     let terms = &args[1..];
     Value::Bool(if any {
         terms.iter().any(hit)
@@ -48,9 +51,9 @@ fn word_count<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     let Some((args, analyzer)) = analyzed(call) else {
         return Value::Undefined;
     };
-    args[0]
-        .as_str()
-        .map_or(Value::Undefined, |text| Value::int(analyzer.words(text).len() as i64))
+    args[0].as_str().map_or(Value::Undefined, |text| {
+        Value::int(analyzer.words(text, call.fuel()).len() as i64)
+    })
 }
 
 /// `_FullTextScore(path, [terms], documentCount, totalWordCount, hitCounts)`.
@@ -60,11 +63,14 @@ fn score<'a>(call: &Call<'_, 'a>) -> Value<'a> {
 
 fn scored(call: &Call<'_, '_>) -> Option<f64> {
     let (args, analyzer) = analyzed(call)?;
-    let words = analyzer.words(args[0].as_str()?);
+    let words = analyzer.words(args[0].as_str()?, call.fuel());
     let terms = args[1].elements()?;
     let hits: Vec<u64> = terms
         .iter()
-        .map(|term| analyzer.term(term).map_or(0, |term| term_hits(&words, &term)))
+        .map(|term| {
+            let term = analyzer.term(term, call.fuel());
+            term.map_or(0, |term| term_hits(&words, &term, call.fuel()))
+        })
         .collect();
     let totals: Option<Vec<u64>> = args[4]
         .elements()?

@@ -10,6 +10,7 @@ use geographiclib_rs::{DirectGeodesic, Geodesic, InverseGeodesic, PolygonArea, W
 
 use super::geojson::{Position, Ring};
 use super::relations::Surface;
+use crate::fuel::Fuel;
 
 static WGS84: LazyLock<Geodesic> = LazyLock::new(Geodesic::wgs84);
 
@@ -25,8 +26,15 @@ const ON_EDGE: f64 = 1e-12;
 /// How far left of an edge, in radians, a point is surely inside: about 6 millimetres.
 const NUDGE: f64 = 1e-9;
 
-/// The ellipsoid.
-pub struct Ellipsoid;
+/// Units for a geodesic between two points, for a direction, and for two arcs that may cross.
+const GEODESIC: u64 = 2_000;
+const DIRECTION: u64 = 80;
+const CROSSING: u64 = 40;
+
+/// The ellipsoid. Without fuel every answer is zero or no.
+pub struct Ellipsoid<'f> {
+    fuel: &'f Fuel,
+}
 
 type Vector = [f64; 3];
 
@@ -83,9 +91,16 @@ fn grazes(a: Vector, b: Vector, c: Vector, d: Vector) -> bool {
     dot(plane, c).abs() < ON_EDGE || dot(plane, d).abs() < ON_EDGE
 }
 
-impl Ellipsoid {
+impl<'f> Ellipsoid<'f> {
+    pub fn new(fuel: &'f Fuel) -> Ellipsoid<'f> {
+        Ellipsoid { fuel }
+    }
+
     /// A point just left of an edge and the number of times the arc from there to `point` crosses the ring; `None` if the arc grazes.
-    fn crossings(ring: &[Vector], edge: usize, point: Vector) -> Option<usize> {
+    fn crossings(&self, ring: &[Vector], edge: usize, point: Vector) -> Option<usize> {
+        if !self.fuel.spend_each(ring.len(), CROSSING) {
+            return Some(0);
+        }
         let (a, b) = (ring[edge], ring[edge + 1]);
         let left = unit(cross(a, b));
         let start = unit(add(unit(add(a, b)), left.map(|x| x * NUDGE)));
@@ -101,15 +116,18 @@ impl Ellipsoid {
     }
 }
 
-impl Surface for Ellipsoid {
+impl Surface for Ellipsoid<'_> {
     fn distance(&self, a: Position, b: Position) -> f64 {
-        if a == b {
+        if a == b || !self.fuel.spend(GEODESIC) {
             return 0.0;
         }
         WGS84.inverse(a.y, a.x, b.y, b.x)
     }
 
     fn distance_to_edge(&self, point: Position, (a, b): (Position, Position)) -> f64 {
+        if !self.fuel.spend(5 * GEODESIC) {
+            return 0.0;
+        }
         let (length, azimuth, _, _): (f64, f64, f64, f64) = WGS84.inverse(a.y, a.x, b.y, b.x);
         // Distance to the point some way along, and whether the nearest point lies further on.
         let look = |along: f64| {
@@ -124,6 +142,9 @@ impl Surface for Ellipsoid {
             return at_start.min(at_end);
         }
         let mut best = at_start.min(at_end);
+        if !self.fuel.spend(2 * HALVINGS as u64 * GEODESIC) {
+            return 0.0;
+        }
         for _ in 0..HALVINGS {
             let middle = (low + high) / 2.0;
             let (distance, ahead) = look(middle);
@@ -137,17 +158,26 @@ impl Surface for Ellipsoid {
         if point == a || point == b {
             return true;
         }
+        if !self.fuel.spend(3 * DIRECTION) {
+            return false;
+        }
         let (p, a, b) = (direction(point), direction(a), direction(b));
         let plane = cross(a, b);
         dot(unit(plane), p).abs() < ON_EDGE && dot(cross(a, p), plane) >= 0.0 && dot(cross(p, b), plane) >= 0.0
     }
 
     fn crosses(&self, (a, b): (Position, Position), (c, d): (Position, Position)) -> bool {
+        if !self.fuel.spend(4 * DIRECTION + 2 * CROSSING) {
+            return false;
+        }
         let (a, b, c, d) = (direction(a), direction(b), direction(c), direction(d));
         !grazes(a, b, c, d) && !grazes(c, d, a, b) && arcs_cross(a, b, c, d)
     }
 
     fn encloses(&self, ring: &Ring, is_hole: bool, point: Position) -> bool {
+        if !self.fuel.spend_each(ring.len(), DIRECTION) {
+            return false;
+        }
         let mut directions: Vec<Vector> = ring.iter().map(|position| direction(*position)).collect();
         if is_hole && self.ring_area(ring, false) > *WORLD_AREA / 2.0 {
             // Turned so that the smaller side is on the left.
@@ -157,11 +187,14 @@ impl Surface for Ellipsoid {
         let edges = 0..directions.len() - 1;
         let crossings = edges
             .into_iter()
-            .find_map(|edge| Ellipsoid::crossings(&directions, edge, point));
+            .find_map(|edge| self.crossings(&directions, edge, point));
         crossings.is_some_and(|count| count % 2 == 0)
     }
 
     fn ring_area(&self, ring: &Ring, is_hole: bool) -> f64 {
+        if !self.fuel.spend_each(ring.len(), GEODESIC) {
+            return 0.0;
+        }
         let mut polygon = PolygonArea::new(&WGS84, Winding::CounterClockwise);
         // The ring closes by itself.
         ring[..ring.len() - 1]

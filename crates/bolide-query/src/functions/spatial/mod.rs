@@ -25,11 +25,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn read(call: &Call<'_, '_>, at: usize) -> Result<Geometry, Invalid> {
+    if !call.fuel().spend(reading_units(call.arg(at))) {
+        return Err(Invalid::NotGeoJson);
+    }
     let geometry = Geometry::read(call.arg(at), call.session.geometry)?;
     let crosses_itself = if call.session.geometry {
-        relations::crosses_itself(&Plane, &geometry)
+        relations::crosses_itself(&Plane::new(call.fuel()), &geometry)
     } else {
-        relations::crosses_itself(&Ellipsoid, &geometry)
+        relations::crosses_itself(&Ellipsoid::new(call.fuel()), &geometry)
     };
     if crosses_itself {
         Err(Invalid::SelfCrossing)
@@ -38,7 +41,16 @@ fn read(call: &Call<'_, '_>, at: usize) -> Result<Geometry, Invalid> {
     }
 }
 
+/// What it takes to read a shape, beside taking it out of its text.
+fn reading_units(value: &Value<'_>) -> u64 {
+    value.written_out_bytes(usize::MAX) as u64 * 5
+}
+
 fn pair(call: &Call<'_, '_>) -> Option<(Geometry, Geometry)> {
+    let affordable = |at| call.fuel().spend(reading_units(call.arg(at)));
+    if !affordable(0) || !affordable(1) {
+        return None;
+    }
     let one = |at| Geometry::read(call.arg(at), call.session.geometry).ok();
     Some((one(0)?, one(1)?))
 }
@@ -48,9 +60,9 @@ fn st_distance<'a>(call: &Call<'_, 'a>) -> Value<'a> {
         return Value::Undefined;
     };
     Value::float(if call.session.geometry {
-        distance(&Plane, &a, &b)
+        distance(&Plane::new(call.fuel()), &a, &b)
     } else {
-        distance(&Ellipsoid, &a, &b)
+        distance(&Ellipsoid::new(call.fuel()), &a, &b)
     })
 }
 
@@ -59,9 +71,9 @@ fn st_within<'a>(call: &Call<'_, 'a>) -> Value<'a> {
         return Value::Undefined;
     };
     Value::Bool(if call.session.geometry {
-        within(&Plane, &a, &b)
+        within(&Plane::new(call.fuel()), &a, &b)
     } else {
-        within(&Ellipsoid, &a, &b)
+        within(&Ellipsoid::new(call.fuel()), &a, &b)
     })
 }
 
@@ -70,20 +82,23 @@ fn st_intersects<'a>(call: &Call<'_, 'a>) -> Value<'a> {
         return Value::Undefined;
     };
     Value::Bool(if call.session.geometry {
-        intersects(&Plane, &a, &b)
+        intersects(&Plane::new(call.fuel()), &a, &b)
     } else {
-        intersects(&Ellipsoid, &a, &b)
+        intersects(&Ellipsoid::new(call.fuel()), &a, &b)
     })
 }
 
 fn st_area<'a>(call: &Call<'_, 'a>) -> Value<'a> {
+    if !call.fuel().spend(reading_units(call.arg(0))) {
+        return Value::Undefined;
+    }
     let Ok(geometry) = Geometry::read(call.arg(0), call.session.geometry) else {
         return Value::Undefined;
     };
     Value::float(if call.session.geometry {
-        area(&Plane, &geometry)
+        area(&Plane::new(call.fuel()), &geometry)
     } else {
-        area(&Ellipsoid, &geometry)
+        area(&Ellipsoid::new(call.fuel()), &geometry)
     })
 }
 

@@ -118,7 +118,7 @@ proptest! {
             let found = parse_json(&found).expect("a value is there");
             let expected = Value::from(&expected);
             prop_assert!(
-                crate::value::equals(&found, &expected) == Some(true),
+                crate::value::equals(&found, &expected, &crate::fuel::Fuel::new(u64::MAX, None)) == Some(true),
                 "{steps:?} in {text}: {found:?}, and not {expected:?}"
             );
         }

@@ -1,0 +1,178 @@
+//! The executor: threads for what users wrote (queries, conditions), apart from those that serve connections and partitions.
+//!
+//! ```text
+//!   request ──▶ admitted? ──▶ work on a thread of low priority, in turns with others ──▶ answer
+//!                 │ no: 429        ▲ looks every millisecond: is the request still there? do others wait?
+//! ```
+//!
+//! A thread runs one piece of work to its end. Through its [`Watch`] work learns that it must end (its request was dropped, its time is over,
+//! or the account closes), and waits while it is others' turn.
+
+mod priority;
+#[cfg(test)]
+mod tests;
+mod turns;
+mod watch;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use bolide_model::{Error, ErrorKind, Result};
+use parking_lot::Mutex;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::Semaphore;
+
+use turns::{Turn, Turns};
+use watch::Signal;
+pub(crate) use watch::Watch;
+
+/// Pieces of work at most, and threads.
+const ADMITTED: usize = 512;
+
+/// Threads that run at one time, for each processor: some of them wait for the disk.
+const RUNNING_PER_PROCESSOR: usize = 2;
+
+/// How long a thread without work is kept.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// Stack of a thread: expressions nest as deep as the parser allows.
+const STACK_BYTES: usize = 4 * 1024 * 1024;
+
+/// How long clients are asked to wait before they try again what was not admitted.
+const RETRY_AFTER: Duration = Duration::from_millis(500);
+
+/// How long closing waits for work to end. It ends within milliseconds but for a script that does not.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// See the module.
+pub(crate) struct Executor {
+    admitted: Arc<Semaphore>,
+    turns: Arc<Turns>,
+    is_closing: Arc<AtomicBool>,
+    /// Only its threads for blocking work are used, which start when they are needed.
+    threads: Mutex<Option<Runtime>>,
+}
+
+impl Default for Executor {
+    fn default() -> Executor {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Executor {
+            admitted: Arc::new(Semaphore::new(ADMITTED)),
+            turns: Arc::new(Turns::new(processors * RUNNING_PER_PROCESSOR)),
+            is_closing: Arc::default(),
+            threads: Mutex::default(),
+        }
+    }
+}
+
+impl Executor {
+    /// Runs work for at most `limit`, and returns what it comes to. Dropping the future ends the work.
+    ///
+    /// # Errors
+    /// `Throttled` if there is too much work already; `Unavailable` if the account is closed; what the work fails with.
+    pub async fn run<T, F, W>(&self, limit: Duration, work: W) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>>,
+        W: FnOnce(Arc<Watch>) -> F + Send + 'static,
+    {
+        let admitted = self.admitted.clone().try_acquire_owned().map_err(|_| busy())?;
+        if self.is_closing.load(Ordering::SeqCst) {
+            return Err(closed());
+        }
+        let signal = Arc::new(Signal::new(self.is_closing.clone(), Instant::now() + limit));
+        let _guard = CancelOnDrop(signal.clone());
+        let (requests, turns) = (Handle::current(), self.turns.clone());
+        let done = self.spawn(move || {
+            let _admitted = admitted;
+            let watch = Arc::new(Watch::new(signal, Turn::begin(&turns)));
+            requests.block_on(work(watch))
+        })?;
+        done.await
+            .map_err(|_| Error::internal("a query panicked, or its thread was ended"))?
+    }
+
+    /// Ends all work, and takes no more.
+    pub async fn close(&self) {
+        self.is_closing.store(true, Ordering::SeqCst);
+        self.turns.open();
+        let all = u32::try_from(ADMITTED).unwrap_or(u32::MAX);
+        if tokio::time::timeout(CLOSING, self.admitted.acquire_many(all))
+            .await
+            .is_err()
+        {
+            tracing::warn!("a query did not end when told to; its thread is left behind");
+        }
+        self.shut_down();
+    }
+
+    /// How much work was admitted and has not ended.
+    pub fn running(&self) -> usize {
+        ADMITTED - self.admitted.available_permits()
+    }
+
+    fn spawn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<tokio::task::JoinHandle<T>> {
+        let mut threads = self.threads.lock();
+        if self.is_closing.load(Ordering::SeqCst) {
+            return Err(closed());
+        }
+        let threads = match &mut *threads {
+            Some(threads) => threads,
+            none => none.insert(start()?),
+        };
+        Ok(threads.spawn_blocking(work))
+    }
+
+    fn shut_down(&self) {
+        if let Some(threads) = self.threads.lock().take() {
+            // Waiting is not possible within a runtime, and of no use: what still runs was told to end.
+            threads.shutdown_background();
+        }
+    }
+}
+
+impl Drop for Executor {
+    fn drop(&mut self) {
+        self.is_closing.store(true, Ordering::SeqCst);
+        self.turns.open();
+        self.shut_down();
+    }
+}
+
+fn start() -> Result<Runtime> {
+    Builder::new_current_thread()
+        .max_blocking_threads(ADMITTED)
+        .thread_keep_alive(IDLE)
+        .thread_stack_size(STACK_BYTES)
+        .thread_name("query")
+        .on_thread_start(priority::lower)
+        .build()
+        .map_err(|error| Error::new(ErrorKind::Unavailable, format!("no threads for queries: {error}")))
+}
+
+/// Ends work when whoever waits for it is gone.
+struct CancelOnDrop(Arc<Signal>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+fn busy() -> Error {
+    let kind = ErrorKind::Throttled {
+        retry_after: RETRY_AFTER,
+    };
+    Error::new(
+        kind,
+        format!("The server runs too many queries; try again later. limit={ADMITTED}"),
+    )
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::Unavailable, "the server is stopping")
+}

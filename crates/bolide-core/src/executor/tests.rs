@@ -1,0 +1,171 @@
+use std::sync::mpsc::channel;
+
+use bolide_query::Interrupt;
+
+use super::*;
+
+const LONG: Duration = Duration::from_secs(600);
+
+/// Work that goes on until it is told to end, and tells why.
+async fn endless(watch: Arc<Watch>) -> Result<Interrupt> {
+    loop {
+        if let Some(interrupt) = watch.pending() {
+            return Ok(interrupt);
+        }
+        std::thread::yield_now();
+    }
+}
+
+async fn until_idle(executor: &Executor) {
+    while executor.running() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn work_gives_its_result() {
+    let executor = Executor::default();
+    let done = executor.run(LONG, |_| async { Ok(7) }).await;
+    assert_eq!(done, Ok(7));
+    assert_eq!(executor.running(), 0);
+}
+
+#[tokio::test]
+async fn dropping_the_future_ends_the_work() {
+    let executor = Arc::new(Executor::default());
+    let (started, has_started) = tokio::sync::oneshot::channel();
+    let (ended, end) = channel();
+    let request = tokio::spawn({
+        let executor = executor.clone();
+        async move {
+            let work = |watch| async move {
+                let _ = started.send(());
+                let _ = ended.send(endless(watch).await);
+                Ok(())
+            };
+            executor.run(LONG, work).await
+        }
+    });
+    has_started.await.expect("the work begins");
+    request.abort();
+    until_idle(&executor).await;
+    assert_eq!(end.recv(), Ok(Ok(Interrupt::Cancelled)));
+}
+
+#[tokio::test]
+async fn closing_ends_the_work_and_lets_no_more_in() {
+    let executor = Arc::new(Executor::default());
+    let (started, has_started) = tokio::sync::oneshot::channel();
+    let request = tokio::spawn({
+        let executor = executor.clone();
+        async move {
+            let work = |watch| {
+                let _ = started.send(());
+                endless(watch)
+            };
+            executor.run(LONG, work).await
+        }
+    });
+    has_started.await.expect("the work begins");
+    executor.close().await;
+    assert_eq!(request.await.expect("no panic"), Ok(Interrupt::Cancelled));
+    let late = executor.run(LONG, |_| async { Ok(()) }).await;
+    assert_eq!(late.map_err(|error| error.kind), Err(ErrorKind::Unavailable));
+}
+
+#[tokio::test]
+async fn work_ends_when_its_time_is_over() {
+    let executor = Executor::default();
+    assert_eq!(
+        executor.run(Duration::ZERO, endless).await,
+        Ok(Interrupt::DeadlineExceeded)
+    );
+}
+
+#[tokio::test]
+async fn more_work_than_is_admitted_is_throttled_and_later_runs() {
+    let executor = Arc::new(Executor::default());
+    let all: Vec<_> = (0..ADMITTED)
+        .map(|_| {
+            let executor = executor.clone();
+            tokio::spawn(async move { executor.run(LONG, endless).await })
+        })
+        .collect();
+    while executor.running() < ADMITTED {
+        tokio::task::yield_now().await;
+    }
+    let refused = executor.run(LONG, |_| async { Ok(()) }).await;
+    let kind = refused.expect_err("there is no room").kind;
+    assert!(matches!(kind, ErrorKind::Throttled { .. }), "{kind:?}");
+    for work in all {
+        work.abort();
+    }
+    until_idle(&executor).await;
+    assert_eq!(executor.run(LONG, |_| async { Ok(()) }).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_panic_is_an_error_and_gives_its_place_back() {
+    let executor = Executor::default();
+    let work = |_| async { panic!("a bug") };
+    let failed: Result<()> = executor.run(LONG, work).await;
+    assert_eq!(failed.map_err(|error| error.kind), Err(ErrorKind::Internal));
+    until_idle(&executor).await;
+}
+
+/// Takes a turn on a thread of its own, and tells its name when it has it.
+fn wait_for_turn(
+    turns: &Arc<Turns>,
+    name: &'static str,
+    is_fresh: bool,
+    order: &std::sync::mpsc::Sender<&'static str>,
+) {
+    let before = turns.waiting();
+    let (own, order) = (turns.clone(), order.clone());
+    std::thread::spawn(move || {
+        let turn = Turn::begin_as(&own, is_fresh);
+        let _ = order.send(name);
+        drop(turn);
+    });
+    while turns.waiting() == before {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn new_work_has_its_turn_before_work_that_had_one() {
+    let turns = Arc::new(Turns::new(1));
+    let running = Turn::begin(&turns);
+    let (sender, order) = channel();
+    wait_for_turn(&turns, "old", false, &sender);
+    wait_for_turn(&turns, "new", true, &sender);
+    drop(running);
+    assert_eq!((order.recv(), order.recv()), (Ok("new"), Ok("old")));
+}
+
+#[test]
+fn work_that_had_a_turn_is_not_kept_waiting_by_new_work_for_ever() {
+    let turns = Arc::new(Turns::new(1));
+    let running = Turn::begin(&turns);
+    let (sender, order) = channel();
+    wait_for_turn(&turns, "old", false, &sender);
+    for _ in 0..8 {
+        wait_for_turn(&turns, "new", true, &sender);
+    }
+    drop(running);
+    let place = order.iter().take(9).position(|name| name == "old");
+    assert_eq!(place, Some(3), "every fourth turn is for old work");
+}
+
+#[test]
+fn all_who_wait_go_on_when_turns_are_opened() {
+    let turns = Arc::new(Turns::new(1));
+    let running = Turn::begin(&turns);
+    let (sender, order) = channel();
+    for _ in 0..3 {
+        wait_for_turn(&turns, "waiting", true, &sender);
+    }
+    turns.open();
+    assert_eq!(order.iter().take(3).count(), 3);
+    drop(running);
+}

@@ -1,0 +1,179 @@
+//! Whose turn it is to use a processor: a few threads run, the others wait in their looks.
+//!
+//! A piece of work that has run for a slice lets the next one go on, in the middle of whatever it does. Work that has not had a slice yet
+//! goes first, nearly always: so a small query waits for a slice or two, however many large ones there are, and few threads compete with
+//! those that serve.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+/// How long work runs before it lets others go on.
+const SLICE: Duration = Duration::from_millis(10);
+
+/// Of so many turns one is for work that had one before, if such work waits.
+const TURN_OF_OLD: u32 = 4;
+
+/// The turns of all work.
+pub(super) struct Turns {
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Turns that nobody has.
+    free: usize,
+    /// Waiting, in the order in which they came: without a slice so far, and with.
+    fresh: VecDeque<Arc<Waiter>>,
+    old: VecDeque<Arc<Waiter>>,
+    given: u32,
+    /// Everybody goes on, to find out that it must end.
+    is_open: bool,
+}
+
+#[derive(Default)]
+struct Waiter {
+    has_turn: Mutex<bool>,
+    given: Condvar,
+}
+
+impl Turns {
+    pub fn new(count: usize) -> Turns {
+        Turns {
+            state: Mutex::new(State {
+                free: count,
+                fresh: VecDeque::new(),
+                old: VecDeque::new(),
+                given: 0,
+                is_open: false,
+            }),
+        }
+    }
+
+    /// Lets everybody go on.
+    pub fn open(&self) {
+        let mut state = self.state.lock();
+        state.is_open = true;
+        while let Some(waiter) = state.next() {
+            waiter.give();
+        }
+    }
+
+    /// Waits for a turn.
+    fn take(&self, is_fresh: bool) {
+        let waiter = {
+            let mut state = self.state.lock();
+            if state.is_open {
+                return;
+            }
+            if state.free > 0 {
+                state.free -= 1;
+                return;
+            }
+            let waiter = Arc::<Waiter>::default();
+            let line = if is_fresh { &mut state.fresh } else { &mut state.old };
+            line.push_back(waiter.clone());
+            waiter
+        };
+        waiter.wait();
+    }
+
+    /// Gives a turn back, or on.
+    fn give_back(&self) {
+        let mut state = self.state.lock();
+        match state.next() {
+            Some(next) => next.give(),
+            None => state.free += 1,
+        }
+    }
+
+    fn is_waited_for(&self) -> bool {
+        self.waiting() > 0
+    }
+
+    /// How many wait for a turn.
+    pub fn waiting(&self) -> usize {
+        let state = self.state.lock();
+        state.fresh.len() + state.old.len()
+    }
+}
+
+impl State {
+    fn next(&mut self) -> Option<Arc<Waiter>> {
+        self.given = self.given.wrapping_add(1);
+        if self.given.is_multiple_of(TURN_OF_OLD) {
+            self.old.pop_front().or_else(|| self.fresh.pop_front())
+        } else {
+            self.fresh.pop_front().or_else(|| self.old.pop_front())
+        }
+    }
+}
+
+impl Waiter {
+    fn wait(&self) {
+        let mut has_turn = self.has_turn.lock();
+        while !*has_turn {
+            self.given.wait(&mut has_turn);
+        }
+    }
+
+    fn give(&self) {
+        *self.has_turn.lock() = true;
+        self.given.notify_one();
+    }
+}
+
+/// The turn of one piece of work, taken and given back on its thread.
+pub(super) struct Turn {
+    turns: Arc<Turns>,
+    /// When it was taken; `None` while it is given away.
+    since: Mutex<Option<Instant>>,
+}
+
+impl Turn {
+    /// Waits for the first turn.
+    pub fn begin(turns: &Arc<Turns>) -> Turn {
+        Turn::begin_as(turns, true)
+    }
+
+    pub(super) fn begin_as(turns: &Arc<Turns>, is_fresh: bool) -> Turn {
+        turns.take(is_fresh);
+        Turn {
+            turns: turns.clone(),
+            since: Mutex::new(Some(Instant::now())),
+        }
+    }
+
+    /// Lets others go on, if there are any and this has run for its slice.
+    pub fn share(&self) {
+        let has_run = |since: &Instant| since.elapsed() >= SLICE;
+        if self.since.lock().as_ref().is_some_and(has_run) {
+            if self.turns.is_waited_for() {
+                self.give_away();
+                self.take_again();
+            } else {
+                *self.since.lock() = Some(Instant::now());
+            }
+        }
+    }
+
+    /// Lets others go on while this waits for something else than a processor.
+    pub fn give_away(&self) {
+        if self.since.lock().take().is_some() {
+            self.turns.give_back();
+        }
+    }
+
+    /// Waits for the turn after one was given away.
+    pub fn take_again(&self) {
+        self.turns.take(false);
+        *self.since.lock() = Some(Instant::now());
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.give_away();
+    }
+}

@@ -1,0 +1,101 @@
+//! What tells a piece of work that it must end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use bolide_query::{Interrupt, Interrupts};
+use parking_lot::Mutex;
+
+use super::priority;
+use super::turns::Turn;
+
+/// How much processor time one item may take, or compiling the text of a query: `bolide_query` counts work too, but not exactly.
+const ITEM: Duration = Duration::from_millis(500);
+
+/// What others tell a piece of work.
+pub(super) struct Signal {
+    is_cancelled: AtomicBool,
+    /// Of all work: the account closes.
+    is_closing: Arc<AtomicBool>,
+    deadline: Instant,
+}
+
+impl Signal {
+    pub fn new(is_closing: Arc<AtomicBool>, deadline: Instant) -> Signal {
+        Signal {
+            is_cancelled: AtomicBool::new(false),
+            is_closing,
+            deadline,
+        }
+    }
+
+    /// Ends the work.
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
+    }
+
+    fn pending(&self) -> Option<Interrupt> {
+        if self.is_cancelled.load(Ordering::Relaxed) || self.is_closing.load(Ordering::Relaxed) {
+            Some(Interrupt::Cancelled)
+        } else if Instant::now() >= self.deadline {
+            Some(Interrupt::DeadlineExceeded)
+        } else {
+            None
+        }
+    }
+}
+
+/// Watches one piece of work.
+pub(crate) struct Watch {
+    signal: Arc<Signal>,
+    turn: Turn,
+}
+
+impl Watch {
+    pub(super) fn new(signal: Arc<Signal>, turn: Turn) -> Watch {
+        Watch { signal, turn }
+    }
+
+    /// Why the work must end, if it must. Waits while it is others' turn.
+    pub fn pending(&self) -> Option<Interrupt> {
+        self.turn.share();
+        self.signal.pending()
+    }
+
+    /// Runs what waits for something else than a processor: others go on meanwhile.
+    pub fn aside<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.turn.give_away();
+        let done = wait();
+        self.turn.take_again();
+        done
+    }
+
+    /// What an execution, or a compilation, on this thread asks.
+    pub fn interrupts(self: &Arc<Self>) -> Arc<dyn Interrupts> {
+        Arc::new(ItemWatch {
+            watch: self.clone(),
+            item: Mutex::new((0, priority::thread_time())),
+        })
+    }
+}
+
+/// Watches the items of one execution.
+struct ItemWatch {
+    watch: Arc<Watch>,
+    /// The item that was asked about last, and the thread's time when it was first asked about.
+    item: Mutex<(u64, Duration)>,
+}
+
+impl Interrupts for ItemWatch {
+    fn pending(&self, item: u64) -> Option<Interrupt> {
+        let now = priority::thread_time();
+        let mut known = self.item.lock();
+        if known.0 != item {
+            *known = (item, now);
+        }
+        let is_long = now.saturating_sub(known.1) > ITEM;
+        let pending = self.watch.pending();
+        pending.or(is_long.then_some(Interrupt::TooMuchWork))
+    }
+}

@@ -1,0 +1,48 @@
+//! The memory of one page of a query, taken from what requests share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bolide_query::MemorySource;
+use parking_lot::Mutex;
+
+use crate::memory::{MemoryBudget, MemoryShare};
+
+/// How long clients are asked to wait before they try again what found no memory.
+pub(super) const RETRY_AFTER: Duration = Duration::from_millis(500);
+
+/// What a page has taken so far.
+pub(crate) struct QueryMemory {
+    budget: MemoryBudget,
+    share: Mutex<Option<MemoryShare>>,
+}
+
+impl QueryMemory {
+    pub fn of(budget: &MemoryBudget) -> Arc<QueryMemory> {
+        Arc::new(QueryMemory {
+            budget: budget.clone(),
+            share: Mutex::default(),
+        })
+    }
+
+    /// Gives back all but the memory of the page's rows.
+    pub fn of_rows(&self, bytes: usize) -> Option<Arc<MemoryShare>> {
+        let mut share = self.share.lock().take()?;
+        share.shrink_to(bytes);
+        Some(Arc::new(share))
+    }
+}
+
+impl MemorySource for QueryMemory {
+    fn take(&self, bytes: usize) -> bool {
+        let Ok(more) = self.budget.try_take(bytes) else {
+            return false;
+        };
+        let mut share = self.share.lock();
+        match &mut *share {
+            Some(share) => share.merge(more),
+            none => *none = Some(more),
+        }
+        true
+    }
+}

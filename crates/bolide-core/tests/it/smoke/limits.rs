@@ -1,0 +1,222 @@
+//! What users' queries and conditions may use up, and what ends them.
+
+use std::sync::Arc;
+
+use bolide_core::{
+    AccountOptions, Batch, BatchAnswer, BatchOperation, ItemTarget, PatchItem, QueryItems, QueryPage, RequestContext,
+};
+use bolide_model::document::Patch;
+use bolide_model::{ErrorKind, Result};
+use serde_json::json;
+
+use crate::stage::{Stage, key, options};
+
+/// Goes through 40,000 rows for each item.
+const CROSS_JOIN: &str = "SELECT VALUE COUNT(1) FROM c JOIN a IN c.xs JOIN b IN c.xs WHERE a + b < 0";
+
+/// Takes more work than an item may have.
+const WORST_CONDITION: &str = "from c where EXISTS(SELECT VALUE 1 FROM x IN c.xs JOIN y IN c.xs JOIN z IN c.xs JOIN w IN c.xs \
+                               WHERE x + y + z + w < 0)";
+
+async fn stage_with_items(options: AccountOptions, count: usize) -> Arc<Stage> {
+    let stage = Stage::with_options(json!({}), None, options).await;
+    for n in 0..count {
+        let xs: Vec<usize> = (0..200).collect();
+        stage
+            .create(json!({"id": n.to_string(), "pk": "p", "n": n, "xs": xs, "text": "x".repeat(2_000)}))
+            .await
+            .expect("an item");
+    }
+    Arc::new(stage)
+}
+
+async fn run(stage: &Stage, text: &str) -> Result<QueryPage> {
+    let query = QueryItems {
+        text: text.to_owned(),
+        cross_partition: true,
+        ..QueryItems::default()
+    };
+    let ctx: RequestContext = stage.begin().await;
+    let answer = stage.account.query(&ctx, &stage.container, &query).await;
+    answer.map(|answer| answer.value).map_err(|refusal| refusal.error)
+}
+
+async fn until_running(stage: &Stage, count: usize) {
+    while stage.account.running_queries() != count {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn start(stage: &Arc<Stage>, text: &'static str) -> tokio::task::JoinHandle<Result<QueryPage>> {
+    let stage = stage.clone();
+    tokio::spawn(async move { run(&stage, text).await })
+}
+
+#[tokio::test]
+async fn a_query_ends_when_its_request_is_dropped() {
+    let stage = stage_with_items(options(), 300).await;
+    let request = start(&stage, CROSS_JOIN);
+    until_running(&stage, 1).await;
+    request.abort();
+    until_running(&stage, 0).await;
+}
+
+#[tokio::test]
+async fn closing_ends_queries() {
+    let stage = stage_with_items(options(), 300).await;
+    let request = start(&stage, CROSS_JOIN);
+    until_running(&stage, 1).await;
+    stage.account.close().await.expect("closed");
+    let ended = request.await.expect("no panic").expect_err("it was ended");
+    assert_eq!(ended.kind, ErrorKind::Unavailable);
+    assert_eq!(stage.account.running_queries(), 0);
+}
+
+#[tokio::test]
+async fn a_query_that_takes_too_long_is_refused() {
+    let options = AccountOptions {
+        query_time: std::time::Duration::ZERO,
+        ..options()
+    };
+    let stage = stage_with_items(options, 3).await;
+    let refused = run(&stage, CROSS_JOIN).await.expect_err("it has no time");
+    assert_eq!(refused.kind, ErrorKind::BadRequest);
+    assert!(
+        refused.message.contains("longer than a query may"),
+        "{}",
+        refused.message
+    );
+}
+
+#[tokio::test]
+async fn an_item_that_takes_too_much_work_fails_its_query_only() {
+    let stage = stage_with_items(options(), 1).await;
+    let text = "SELECT VALUE COUNT(1) FROM c JOIN a IN c.xs JOIN b IN c.xs JOIN d IN c.xs JOIN e IN c.xs";
+    let refused = run(&stage, text).await.expect_err("it is too much");
+    assert_eq!(refused.kind, ErrorKind::BadRequest);
+    assert!(refused.message.contains("too much work"), "{}", refused.message);
+    let page = run(&stage, CROSS_JOIN).await.expect("less is not");
+    assert_eq!(&page.rows[..], b"0");
+}
+
+#[tokio::test]
+async fn queries_beyond_the_memory_of_all_requests_are_throttled_and_later_run() {
+    let options = AccountOptions {
+        memory_bytes: 512 * 1024,
+        ..options()
+    };
+    let stage = stage_with_items(options, 400).await;
+    // The size of the groups is that of their keys.
+    let groups = "SELECT c.n, c.text, COUNT(1) AS k FROM c GROUP BY c.n, c.text";
+    let refused = run(&stage, groups).await.expect_err("there is not so much");
+    assert!(
+        matches!(refused.kind, ErrorKind::Throttled { .. }),
+        "{:?}",
+        refused.kind
+    );
+    assert_eq!(stage.account.memory().used_bytes(), 0, "all was given back");
+
+    let page = run(&stage, "SELECT VALUE c.text FROM c WHERE c.n < 10")
+        .await
+        .expect("a page");
+    let held = stage.account.memory().used_bytes();
+    assert!(held >= page.rows.len(), "the rows keep their memory: {held}");
+    drop(page);
+    assert_eq!(stage.account.memory().used_bytes(), 0);
+}
+
+fn patch(condition: &str) -> Patch {
+    let text = json!({"condition": condition, "operations": [{"op": "set", "path": "/v", "value": 1}]});
+    Patch::parse(text.to_string().as_bytes()).expect("a patch")
+}
+
+async fn patch_with(stage: &Stage, condition: &str) -> Result<(), ErrorKind> {
+    let patch = PatchItem {
+        target: ItemTarget::Id("0".to_owned()),
+        partition_key: key("p"),
+        patch: patch(condition),
+        if_match: None,
+    };
+    let ctx = stage.begin().await;
+    let done = stage.account.patch_item(&ctx, &stage.container, patch).await;
+    done.map(|_| ()).map_err(|refusal| refusal.error.kind)
+}
+
+#[tokio::test]
+async fn others_write_while_an_expensive_condition_is_judged() {
+    let stage = stage_with_items(options(), 1).await;
+    let request = tokio::spawn({
+        let stage = stage.clone();
+        async move { patch_with(&stage, WORST_CONDITION).await }
+    });
+    // It is judged on a thread for queries, not by the partition's worker.
+    until_running(&stage, 1).await;
+    stage
+        .create(json!({"id": "other", "pk": "p"}))
+        .await
+        .expect("the partition is free");
+    assert_eq!(request.await.expect("no panic"), Err(ErrorKind::BadRequest));
+}
+
+#[tokio::test]
+async fn expensive_conditions_are_judged_like_cheap_ones() {
+    let stage = stage_with_items(options(), 1).await;
+    let expensive = |condition: &str| {
+        format!("from c where EXISTS(SELECT VALUE 1 FROM x IN c.xs JOIN y IN c.xs WHERE x + y >= 398) AND {condition}")
+    };
+    assert_eq!(patch_with(&stage, &expensive("c.n = 0")).await, Ok(()));
+    assert_eq!(
+        patch_with(&stage, "from c where c.v = 1").await,
+        Ok(()),
+        "it was patched"
+    );
+    assert_eq!(
+        patch_with(&stage, &expensive("c.n = 1")).await,
+        Err(ErrorKind::PatchConditionFailed)
+    );
+}
+
+#[tokio::test]
+async fn expensive_conditions_of_a_batch_are_judged_before_it() {
+    let stage = stage_with_items(options(), 2).await;
+    let condition = "from c where EXISTS(SELECT VALUE 1 FROM x IN c.xs JOIN y IN c.xs WHERE x + y >= 398)";
+    let operation = |id: &str| BatchOperation::Patch {
+        id: id.to_owned(),
+        patch: patch(condition),
+        if_match: None,
+    };
+    let batch = Batch {
+        partition_key: key("p"),
+        operations: vec![operation("0"), operation("1")],
+    };
+    let ctx = stage.begin().await;
+    let done = stage.account.batch(&ctx, &stage.container, batch).await;
+    let answer = done.map_err(|refusal| refusal.error).expect("an answer").value;
+    assert!(matches!(answer, BatchAnswer::Committed(_)), "{answer:?}");
+}
+
+#[tokio::test]
+async fn the_patches_of_a_batch_write_only_so_much() {
+    let stage = Stage::with(json!({})).await;
+    let text = "x".repeat(1_900_000);
+    stage
+        .create(json!({"id": "0", "pk": "p", "text": text}))
+        .await
+        .expect("an item");
+    let set = json!({"operations": [{"op": "set", "path": "/v", "value": 1}]});
+    let operation = || BatchOperation::Patch {
+        id: "0".to_owned(),
+        patch: Patch::parse(set.to_string().as_bytes()).expect("a patch"),
+        if_match: None,
+    };
+    let batch = Batch {
+        partition_key: key("p"),
+        operations: (0..20).map(|_| operation()).collect(),
+    };
+    let ctx = stage.begin().await;
+    let done = stage.account.batch(&ctx, &stage.container, batch).await;
+    match done.map_err(|refusal| refusal.error).expect("an answer").value {
+        BatchAnswer::RolledBack { at, error } => assert_eq!((at, error.kind), (8, ErrorKind::TooLarge)),
+        committed @ BatchAnswer::Committed(_) => panic!("{committed:?}"),
+    }
+}

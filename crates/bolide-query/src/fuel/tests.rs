@@ -1,0 +1,217 @@
+//! Whatever a query makes longer ends: each family of functions, over an item made for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::*;
+use crate::{Condition, Environment, PageLimit, Parameters, Query, Schema};
+
+/// Counts how often it is asked, and says no from some time on.
+struct Asked {
+    times: AtomicU64,
+    allowed: u64,
+}
+
+impl Asked {
+    fn new(allowed: u64) -> Arc<Asked> {
+        Arc::new(Asked {
+            times: AtomicU64::new(0),
+            allowed,
+        })
+    }
+}
+
+impl Interrupts for Asked {
+    fn pending(&self, _item: u64) -> Option<Interrupt> {
+        let times = self.times.fetch_add(1, Ordering::Relaxed);
+        (times >= self.allowed).then_some(Interrupt::Cancelled)
+    }
+}
+
+fn run(text: &str, item: &serde_json::Value, environment: Environment) -> Result<Vec<u8>> {
+    let query = Query::compile_in(text, &Parameters::none(), &Schema::metadata(), environment.clone())?;
+    let mut page = query.execution(environment, PageLimit::NONE, None)?;
+    page.push(item.to_string().as_bytes(), 1)?;
+    Ok(page.finish(true)?.rows.into_joined())
+}
+
+/// A ring of so many corners around a place.
+fn ring(corners: usize, x: f64, y: f64) -> serde_json::Value {
+    let corner = |n: usize| {
+        let angle = std::f64::consts::TAU * (n % corners) as f64 / corners as f64;
+        serde_json::json!([x + angle.cos(), y + angle.sin()])
+    };
+    serde_json::json!({"type": "Polygon", "coordinates": [(0..=corners).map(corner).collect::<Vec<_>>()]})
+}
+
+/// An item with what the functions below are slow over.
+fn item() -> serde_json::Value {
+    serde_json::json!({
+        "id": "x",
+        "xs": (0..300).collect::<Vec<_>>(),
+        "long": (0..2_000).collect::<Vec<_>>(),
+        "deep": (0..200).map(|n| serde_json::json!({"a": {"b": [n, n, n]}, "c": "text"})).collect::<Vec<_>>(),
+        "words": "lorem ipsum dolor sit amet ".repeat(400),
+        "t": "a".repeat(8_000),
+        "vector": (0..1_500).map(f64::from).collect::<Vec<_>>(),
+        "one": ring(300, 10.0, 10.0),
+        "other": ring(300, 14.0, 10.0),
+        "date": "2020-01-01T00:00:00.0000000Z",
+    })
+}
+
+/// Over 300 rows.
+fn some(condition: &str) -> String {
+    format!("SELECT VALUE COUNT(1) FROM c JOIN a IN c.xs WHERE {condition}")
+}
+
+/// Over 90,000 rows.
+fn many(condition: &str) -> String {
+    format!("SELECT VALUE COUNT(1) FROM c JOIN a IN c.xs JOIN b IN c.xs WHERE {condition}")
+}
+
+#[test]
+fn every_family_of_functions_runs_out_of_fuel_within_an_item() {
+    let item = item();
+    let little = Environment {
+        item_work: 400_000,
+        ..Environment::default()
+    };
+    let rows = run(&some("a + 1 < 0 OR LENGTH(c.id) = a"), &item, little.clone());
+    assert_eq!(rows, Ok(b"1".to_vec()), "the rows alone have fuel enough");
+    for condition in [
+        "RegexMatch(c.t, '(?=(a+)+b)x')",
+        "RegexMatch(c.t, CONCAT('(a+)+', ToString(a), '$'))",
+        "RegexMatch(c.t, '(a+a+)+y')",
+        "CONTAINS(c.t, 'aaaaaaaaab')",
+        "CONTAINS(c.t, 'AAAAAAAAAB', true)",
+        "CONTAINS_ANY_CI(c.t, 'b', 'c', 'd')",
+        "REPLACE(c.t, 'a', 'bb') = ''",
+        "REVERSE(c.t) = 'b'",
+        "TRIM(c.t, 'bca') = 'b'",
+        "UPPER(c.t) = 'b'",
+        "c.t || c.t || 'x' = c.t || c.t || 'y'",
+        "StringSplit(c.words, ' ')[0] = 'x'",
+        "c.t LIKE '%a%a%a%a%b'",
+        "c.t LIKE CONCAT('%a%a%', ToString(a))",
+        "SetUnion(c.long, c.long) = 1",
+        "SetIntersect(c.long, c.deep) = 1",
+        "ARRAY_CONTAINS(c.long, -1)",
+        "ARRAY_CONTAINS(c.deep, {'a': {'b': [1, 2]}}, true)",
+        "ARRAY_CONTAINS_ANY(c.long, -1, -2, -3)",
+        "ARRAY_MEDIAN(c.long) = -1",
+        "ARRAY_CONCAT(c.long, c.long) = 1",
+        "c.deep = [a, a]",
+        "ObjectToArray(c)[0] = 1",
+        "ToString(c.deep) = ''",
+        "StringToArray(ToString(c.long)) = 1",
+        "VectorDistance(c.vector, c.vector) < -1",
+        "FullTextContains(c.words, 'absent')",
+        "FullTextContainsAll(c.words, {'term': 'absent', 'distance': 2})",
+        "ST_INTERSECTS(c.one, c.other)",
+        "ST_DISTANCE(c.one, c.other) < 0",
+        "ST_WITHIN(c.one, c.other)",
+        "ST_ISVALID(c.one) = false",
+        "DateTimeFormat(c.date, c.t) = 'x'",
+        "EXISTS(SELECT VALUE x FROM x IN c.long WHERE x < 0)",
+        "ARRAY(SELECT DISTINCT VALUE x FROM x IN c.long) = 1",
+        "(SELECT VALUE SUM(x) FROM x IN c.long) < 0",
+    ] {
+        let environment = Environment {
+            item_work: 30_000_000,
+            ..Environment::default()
+        };
+        let ended = run(&many(condition), &item, environment);
+        assert_eq!(
+            ended,
+            Err(QueryError::Interrupted(Interrupt::TooMuchWork)),
+            "{condition}"
+        );
+    }
+}
+
+#[test]
+fn rows_alone_run_out_of_fuel() {
+    let cross = "SELECT VALUE COUNT(1) FROM c JOIN a IN c.xs JOIN b IN c.xs JOIN d IN c.xs";
+    let ended = run(cross, &item(), Environment::default());
+    assert_eq!(ended, Err(QueryError::Interrupted(Interrupt::TooMuchWork)));
+}
+
+#[test]
+fn what_is_within_the_fuel_has_its_result() {
+    let rows = run(&many("a = b"), &item(), Environment::default()).expect("within the limit");
+    assert_eq!(rows, b"300");
+}
+
+#[test]
+fn each_item_has_its_own_fuel() {
+    let query = Query::compile(&many("a = b"), &Parameters::none(), &Schema::metadata()).expect("a query");
+    let mut page = query
+        .execution(Environment::default(), PageLimit::NONE, None)
+        .expect("an execution");
+    for rid in 0..30 {
+        page.push(item().to_string().as_bytes(), rid)
+            .expect("each is within the limit, together they are not");
+    }
+    assert_eq!(page.finish(true).expect("done").rows.into_joined(), b"9000");
+}
+
+#[test]
+fn an_execution_is_ended_from_outside_within_an_item() {
+    let asked = Asked::new(3);
+    let environment = Environment {
+        interrupts: Some(asked.clone()),
+        ..Environment::default()
+    };
+    let ended = run(&many("a + b < 0"), &item(), environment);
+    assert_eq!(ended, Err(QueryError::Interrupted(Interrupt::Cancelled)));
+    assert_eq!(
+        asked.times.load(Ordering::Relaxed),
+        4,
+        "it asked no more once it was told"
+    );
+}
+
+#[test]
+fn a_backtracking_search_that_is_given_up_is_an_error_and_no_answer() {
+    let item = serde_json::json!({"id": "x", "t": "a".repeat(40)});
+    let ended = run(
+        "SELECT VALUE RegexMatch(c.t, '^(?=(a|aa)+$)(a|aa)+\\\\1b$') FROM c",
+        &item,
+        Environment::default(),
+    );
+    assert_eq!(ended, Err(QueryError::Interrupted(Interrupt::TooMuchWork)));
+}
+
+#[test]
+fn a_pattern_whose_repetitions_multiply_is_no_pattern() {
+    let item = serde_json::json!({"id": "x", "t": "aaa"});
+    let rows = run(
+        "SELECT VALUE RegexMatch(c.t, '(((a{500}){500}){500})') FROM c",
+        &item,
+        Environment::default(),
+    );
+    assert_eq!(rows, Ok(Vec::new()), "undefined, as for every invalid pattern");
+}
+
+#[test]
+fn compiling_ends_too() {
+    let parameter: serde_json::Value = (0..20_000).collect::<Vec<_>>().into();
+    let list = vec!["SetUnion(@p, @p)"; 5_000].join(",");
+    let parameters = Parameters::none().with("@p", &parameter);
+    let text = format!("SELECT VALUE [{list}] FROM c");
+    let compiled = Query::compile(&text, &parameters, &Schema::metadata()).map(|_| ());
+    assert_eq!(compiled, Err(QueryError::Interrupted(Interrupt::TooMuchWork)));
+}
+
+#[test]
+fn a_condition_runs_out_of_fuel() {
+    let condition = "from c where EXISTS(SELECT VALUE 1 FROM a IN c.xs JOIN b IN c.xs WHERE CONTAINS(c.t, 'b'))";
+    let condition = Condition::compile(condition, Environment::default()).expect("a condition");
+    let environment = Environment {
+        item_work: 1_000_000,
+        ..Environment::default()
+    };
+    let ended = condition.holds(item().to_string().as_bytes(), environment);
+    assert_eq!(ended, Err(QueryError::Interrupted(Interrupt::TooMuchWork)));
+}

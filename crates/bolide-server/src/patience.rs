@@ -37,7 +37,7 @@ static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 pub struct Pulse {
     phase: AtomicU8,
     changes: AtomicU32,
-    /// When the connection was opened or came to rest, in microseconds.
+    /// When the connection was opened or came to rest, in nanoseconds.
     rests_since: AtomicU64,
     /// Whether a request was let in: its sender holds a key.
     is_admitted: AtomicBool,
@@ -63,14 +63,14 @@ impl Pulse {
         Arc::new(Pulse {
             phase: AtomicU8::new(READING),
             changes: AtomicU32::new(0),
-            rests_since: AtomicU64::new(micros()),
+            rests_since: AtomicU64::new(nanos()),
             is_admitted: AtomicBool::new(false),
         })
     }
 
     /// Nothing is going on until the next request.
     pub fn rest(&self) {
-        self.rests_since.store(micros(), Ordering::Relaxed);
+        self.rests_since.store(nanos(), Ordering::Relaxed);
         self.enter(RESTING);
     }
 
@@ -141,8 +141,8 @@ impl Pulse {
     }
 }
 
-fn micros() -> u64 {
-    u64::try_from(START.elapsed().as_micros()).unwrap_or(u64::MAX)
+fn nanos() -> u64 {
+    u64::try_from(START.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A stream that keeps the pulse of its connection.

@@ -78,6 +78,9 @@ impl RequestBody for Unread {
         if self.body.is_end_stream() {
             return Ok(Received::default());
         }
+        if self.stream.is_none() {
+            self.pulse.wait_for_body();
+        }
         let end = Instant::now() + self.patience * PATIENCE;
         let mut collected = Collected::default();
         let mut share = None;
@@ -93,6 +96,9 @@ impl RequestBody for Unread {
                 return Err(error);
             }
             collected.add(part);
+        }
+        if self.stream.is_none() {
+            self.pulse.begin();
         }
         Ok(Received {
             bytes: collected.finish(),

@@ -40,8 +40,9 @@ use crate::unreadable::Worded;
 const TLS_HANDSHAKE: u8 = 0x16;
 /// How an HTTP/2 connection begins; no verb of ours does.
 const HTTP2_PREFACE: &[u8] = b"PRI";
-/// Rest between looks at a connection whose first bytes come one by one.
+/// Rest between looks at a connection whose first bytes come one by one: at first, and at most.
 const TRICKLE: Duration = Duration::from_millis(1);
+const SLOW_TRICKLE: Duration = Duration::from_millis(500);
 /// Above the service's own limit on headers, so that nearly all oversized ones get an answer in the protocol's shape.
 const HEAD_BYTES: usize = 128 * 1024;
 /// Connections that may hold a large head at a time.
@@ -60,7 +61,7 @@ const HEADER_LIST_BYTES: u32 = 16 * 1024;
 /// Streams that a client has reset and we have not seen yet, and that we have reset; beyond, the connection ends (rapid reset,
 /// CVE-2023-44487).
 const PENDING_RESETS: usize = 20;
-const OWN_RESETS: usize = 256;
+const OWN_RESETS: usize = 1024;
 
 /// What one client may take.
 #[derive(Debug, Clone, Copy)]
@@ -158,13 +159,16 @@ impl Protocol {
 /// Looks at the first bytes and leaves them for whoever serves the connection; `None` if it ends before.
 async fn protocol(stream: &TcpStream) -> Option<Protocol> {
     let mut first = [0; HTTP2_PREFACE.len()];
+    let mut rest = TRICKLE;
     loop {
         let seen = stream.peek(&mut first).await.ok().filter(|seen| *seen > 0)?;
         if let Some(protocol) = Protocol::of(&first[..seen]) {
             return Some(protocol);
         }
         // Readiness is no help here: the bytes already seen keep the stream ready.
-        tokio::time::sleep(TRICKLE).await;
+        tokio::time::sleep(rest).await;
+        // Thousands of clients who say no more must not keep the processors busy.
+        rest = (2 * rest).min(SLOW_TRICKLE);
     }
 }
 

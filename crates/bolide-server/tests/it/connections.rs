@@ -1,5 +1,6 @@
 //! Whoever holds connections open takes nothing from others: neither descriptors, nor places, nor memory.
 
+use std::io::Write as _;
 use std::net::TcpStream;
 
 use tempfile::TempDir;
@@ -119,4 +120,24 @@ fn refusals_that_nobody_takes_do_not_pile_up() {
         }
     }
     assert!((1..=40).contains(&answered), "{answered}");
+}
+
+#[test]
+fn who_keeps_the_server_waiting_makes_room_too() {
+    let server = Server::in_memory(&["--max-connections", "2"]);
+    let waiting = Request::post("/dbs", "").header("expect", "100-continue");
+    let head = String::from_utf8(waiting.to_bytes()).expect("text");
+    let head = head.replace("content-length: 0", "content-length: 100");
+    let held: Vec<_> = (0..2)
+        .map(|_| {
+            let mut stream = server.client().into_stream();
+            stream.write_all(head.as_bytes()).expect("sent");
+            let mut client = Client::over(stream);
+            // Its sender was let in, and its body is waited for.
+            assert_eq!(client.receive(true).expect("an answer").status, 100);
+            client
+        })
+        .collect();
+    assert!(is_served(&mut server.client()));
+    assert_eq!(held.len(), 2);
 }

@@ -47,6 +47,8 @@ const SLOW_TRICKLE: Duration = Duration::from_millis(500);
 const HEAD_BYTES: usize = 128 * 1024;
 /// Connections that may hold a large head at a time.
 const LARGE_HEADS: usize = 1024;
+/// Bodies that are read and thrown away at a time, so that their senders get to see why.
+const DRAINS: usize = 64;
 /// Concurrent requests of one HTTP/2 connection.
 const STREAMS: u32 = 128;
 /// Of these, how many may be refused for want of a key and have not taken their refusals.
@@ -88,6 +90,7 @@ pub struct Shared {
     tls: TlsAcceptor,
     limits: Limits,
     large_heads: Arc<Semaphore>,
+    drains: Arc<Semaphore>,
     slots: Arc<Slots>,
 }
 
@@ -99,6 +102,7 @@ impl Shared {
             tls,
             limits,
             large_heads: Arc::new(Semaphore::new(LARGE_HEADS)),
+            drains: Arc::new(Semaphore::new(DRAINS)),
             slots: Arc::new(Slots::new(limits.connections)),
         }
     }
@@ -198,7 +202,7 @@ where
         async move {
             pulse.begin();
             let patience = shared.limits.request;
-            let request = request.map(|body| Unread::new(body, pulse.clone(), patience, None));
+            let request = request.map(|body| Unread::new(body, pulse.clone(), patience, shared.drains.clone(), None));
             let response = respond(&shared, request, listener).await;
             pulse.answer();
             Ok::<_, Infallible>(response)
@@ -236,7 +240,8 @@ where
         let (shared, pulse, stream) = (shared.clone(), pulse.clone(), opened.open());
         async move {
             let patience = shared.limits.request;
-            let request = request.map(|body| Unread::new(body, pulse, patience, Some(stream.clone())));
+            let request =
+                request.map(|body| Unread::new(body, pulse, patience, shared.drains.clone(), Some(stream.clone())));
             let response = respond(&shared, request, listener).await;
             answer_on(stream, response)
         }

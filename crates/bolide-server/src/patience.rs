@@ -40,7 +40,7 @@ static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 pub struct Pulse {
     phase: AtomicU8,
     changes: AtomicU32,
-    /// When the connection was opened or came to rest, in nanoseconds.
+    /// When the connection was opened, or its last answer was made, in nanoseconds.
     rests_since: AtomicU64,
     /// Whether a request was let in: its sender holds a key.
     is_admitted: AtomicBool,
@@ -82,7 +82,7 @@ impl Pulse {
         })
     }
 
-    /// Nothing is going on until the next request.
+    /// Nothing is going on until the next request; over HTTP/2.
     pub fn rest(&self) {
         self.rests_since.store(nanos(), Ordering::Relaxed);
         self.enter(RESTING);
@@ -91,7 +91,7 @@ impl Pulse {
     /// The rest of a body that nobody wanted has been read: what was read was no head.
     pub fn drained(&self) {
         if self.is(READING) {
-            self.rest();
+            self.enter(RESTING);
         }
     }
 
@@ -131,8 +131,9 @@ impl Pulse {
         self.enter(BODY);
     }
 
-    /// Its answer is made.
+    /// Its answer is made. From now on the connection counts as resting: what follows is the client's to do.
     pub fn answer(&self) {
+        self.rests_since.store(nanos(), Ordering::Relaxed);
         self.enter(ANSWERING);
     }
 
@@ -252,7 +253,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         let poll = Pin::new(&mut self.stream).poll_flush(cx);
         if poll.is_ready() && self.pulse.is(ANSWERING) {
             self.taken = 0;
-            self.pulse.rest();
+            self.pulse.enter(RESTING);
         }
         poll
     }

@@ -10,6 +10,8 @@ pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
 pub const SETTINGS: u8 = 4;
 pub const GOAWAY: u8 = 7;
+const PING: u8 = 6;
+const ACK: u8 = 1;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 /// `:status` as the table of RFC 7541 has it.
@@ -47,9 +49,13 @@ impl Http2 {
     }
 
     pub fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+        self.try_send(kind, flags, stream, payload).expect("sent");
+    }
+
+    fn try_send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> io::Result<()> {
         let length = u32::try_from(payload.len()).expect("a small frame").to_be_bytes();
         let head = [&length[1..], &[kind, flags], &stream.to_be_bytes()].concat();
-        self.stream.write_all(&[&head, payload].concat()).expect("sent");
+        self.stream.write_all(&[&head, payload].concat())
     }
 
     /// Sends a request without body.
@@ -69,6 +75,10 @@ impl Http2 {
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
         let mut payload = vec![0; length];
         self.stream.read_exact(&mut payload)?;
+        // Whoever answers pings is there, whatever else it leaves undone.
+        if (head[3], head[4]) == (PING, 0) {
+            self.try_send(PING, ACK, 0, &payload)?;
+        }
         Ok(Frame {
             kind: head[3],
             stream: u32::from_be_bytes([head[5], head[6], head[7], head[8]]),

@@ -196,7 +196,7 @@ pub(crate) fn working_bytes(body: &[u8], operation: Operation, has_pre_trigger: 
         operation,
         Operation::PatchItem | Operation::Batch | Operation::ExecuteProcedure
     );
-    let writes_more = is_grown || (has_pre_trigger && !operation.is_read());
+    let writes_more = is_grown || has_pre_trigger;
     decoded_bytes(body) + if writes_more { WRITE_ANSWER_BYTES } else { 0 }
 }
 

@@ -240,7 +240,7 @@ impl CosmosService {
             Ok(received) => received,
             Err(failure) => return (None, Err(failure)),
         };
-        let has_pre_trigger = head.headers.contains_key(&headers::PRE_TRIGGERS);
+        let has_pre_trigger = !operation.is_read() && head.headers.contains_key(&headers::PRE_TRIGGERS);
         let working = working_bytes(&received.bytes, operation, has_pre_trigger);
         if let Err(failure) = self.make_room(head.version, &mut received, working).await {
             return (Some(operation), Err(failure));

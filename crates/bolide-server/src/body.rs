@@ -8,6 +8,7 @@ use bolide_model::limits;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use crate::patience::Pulse;
@@ -21,28 +22,40 @@ const DRAINED_BYTES_OF_UNKNOWN: usize = limits::ITEM_BYTES + 64 * 1024;
 const PATIENCE: u32 = 10;
 /// Memory for a body is taken in steps of so many bytes, as it arrives: a length that is only claimed costs nobody anything.
 const STEP_BYTES: usize = 64 * 1024;
+/// What a connection takes besides while a large body is read from it.
+const BUFFER_BYTES: usize = 256 * 1024;
 
 /// A body that is still on its way.
 pub struct Unread {
     body: Incoming,
     pulse: Arc<Pulse>,
     patience: Duration,
+    /// One for each body that is thrown away at a time.
+    drains: Arc<Semaphore>,
     /// Over HTTP/2.
     stream: Option<Arc<Stream>>,
 }
 
 impl Unread {
     /// The body of a request on the connection with this pulse; `patience` is for each part of it.
-    pub fn new(body: Incoming, pulse: Arc<Pulse>, patience: Duration, stream: Option<Arc<Stream>>) -> Unread {
+    pub fn new(
+        body: Incoming,
+        pulse: Arc<Pulse>,
+        patience: Duration,
+        drains: Arc<Semaphore>,
+        stream: Option<Arc<Stream>>,
+    ) -> Unread {
         Unread {
             body,
             pulse,
             patience,
+            drains,
             stream,
         }
     }
 
-    /// Reads on without keeping anything, beside the answer. An answer is lost when its connection ends with bytes unread.
+    /// Reads on without keeping anything, beside the answer. An answer may be lost when its connection ends with bytes unread, which happens
+    /// only when very many are refused at a time: a connection that is read from has a buffer.
     fn drain(self, bytes: usize) {
         // A stream of HTTP/2 ends without its connection.
         if self.stream.is_some() || self.body.is_end_stream() {
@@ -52,10 +65,15 @@ impl Unread {
             mut body,
             pulse,
             patience,
+            drains,
             ..
         } = self;
+        let Ok(permit) = drains.try_acquire_owned() else {
+            return;
+        };
         tokio::spawn(async move {
             let deadline = Instant::now() + patience;
+            let _permit = permit;
             let mut drained = 0;
             while drained <= bytes {
                 match next(&mut body, deadline).await {
@@ -78,6 +96,9 @@ impl RequestBody for Unread {
         if self.body.is_end_stream() {
             return Ok(Received::default());
         }
+        if self.stream.is_none() {
+            self.pulse.wait_for_body();
+        }
         let end = Instant::now() + self.patience * PATIENCE;
         let mut collected = Collected::default();
         let mut share = None;
@@ -88,11 +109,15 @@ impl RequestBody for Unread {
                 return Err(BodyError::TooLarge { bytes, limit });
             }
             let step = if collected.is_empty() { 1 } else { STEP_BYTES };
-            if let Err(error) = memory.grow(&mut share, bytes.next_multiple_of(step)).await {
+            let buffered = if bytes > STEP_BYTES { BUFFER_BYTES } else { 0 };
+            if let Err(error) = memory.grow(&mut share, buffered + bytes.next_multiple_of(step)).await {
                 self.drain(DRAINED_BYTES);
                 return Err(error);
             }
             collected.add(part);
+        }
+        if self.stream.is_none() {
+            self.pulse.begin();
         }
         Ok(Received {
             bytes: collected.finish(),

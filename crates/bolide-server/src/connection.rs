@@ -40,12 +40,15 @@ use crate::unreadable::Worded;
 const TLS_HANDSHAKE: u8 = 0x16;
 /// How an HTTP/2 connection begins; no verb of ours does.
 const HTTP2_PREFACE: &[u8] = b"PRI";
-/// Rest between looks at a connection whose first bytes come one by one.
+/// Rest between looks at a connection whose first bytes come one by one: at first, and at most.
 const TRICKLE: Duration = Duration::from_millis(1);
+const SLOW_TRICKLE: Duration = Duration::from_millis(500);
 /// Above the service's own limit on headers, so that nearly all oversized ones get an answer in the protocol's shape.
 const HEAD_BYTES: usize = 128 * 1024;
 /// Connections that may hold a large head at a time.
 const LARGE_HEADS: usize = 1024;
+/// Bodies that are read and thrown away at a time, so that their senders get to see why.
+const DRAINS: usize = 64;
 /// Concurrent requests of one HTTP/2 connection.
 const STREAMS: u32 = 128;
 /// Of these, how many may be refused for want of a key and have not taken their refusals.
@@ -60,7 +63,7 @@ const HEADER_LIST_BYTES: u32 = 16 * 1024;
 /// Streams that a client has reset and we have not seen yet, and that we have reset; beyond, the connection ends (rapid reset,
 /// CVE-2023-44487).
 const PENDING_RESETS: usize = 20;
-const OWN_RESETS: usize = 256;
+const OWN_RESETS: usize = 1024;
 
 /// What one client may take.
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +90,7 @@ pub struct Shared {
     tls: TlsAcceptor,
     limits: Limits,
     large_heads: Arc<Semaphore>,
+    drains: Arc<Semaphore>,
     slots: Arc<Slots>,
 }
 
@@ -98,6 +102,7 @@ impl Shared {
             tls,
             limits,
             large_heads: Arc::new(Semaphore::new(LARGE_HEADS)),
+            drains: Arc::new(Semaphore::new(DRAINS)),
             slots: Arc::new(Slots::new(limits.connections)),
         }
     }
@@ -158,13 +163,16 @@ impl Protocol {
 /// Looks at the first bytes and leaves them for whoever serves the connection; `None` if it ends before.
 async fn protocol(stream: &TcpStream) -> Option<Protocol> {
     let mut first = [0; HTTP2_PREFACE.len()];
+    let mut rest = TRICKLE;
     loop {
         let seen = stream.peek(&mut first).await.ok().filter(|seen| *seen > 0)?;
         if let Some(protocol) = Protocol::of(&first[..seen]) {
             return Some(protocol);
         }
         // Readiness is no help here: the bytes already seen keep the stream ready.
-        tokio::time::sleep(TRICKLE).await;
+        tokio::time::sleep(rest).await;
+        // Thousands of clients who say no more must not keep the processors busy.
+        rest = (2 * rest).min(SLOW_TRICKLE);
     }
 }
 
@@ -194,7 +202,7 @@ where
         async move {
             pulse.begin();
             let patience = shared.limits.request;
-            let request = request.map(|body| Unread::new(body, pulse.clone(), patience, None));
+            let request = request.map(|body| Unread::new(body, pulse.clone(), patience, shared.drains.clone(), None));
             let response = respond(&shared, request, listener).await;
             pulse.answer();
             Ok::<_, Infallible>(response)
@@ -232,7 +240,8 @@ where
         let (shared, pulse, stream) = (shared.clone(), pulse.clone(), opened.open());
         async move {
             let patience = shared.limits.request;
-            let request = request.map(|body| Unread::new(body, pulse, patience, Some(stream.clone())));
+            let request =
+                request.map(|body| Unread::new(body, pulse, patience, shared.drains.clone(), Some(stream.clone())));
             let response = respond(&shared, request, listener).await;
             answer_on(stream, response)
         }

@@ -136,7 +136,11 @@ impl AccountKeys {
     }
 }
 
-fn given(option: &str, text: Option<&str>, file: Option<&Path>) -> Result<Option<String>, Failure> {
+/// The text of a key that may be in a file.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn given(option: &str, text: Option<&str>, file: Option<&Path>) -> Result<Option<String>, Failure> {
     let Some(file) = file else {
         return Ok(text.map(str::to_owned));
     };

@@ -68,7 +68,7 @@ pub struct ServeOptions {
     #[command(flatten)]
     pub keys: KeyOptions,
     /// Allow the emulator's well-known key on addresses that others can reach, and answer to names in networks of containers.
-    #[arg(long, env = "BOLIDE_EMULATOR")]
+    #[arg(long, env = "BOLIDE_EMULATOR", value_parser = clap::builder::BoolishValueParser::new())]
     pub emulator: bool,
     /// With the well-known key: a further name under which the server answers, `*` for all; may be given several times.
     #[arg(

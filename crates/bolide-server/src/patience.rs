@@ -4,6 +4,8 @@
 //! Resting between requests is allowed for much longer. hyper has one limit for both, so the stream is watched here:
 //!
 //!   Resting ──first byte──▶ Reading ──head complete──▶ Busy ──answer made──▶ Answering ──flushed──▶ Resting
+//!                                                      │  ▲
+//!                                                     Body: a part of it is waited for
 //!
 //! Bodies have limits of their own, see [`crate::body`]; while the server itself is busy, nobody is slow. Over HTTP/2 a connection rests while no
 //! request is open; see [`crate::streams`].
@@ -22,6 +24,7 @@ const RESTING: u8 = 0;
 const READING: u8 = 1;
 const BUSY: u8 = 2;
 const ANSWERING: u8 = 3;
+const BODY: u8 = 4;
 /// So much of an answer must be taken at least in the time that a client has for a part of it.
 const PART_BYTES: usize = 256 * 1024;
 /// Heads above this size need a permit: without it, a client without a key could make every connection hold the largest.
@@ -37,10 +40,21 @@ static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 pub struct Pulse {
     phase: AtomicU8,
     changes: AtomicU32,
-    /// When the connection was opened or came to rest, in microseconds.
+    /// When the connection was opened, or its last answer was made, in nanoseconds.
     rests_since: AtomicU64,
     /// Whether a request was let in: its sender holds a key.
     is_admitted: AtomicBool,
+}
+
+/// Why a connection can be spared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Dispensable {
+    /// It has shown no key.
+    Unknown,
+    /// It is between requests.
+    Resting,
+    /// It sends slowly, or takes its answer slowly.
+    Awaited,
 }
 
 /// What was seen of a [`Pulse`], and since when it has been so.
@@ -63,21 +77,21 @@ impl Pulse {
         Arc::new(Pulse {
             phase: AtomicU8::new(READING),
             changes: AtomicU32::new(0),
-            rests_since: AtomicU64::new(micros()),
+            rests_since: AtomicU64::new(nanos()),
             is_admitted: AtomicBool::new(false),
         })
     }
 
-    /// Nothing is going on until the next request.
+    /// Nothing is going on until the next request; over HTTP/2.
     pub fn rest(&self) {
-        self.rests_since.store(micros(), Ordering::Relaxed);
+        self.rests_since.store(nanos(), Ordering::Relaxed);
         self.enter(RESTING);
     }
 
     /// The rest of a body that nobody wanted has been read: what was read was no head.
     pub fn drained(&self) {
         if self.is(READING) {
-            self.rest();
+            self.enter(RESTING);
         }
     }
 
@@ -93,13 +107,18 @@ impl Pulse {
         self.is_admitted.load(Ordering::Relaxed)
     }
 
-    /// Which of several connections is ended first, when one must be: the least. `None` for one that is at work.
+    /// Which of several connections is ended first, when one must be: the least. `None` for one that the server is at work for.
     ///
-    /// Those who have not shown a key come first, whatever they do, then those who rest; of either, who has been there for longest.
-    pub fn dispensability(&self) -> Option<(bool, u64)> {
-        let is_admitted = self.is_admitted();
-        let is_dispensable = !is_admitted || self.is(RESTING);
-        is_dispensable.then(|| (is_admitted, self.rests_since.load(Ordering::Relaxed)))
+    /// Those who have not shown a key come first, whatever they do, then those who rest, then those whom the server waits for; of each,
+    /// who has done so for longest.
+    pub fn dispensability(&self) -> Option<(Dispensable, u64)> {
+        let kind = match self.phase.load(Ordering::Relaxed) {
+            _ if !self.is_admitted() => Dispensable::Unknown,
+            RESTING => Dispensable::Resting,
+            READING | BODY | ANSWERING => Dispensable::Awaited,
+            _ => return None,
+        };
+        Some((kind, self.rests_since.load(Ordering::Relaxed)))
     }
 
     /// A request's head is complete.
@@ -107,14 +126,20 @@ impl Pulse {
         self.enter(BUSY);
     }
 
-    /// Its answer is made.
+    /// Its body is waited for; over HTTP/1.1. [`Pulse::begin`] when it has come.
+    pub fn wait_for_body(&self) {
+        self.enter(BODY);
+    }
+
+    /// Its answer is made. From now on the connection counts as resting: what follows is the client's to do.
     pub fn answer(&self) {
+        self.rests_since.store(nanos(), Ordering::Relaxed);
         self.enter(ANSWERING);
     }
 
     /// Whether a request is being answered: what is written meanwhile belongs to it.
     pub fn has_begun(&self) -> bool {
-        matches!(self.phase.load(Ordering::Relaxed), BUSY | ANSWERING)
+        matches!(self.phase.load(Ordering::Relaxed), BUSY | BODY | ANSWERING)
     }
 
     /// Whether the client has kept us waiting for too long, as far as can be told from what was seen before.
@@ -141,8 +166,8 @@ impl Pulse {
     }
 }
 
-fn micros() -> u64 {
-    u64::try_from(START.elapsed().as_micros()).unwrap_or(u64::MAX)
+fn nanos() -> u64 {
+    u64::try_from(START.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A stream that keeps the pulse of its connection.
@@ -228,7 +253,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         let poll = Pin::new(&mut self.stream).poll_flush(cx);
         if poll.is_ready() && self.pulse.is(ANSWERING) {
             self.taken = 0;
-            self.pulse.rest();
+            self.pulse.enter(RESTING);
         }
         poll
     }
@@ -279,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_shown_no_key_goes_first_then_who_rests_and_none_at_work() {
+    fn who_has_shown_no_key_goes_first_then_who_rests_then_who_is_waited_for() {
         let pulse = |is_admitted, phase, since| {
             let pulse = Pulse::new();
             pulse.is_admitted.store(is_admitted, Ordering::Relaxed);
@@ -293,10 +318,12 @@ mod tests {
             pulse(false, BUSY, 7),
             pulse(true, RESTING, 1),
             pulse(true, RESTING, 2),
+            pulse(true, BODY, 0),
+            pulse(true, ANSWERING, 1),
         ];
         assert!(in_order.is_sorted(), "{in_order:?}");
         assert!(in_order.iter().all(Option::is_some));
-        assert_eq!([READING, BUSY, ANSWERING].map(|phase| pulse(true, phase, 0)), [None; 3]);
+        assert_eq!(pulse(true, BUSY, 0), None);
     }
 
     #[test]

@@ -87,9 +87,9 @@ impl Slots {
     /// Ends one connection, if any can be spared.
     pub fn shed(&self) {
         let taken = self.taken.lock();
-        let candidates = taken.connections.values();
+        let candidates = taken.connections.iter();
         let spared = candidates
-            .filter_map(|connection| Some((connection.pulse.dispensability()?, connection)))
+            .filter_map(|(id, connection)| Some(((connection.pulse.dispensability()?, *id), connection)))
             .min_by_key(|(order, _)| *order);
         if let Some((_, connection)) = spared {
             connection.leave.notify_one();

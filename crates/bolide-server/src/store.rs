@@ -29,7 +29,7 @@ pub async fn open(options: &ServeOptions, clock: Arc<Clock>, open_files: usize) 
         cached_files: open_files,
         accept_data_loss: options.accept_data_loss,
         verify_tables: options.verify_on_start,
-                ..LsmOptions::default()
+        ..LsmOptions::default()
     };
     let opened = tokio::task::spawn_blocking(move || LsmEngine::open(&dir, clock, engine_options)).await;
     match opened {

@@ -16,6 +16,7 @@ use bolide_cosmos::WELL_KNOWN_KEY;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
+use crate::keys;
 use crate::server::Failure;
 
 /// Everything `query` can be told.
@@ -36,6 +37,9 @@ pub struct QueryOptions {
     /// Account key of that server, base64; by default the emulator's well-known key.
     #[arg(long, env = "BOLIDE_KEY", hide_env_values = true, value_name = "BASE64")]
     pub key: Option<String>,
+    /// File with that key.
+    #[arg(long, env = "BOLIDE_KEY_FILE", value_name = "FILE", conflicts_with = "key")]
+    pub key_file: Option<PathBuf>,
     /// Read this data directory instead of asking a server. No server may be using it.
     #[arg(long, value_name = "DIR", conflicts_with = "endpoint")]
     pub data_dir: Option<PathBuf>,
@@ -89,7 +93,9 @@ pub fn run(options: &QueryOptions) -> Result<(), Failure> {
         Some(directory) => Box::new(local::Local::open(directory)?),
         None => Box::new(remote::Remote::new(
             &options.endpoint,
-            options.key.as_deref().unwrap_or(WELL_KNOWN_KEY),
+            keys::given("--key", options.key.as_deref(), options.key_file.as_deref())?
+                .as_deref()
+                .unwrap_or(WELL_KNOWN_KEY),
         )?),
     };
     let outcome = print_all(source.as_mut(), options);

@@ -25,6 +25,7 @@ pub struct Request {
     headers: Vec<(String, String)>,
     body: Vec<u8>,
     key: String,
+    host: String,
     /// Seconds that the signed date is away from now.
     date_offset: i64,
     /// The link that is signed, where it is not the path's.
@@ -145,6 +146,7 @@ impl Request {
             headers: Vec::new(),
             body: Vec::new(),
             key: WELL_KNOWN_KEY.to_owned(),
+            host: "localhost".to_owned(),
             date_offset: 0,
             signed_link: None,
             signed_resource: None,
@@ -190,6 +192,17 @@ impl Request {
         self
     }
 
+    /// Sends another `Host`.
+    pub fn host(mut self, host: &str) -> Request {
+        host.clone_into(&mut self.host);
+        self
+    }
+
+    /// Signs with no key.
+    pub fn unsigned(self) -> Request {
+        self.header("authorization", "")
+    }
+
     /// Signs a date that is so many seconds from now.
     pub fn dated(mut self, seconds: i64) -> Request {
         self.date_offset = seconds;
@@ -211,9 +224,10 @@ impl Request {
     /// The request as it goes over the wire.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut text = format!(
-            "{} {} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n",
+            "{} {} HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\n",
             self.method,
             self.path,
+            self.host,
             self.body.len()
         );
         let signs = !self

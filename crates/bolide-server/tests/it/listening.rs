@@ -12,10 +12,10 @@ use tempfile::TempDir;
 use crate::client::{Client, Request};
 use crate::server::Server;
 
-type Tls = StreamOwned<ClientConnection, TcpStream>;
+pub type Tls = StreamOwned<ClientConnection, TcpStream>;
 
 /// Connects with TLS, trusting only the certificate that the server hands out.
-fn tls_client(server: &Server, pem: &[u8], name: &str) -> Client<Tls> {
+pub fn tls_client(server: &Server, pem: &[u8], name: &str) -> Client<Tls> {
     let mut roots = RootCertStore::empty();
     roots
         .add(CertificateDer::from_pem_slice(pem).expect("a certificate"))
@@ -32,7 +32,7 @@ fn tls_client(server: &Server, pem: &[u8], name: &str) -> Client<Tls> {
     Client::new(StreamOwned::new(connection, stream))
 }
 
-fn certificate(server: &Server) -> Vec<u8> {
+pub fn certificate(server: &Server) -> Vec<u8> {
     let answer = server
         .client()
         .send(&Request::get("/_explorer/emulator.pem").header("authorization", ""))

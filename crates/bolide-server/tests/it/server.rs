@@ -38,10 +38,23 @@ impl Server {
         Server::start(&[&["--data-dir", data], arguments].concat())
     }
 
+    /// Starts on a data directory, in a process that may open so many files.
+    pub fn with_open_files(files: u32, data: &Path, arguments: &[&str]) -> Server {
+        let mut limited = Command::new("sh");
+        let script = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
+        limited.args(["-c", &script, env!("CARGO_BIN_EXE_bolide")]);
+        let data = data.to_str().expect("temporary paths are UTF-8");
+        Server::start_as(without_options(limited), &[&["--data-dir", data], arguments].concat())
+    }
+
     fn start(arguments: &[&str]) -> Server {
+        Server::start_as(command(), arguments)
+    }
+
+    fn start_as(mut command: Command, arguments: &[&str]) -> Server {
         let files = TempDir::new().expect("a temporary directory");
         let ready = files.path().join("ready.json");
-        let mut child = command()
+        let mut child = command
             .args(["serve", "--port", "0", "--ready-file"])
             .arg(&ready)
             .args(arguments)
@@ -145,7 +158,10 @@ pub fn run(arguments: &[&str]) -> Ended {
 
 /// The binary, without the options of whoever runs the tests.
 pub fn command() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bolide"));
+    without_options(Command::new(env!("CARGO_BIN_EXE_bolide")))
+}
+
+fn without_options(mut command: Command) -> Command {
     // Options of whoever runs the tests must not reach the servers under test.
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("BOLIDE_")) {
         command.env_remove(name);

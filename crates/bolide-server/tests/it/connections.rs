@@ -1,0 +1,146 @@
+//! Whoever holds connections open takes nothing from others: neither descriptors, nor places, nor memory.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+
+use tempfile::TempDir;
+
+use crate::client::{Client, Request, create_container, create_item};
+use crate::http2::{DATA, GOAWAY, HEADERS, Http2, STATUS_200};
+use crate::server::Server;
+
+const CERTIFICATE: &str = "/_explorer/emulator.pem";
+
+fn idle(server: &Server, count: usize) -> Vec<TcpStream> {
+    let connect = |_| TcpStream::connect(("127.0.0.1", server.port())).expect("the server listens");
+    (0..count).map(connect).collect()
+}
+
+fn is_served(client: &mut Client) -> bool {
+    client
+        .try_send(&Request::get("/"))
+        .is_ok_and(|answer| answer.status == 200)
+}
+
+#[test]
+fn idle_connections_without_a_key_leave_descriptors_to_the_store() {
+    let data = TempDir::new().expect("a temporary directory");
+    let server = Server::with_open_files(256, data.path(), &["--request-timeout", "600"]);
+    let mut early = server.client();
+    create_container(&mut early);
+    // More than the process has descriptors.
+    let held = idle(&server, 400);
+    let mut late = server.client();
+    for n in 0..50 {
+        create_item(&mut late, &format!("late-{n}"));
+        create_item(&mut early, &format!("early-{n}"));
+    }
+    let read = |id: &str| Request::get(&format!("/dbs/d/colls/c/docs/{id}")).pk();
+    late.send(&read("early-49")).expect(200);
+    early.send(&read("late-49")).expect(200);
+    assert_eq!(held.len(), 400);
+}
+
+#[test]
+fn the_store_starts_and_serves_with_few_descriptors() {
+    let data = TempDir::new().expect("a temporary directory");
+    let server = Server::with_open_files(96, data.path(), &[]);
+    let _held = idle(&server, 200);
+    let mut client = server.client();
+    create_container(&mut client);
+    create_item(&mut client, "a");
+}
+
+#[test]
+fn when_all_places_are_taken_the_longest_idle_makes_room() {
+    let server = Server::in_memory(&["--max-connections", "3"]);
+    let (mut first, mut second, mut third) = (server.client(), server.client(), server.client());
+    for client in [&mut first, &mut second, &mut third] {
+        assert!(is_served(client));
+    }
+    // Several, so that the server has done with the others' answers.
+    for _ in 0..20 {
+        assert!(is_served(&mut first));
+    }
+    let mut new = server.client();
+    assert!(is_served(&mut new), "a new connection has a place at once");
+    assert!(!is_served(&mut second), "the longest idle has made room");
+    for (client, name) in [(&mut first, "first"), (&mut third, "third")] {
+        assert!(is_served(client), "{name}");
+    }
+}
+
+#[test]
+fn who_has_shown_no_key_makes_room_before_a_client_that_rests() {
+    let server = Server::in_memory(&["--max-connections", "8"]);
+    let mut client = server.client();
+    assert!(is_served(&mut client));
+    let mut refused = server.client();
+    refused.send(&Request::get("/").unsigned()).expect(401);
+    let held = idle(&server, 100);
+    assert!(is_served(&mut client), "an old connection is kept");
+    assert!(is_served(&mut server.client()), "a new one is accepted");
+    assert!(refused.try_send(&Request::get("/").unsigned()).is_err());
+    assert_eq!(held.len(), 100);
+}
+
+#[test]
+fn an_idle_http2_connection_ends() {
+    let server = Server::in_memory(&["--idle-timeout", "1"]);
+    let mut client = Http2::connect(&server, 65_535);
+    client.get(1, CERTIFICATE, "localhost");
+    let frames = client.receive_all();
+    let of_kind = |kind| frames.iter().filter(|frame| frame.kind == kind).collect::<Vec<_>>();
+    assert_eq!(of_kind(HEADERS)[0].payload[0], STATUS_200);
+    assert!(!of_kind(DATA).is_empty() && !of_kind(GOAWAY).is_empty(), "{frames:?}");
+}
+
+#[test]
+fn an_http2_client_that_does_not_take_its_answer_is_let_go() {
+    let server = Server::in_memory(&["--request-timeout", "1"]);
+    let mut client = Http2::connect(&server, 0);
+    client.get(1, CERTIFICATE, "localhost");
+    let frames = client.receive_all();
+    assert!(frames.iter().any(|frame| frame.kind == HEADERS));
+    assert!(!frames.iter().any(|frame| frame.kind == DATA), "there was no window");
+}
+
+#[test]
+fn refusals_that_nobody_takes_do_not_pile_up() {
+    let server = Server::in_memory(&[]);
+    let mut client = Http2::connect(&server, 0);
+    for n in 0..100 {
+        client.get(2 * n + 1, "/dbs", "localhost");
+    }
+    // Each is answered or reset; resets are those beyond what may lie there.
+    let mut answered = 0;
+    let mut reset = 0;
+    while answered + reset < 100 {
+        match client.receive().expect("the connection is open").kind {
+            HEADERS => answered += 1,
+            3 => reset += 1,
+            _ => {}
+        }
+    }
+    assert!((1..=40).contains(&answered), "{answered}");
+}
+
+#[test]
+fn who_keeps_the_server_waiting_makes_room_too() {
+    let server = Server::in_memory(&["--max-connections", "2", "--request-timeout", "600"]);
+    let waiting = Request::post("/dbs", "").header("expect", "100-continue");
+    let head = String::from_utf8(waiting.to_bytes()).expect("text");
+    let head = head.replace("content-length: 0", "content-length: 100");
+    let held: Vec<_> = (0..2)
+        .map(|_| {
+            let mut stream = server.client().into_stream();
+            stream.write_all(head.as_bytes()).expect("sent");
+            let mut client = Client::over(stream);
+            // Its sender was let in, and its body is waited for.
+            assert_eq!(client.receive(true).expect("an answer").status, 100);
+            client
+        })
+        .collect();
+    assert!(is_served(&mut server.client()));
+    assert_eq!(held.len(), 2);
+}

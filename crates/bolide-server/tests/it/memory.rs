@@ -1,0 +1,164 @@
+//! Bodies and answers take from one budget of memory, and bodies only of those who hold a key.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::client::{Answer, Client, Request, create_container, create_item};
+use crate::server::Server;
+
+const DOCS: &str = "/dbs/d/colls/c/docs";
+
+/// A request's head, which claims a body.
+fn head_only(request: &Request, body_bytes: usize) -> Vec<u8> {
+    let text = String::from_utf8(request.to_bytes()).expect("text");
+    let claimed = format!("content-length: {body_bytes}\r\n");
+    text.replace("content-length: 0\r\n", &claimed).into_bytes()
+}
+
+fn send(server: &Server, bytes: &[u8]) -> Client {
+    let mut stream = server.client().into_stream();
+    stream.write_all(bytes).expect("sent");
+    Client::over(stream)
+}
+
+#[test]
+fn who_shows_no_key_is_refused_before_the_body() {
+    let server = Server::in_memory(&[]);
+    for path in [DOCS, "/dbs", "/_bolide/dbs/d/colls/c/import", "/_bolide/clock"] {
+        for bytes in [100, 2_000_000, 200_000_000] {
+            let request = Request::post(path, "").unsigned();
+            let answer = send(&server, &head_only(&request, bytes)).receive(false);
+            answer.expect("an answer before the body").expect_error(401);
+        }
+    }
+    let other_key = Request::post(DOCS, "").pk().key("MDEyMzQ1Njc4OWFiY2RlZg==");
+    let answer = send(&server, &head_only(&other_key, 2_000_000)).receive(false);
+    answer.expect("an answer before the body").expect_error(401);
+}
+
+#[test]
+fn a_body_that_claims_to_be_too_large_is_refused_before_it_is_sent() {
+    let server = Server::in_memory(&[]);
+    let request = Request::post(DOCS, "").pk();
+    let answer = send(&server, &head_only(&request, 3_000_000)).receive(false);
+    answer.expect("an answer before the body").expect_error(413);
+}
+
+#[test]
+fn a_refused_client_that_has_sent_its_body_reads_the_answer_and_goes_on() {
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    let body = vec![b' '; 1_500_000];
+    client.send(&Request::post(DOCS, body).unsigned()).expect_error(401);
+    client.send(&Request::get("/")).expect(200);
+}
+
+#[test]
+fn a_client_may_ask_before_it_sends_its_body() {
+    let server = Server::in_memory(&[]);
+    create_container(&mut server.client());
+    let body = r#"{"id":"a","pk":"p"}"#;
+    let asking = Request::post(DOCS, "").pk().header("expect", "100-continue");
+    let mut client = send(&server, &head_only(&asking, body.len()));
+    assert_eq!(client.receive(true).expect("an answer").status, 100);
+    let mut stream = client.into_stream();
+    stream.write_all(body.as_bytes()).expect("sent");
+    Client::over(stream).receive(false).expect("an answer").expect(201);
+
+    let mut refused = send(&server, &head_only(&asking.unsigned(), body.len()));
+    refused.receive(false).expect("an answer").expect_error(401);
+}
+
+/// Items that fill more than a page of a feed.
+fn fill(client: &mut Client) {
+    create_container(client);
+    for id in ["a", "b", "c"] {
+        let body = json!({"id": id, "pk": "p", "text": "x".repeat(1_800_000)});
+        client.send(&Request::post(DOCS, body.to_string()).pk()).expect(201);
+    }
+    create_item(client, "small");
+}
+
+fn metric(client: &mut Client, name: &str) -> f64 {
+    let text = client.send(&Request::get("/_bolide/metrics")).expect(200).text();
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+    line.unwrap_or_else(|| panic!("no {name} in {text}"))
+        .parse()
+        .expect("a number")
+}
+
+/// Asks until it is so.
+fn wait_until(mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < Duration::from_secs(60), "it does not come to that");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Sends the request on more and more connections whose answers are not read, until one that would be read is refused.
+fn hold_until_refused(server: &Server, request: &Request) -> (Vec<TcpStream>, Answer) {
+    let mut held = Vec::new();
+    for _ in 0..100 {
+        held.push(send(server, &request.to_bytes()).into_stream());
+        let answer = server.client().send(request);
+        if answer.status != 200 {
+            return (held, answer);
+        }
+    }
+    panic!("100 answers are held")
+}
+
+#[test]
+fn answers_that_nobody_takes_fill_the_budget_and_no_more() {
+    let server = Server::in_memory(&["--memory-limit", "20", "--request-timeout", "60"]);
+    let mut client = server.client();
+    fill(&mut client);
+    let limit = metric(&mut client, "bolide_memory_limit_bytes");
+    assert!((limit - 20.0 * 1024.0 * 1024.0).abs() < 1.0, "{limit}");
+
+    let feed = Request::get(DOCS).pk();
+    let (held, refusal) = hold_until_refused(&server, &feed);
+    let refusal = refusal.expect_error(429);
+    assert!(refusal.header("x-ms-retry-after-ms").is_some());
+    let used = metric(&mut client, "bolide_memory_used_bytes");
+    assert!(used <= limit, "{used}");
+
+    // What takes little goes on.
+    client.send(&Request::get(&format!("{DOCS}/small")).pk()).expect(200);
+    create_item(&mut client, "another");
+
+    drop(held);
+    wait_until(|| metric(&mut client, "bolide_memory_used_bytes") < 1.0);
+    client.send(&feed).expect(200);
+}
+
+#[test]
+fn a_body_waits_for_memory_and_is_refused_when_there_is_none() {
+    let server = Server::in_memory(&["--memory-limit", "16", "--request-timeout", "60"]);
+    let mut client = server.client();
+    create_container(&mut client);
+    // Decoded, these take ten times the budget.
+    let numbers = format!(r#"{{"id":"n","pk":"p","v":[{}0]}}"#, "0,".repeat(900_000));
+    let refused = client.send(&Request::post(DOCS, numbers).pk());
+    assert!([413, 429].contains(&refused.status), "{}", refused.text());
+    let text = json!({"id": "t", "pk": "p", "v": "x".repeat(1_800_000)}).to_string();
+    client.send(&Request::post(DOCS, text).pk()).expect(201);
+}
+
+#[test]
+fn bodies_that_never_come_hold_no_memory() {
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    create_container(&mut client);
+    let request = head_only(&Request::post(DOCS, "").pk(), 2_000_000);
+    let mut held: Vec<_> = (0..100).map(|_| send(&server, &request).into_stream()).collect();
+    create_item(&mut client, "a");
+    assert!(metric(&mut client, "bolide_memory_used_bytes") < 1.0);
+    // None was refused: they are waited for.
+    held[0].set_nonblocking(true).expect("it can be set");
+    assert!(held[0].read(&mut [0; 1]).is_err());
+}

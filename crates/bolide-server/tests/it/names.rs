@@ -1,0 +1,150 @@
+//! Under which names the server answers, and which web pages may ask it.
+
+use crate::client::Request;
+use crate::http2::{HEADERS, Http2, STATUS_200, STATUS_400};
+use crate::listening::{certificate, tls_client};
+use crate::server::Server;
+
+const OWN_KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZg==";
+
+/// Whatever a page that has rebound its name would reach.
+fn requests() -> [Request; 4] {
+    [
+        Request::get("/"),
+        Request::get("/_bolide/metrics"),
+        Request::get("/_bolide/health").unsigned(),
+        Request::get("/_explorer/emulator.pem").unsigned(),
+    ]
+}
+
+#[test]
+fn with_the_well_known_key_a_rebound_name_reaches_nothing() {
+    let server = Server::in_memory(&["--allow-host", "db.example"]);
+    let mut client = server.client();
+    for request in requests() {
+        for host in ["localhost", "127.0.0.1:8081", "[::1]:8081", "DB.example.:99"] {
+            client.send(&request.clone().host(host)).expect(200);
+        }
+        for host in [
+            "evil.example",
+            "evil.example:8081",
+            "10.0.0.7",
+            "cosmos",
+            "app.localhost",
+        ] {
+            let refusal = client.send(&request.clone().host(host)).expect_error(400);
+            assert!(refusal.text().contains("--allow-host"), "{}", refusal.text());
+        }
+        let twice = request.clone().header("host", "evil.example");
+        client.send(&twice).expect_error(400);
+    }
+    let pem = certificate(&server);
+    tls_client(&server, &pem, "localhost")
+        .send(&Request::get("/").host("evil.example"))
+        .expect_error(400);
+}
+
+#[test]
+fn http2_names_the_server_in_its_own_way() {
+    let server = Server::in_memory(&[]);
+    let mut client = Http2::connect(&server, 65_535);
+    for (stream, authority, status) in [(1, "localhost:8081", STATUS_200), (3, "evil.example", STATUS_400)] {
+        client.get(stream, "/_bolide/health", authority);
+        let answer = client.receive_kind(HEADERS);
+        assert_eq!((answer.stream, answer.payload[0]), (stream, status), "{authority}");
+    }
+}
+
+#[test]
+fn targets_with_a_host_are_looked_at_too() {
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    let health = |host: &str| Request::get(&format!("http://{host}/_bolide/health")).header("authorization", "");
+    client.send(&health("localhost")).expect(200);
+    client
+        .send(&health("evil.example").host("evil.example"))
+        .expect_error(400);
+    client.send(&health("localhost").host("evil.example")).expect_error(400);
+    client.send(&health("evil.example")).expect_error(400);
+}
+
+#[test]
+fn with_a_key_of_ones_own_every_name_is_answered_and_followed() {
+    let server = Server::in_memory(&["--key", OWN_KEY]);
+    let root = server
+        .client()
+        .send(&Request::get("/").key(OWN_KEY).host("db.example:99"))
+        .expect(200)
+        .json();
+    assert_eq!(
+        root["writableLocations"][0]["databaseAccountEndpoint"],
+        "http://db.example:99/"
+    );
+}
+
+#[test]
+fn an_emulator_answers_to_names_in_networks_of_containers() {
+    let server = Server::in_memory(&["--emulator"]);
+    let mut client = server.client();
+    for host in ["10.0.0.7:8081", "cosmos", "app.localhost", "host.docker.internal"] {
+        client.send(&Request::get("/").host(host)).expect(200);
+    }
+    client.send(&Request::get("/").host("evil.example")).expect_error(400);
+}
+
+#[test]
+fn pages_of_other_origins_are_refused_whatever_they_know() {
+    let own = Server::in_memory(&["--key", OWN_KEY]);
+    let public = Server::in_memory(&[]);
+    for (server, key) in [(&own, OWN_KEY), (&public, bolide_cosmos::WELL_KNOWN_KEY)] {
+        let mut client = server.client();
+        for request in requests() {
+            let from = |origin: &str| request.clone().key(key).host("localhost:8081").header("origin", origin);
+            client.send(&from("http://localhost:8081")).expect(200);
+            for origin in [
+                "http://localhost:3000",
+                "https://localhost:8081",
+                "http://evil.example",
+                "null",
+            ] {
+                let refusal = client.send(&from(origin)).expect_error(403);
+                assert!(refusal.text().contains("--allow-origin"), "{}", refusal.text());
+                assert!(refusal.header("access-control-allow-origin").is_none());
+            }
+        }
+    }
+}
+
+#[test]
+fn an_allowed_origin_may_ask_and_read_the_answer() {
+    const APP: &str = "http://localhost:3000";
+    let server = Server::in_memory(&["--allow-origin", APP]);
+    let mut client = server.client();
+    let asked = "authorization,x-ms-date,x-ms-version";
+    let preflight = Request::new("OPTIONS", "/dbs")
+        .unsigned()
+        .header("origin", APP)
+        .header("access-control-request-method", "POST")
+        .header("access-control-request-headers", asked);
+    let allowed = client.send(&preflight).expect(204);
+    assert_eq!(allowed.header("access-control-allow-origin"), Some(APP));
+    assert_eq!(allowed.header("access-control-allow-headers"), Some(asked));
+    assert!(
+        allowed
+            .header("access-control-allow-methods")
+            .is_some_and(|methods| methods.contains("PATCH"))
+    );
+    let read = client.send(&Request::get("/").header("origin", APP)).expect(200);
+    assert_eq!(read.header("access-control-allow-origin"), Some(APP));
+    let refused = client
+        .send(&Request::get("/").unsigned().header("origin", APP))
+        .expect_error(401);
+    assert_eq!(
+        refused.header("access-control-allow-origin"),
+        Some(APP),
+        "errors can be read too"
+    );
+    client
+        .send(&Request::get("/").header("origin", "http://localhost:3001"))
+        .expect_error(403);
+}

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bolide_model::container::ContainerProperties;
 use bolide_model::epk::{Epk, EpkRange};
@@ -17,6 +19,9 @@ use crate::etag::Etag;
 use crate::partition::Partition;
 use crate::throughput::{PacingSettings, SharedMeter};
 
+/// How long a change of a container waits before it ends the long work of readers.
+const READERS_END: Duration = Duration::from_millis(100);
+
 /// A container. Requests reach its items through [`Container::enter`].
 pub struct Container {
     rid: ContainerRid,
@@ -25,6 +30,7 @@ pub struct Container {
     /// side. So every request is judged wholly by the settings before a change or wholly by those after (TTL-233), and its
     /// server time is not later than a change it has not seen (docs/ttl.md, "Time").
     gate: tokio::sync::RwLock<()>,
+    ending: Ending,
     state: RwLock<Arc<ContainerState>>,
     readers: Mutex<BTreeMap<UnixSeconds, usize>>,
     scripts: RwLock<Arc<Scripts>>,
@@ -137,6 +143,7 @@ impl Container {
             rid,
             database_id,
             gate: tokio::sync::RwLock::new(()),
+            ending: Ending::default(),
             state: RwLock::new(Arc::new(state)),
             readers: Mutex::new(BTreeMap::new()),
             scripts: RwLock::default(),
@@ -208,12 +215,25 @@ impl Container {
         Ok(Visit { _gate: gate, state })
     }
 
-    /// Waits until no request is under way, and keeps new ones out while the state is replaced.
+    /// Waits until no request is under way, and keeps new ones out while the state is replaced. Long work of readers is ended if it
+    /// keeps this waiting, as all others would wait behind.
     pub(crate) async fn lock(&self) -> Change<'_> {
+        let gate = match tokio::time::timeout(READERS_END, self.gate.write()).await {
+            Ok(gate) => gate,
+            Err(_) => {
+                let _ending = self.ending.begin();
+                self.gate.write().await
+            }
+        };
         Change {
-            _gate: self.gate.write().await,
+            _gate: gate,
             container: self,
         }
+    }
+
+    /// Whether long work of readers is to end now.
+    pub(crate) fn ending(&self) -> &Ending {
+        &self.ending
     }
 
     /// Registers a request that reads in several steps at server time `now`: until it is dropped, the purge removes nothing that
@@ -226,6 +246,33 @@ impl Container {
     /// The earliest server time that a request still reads at.
     pub(crate) fn oldest_reader(&self) -> Option<UnixSeconds> {
         self.readers.lock().keys().next().copied()
+    }
+}
+
+/// Tells the long work of a container's readers to end, because a change of its state waits for them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ending {
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Ending {
+    /// Until the result is dropped, work is to end.
+    fn begin(&self) -> EndingGuard {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        EndingGuard(self.waiting.clone())
+    }
+
+    /// Whether work is to end.
+    pub fn is_wanted(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+}
+
+struct EndingGuard(Arc<AtomicUsize>);
+
+impl Drop for EndingGuard {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -41,6 +41,9 @@ use crate::{auth, operations};
 const HEADER_BYTES: usize = 64 * 1024;
 /// Most bytes of an import, which is held in memory while it is checked; less with a small budget of memory.
 const IMPORT_BYTES: usize = 256 * 1024 * 1024;
+/// Longest message of a refusal; for whoever has not shown a key, who may leave refusals lying.
+const MESSAGE_BYTES: usize = 64 * 1024;
+const MESSAGE_BYTES_FOR_UNKNOWN: usize = 1024;
 /// The first version of the API with partitioned containers.
 const FIRST_VERSION: &str = "2015-12-16";
 /// Longest activity id that is echoed.
@@ -177,10 +180,10 @@ impl CosmosService {
             Ok(page) => (page, self.answer(&head, body, listener, id).await),
             Err(failure) => {
                 body.dismiss(Refused::Unknown);
-                (None, (None, Err(failure)))
+                (None, (None, Err(failure.cut_to(MESSAGE_BYTES_FOR_UNKNOWN))))
             }
         };
-        let mut reply = answer.unwrap_or_else(|failure| Reply::failure(&failure, id));
+        let mut reply = answer.unwrap_or_else(|failure| Reply::failure(&failure.cut_to(MESSAGE_BYTES), id));
         let duration = started.elapsed();
         add_common_headers(&mut reply, &head, activity_id, duration);
         add_content_location(&mut reply, &head, listener);
@@ -227,12 +230,14 @@ impl CosmosService {
         }
         let (operation, sender) = match self.admit(head, &route) {
             Ok(admitted) => admitted,
-            Err((sender, failure)) => {
-                body.dismiss(sender);
-                if sender == Refused::Known {
-                    // A token that was refused as expired must not be good again after a crash.
-                    self.account.make_second_durable().await;
-                }
+            Err((Refused::Unknown, failure)) => {
+                body.dismiss(Refused::Unknown);
+                return (None, Err(failure.cut_to(MESSAGE_BYTES_FOR_UNKNOWN)));
+            }
+            Err((Refused::Known, failure)) => {
+                body.dismiss(Refused::Known);
+                // A token that was refused as expired must not be good again after a crash.
+                self.account.make_second_durable().await;
                 return (None, Err(failure));
             }
         };
@@ -278,7 +283,7 @@ impl CosmosService {
         }
         if let Err(failure) = Admin::authenticate(self, head, route) {
             body.dismiss(Refused::Unknown);
-            return Err(failure);
+            return Err(failure.cut_to(MESSAGE_BYTES_FOR_UNKNOWN));
         }
         let is_import = route.path.ends_with("/import");
         let limit = if is_import {

@@ -48,6 +48,15 @@ impl Failure {
         }
     }
 
+    /// With a message of so many bytes at most: what is echoed of a request must not make its refusal larger than itself.
+    pub(crate) fn cut_to(mut self, bytes: usize) -> Failure {
+        if self.message.len() > bytes {
+            self.message.truncate(self.message.floor_char_boundary(bytes));
+            self.message.push('…');
+        }
+        self
+    }
+
     /// 400 without sub-status.
     pub(crate) fn bad_request(message: impl Into<String>) -> Failure {
         Failure::new(BAD_REQUEST, message)

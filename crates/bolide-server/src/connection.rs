@@ -52,7 +52,7 @@ const DRAINS: usize = 64;
 /// Concurrent requests of one HTTP/2 connection.
 const STREAMS: u32 = 128;
 /// Of these, how many may be refused for want of a key and have not taken their refusals.
-const REFUSED_STREAMS: usize = 32;
+const REFUSED_STREAMS: usize = 8;
 /// What a client may send of bodies before anybody has asked for them: on one stream, and on one connection.
 const STREAM_WINDOW_BYTES: u32 = 128 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 256 * 1024;

@@ -14,6 +14,8 @@ use crate::scripts::{Script, ScriptDraft, ScriptKind, ScriptName};
 
 /// Most scripts of one kind in a container. The service's limits are lower and can be raised (cosmos-rest §3.6).
 const SCRIPTS: usize = 500;
+/// Most bytes of all scripts of a container together: they stay in memory.
+const SCRIPT_BYTES: usize = 16 * 1024 * 1024;
 
 /// The scripts of a container, in the order of their creation within each kind.
 #[derive(Debug, Clone, Default)]
@@ -58,6 +60,24 @@ impl Scripts {
 
     fn remove(&mut self, script: &Script) {
         self.by_number.remove(&(script.kind, script.rid.number));
+    }
+
+    /// Checks that a script fits beside the others, in place of the one it replaces if it replaces one.
+    fn check_room(&self, (kind, number): (ScriptKind, Option<u64>), bytes: usize) -> Result<()> {
+        let others = self
+            .by_number
+            .iter()
+            .filter(|((of_kind, of_number), _)| (*of_kind, Some(*of_number)) != (kind, number));
+        let others: usize = others.map(|(_, script)| script.body.len()).sum();
+        if others + bytes <= SCRIPT_BYTES {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::TooLarge,
+            format!(
+                "the scripts of a container take at most {SCRIPT_BYTES} bytes together. others={others} bytes={bytes}"
+            ),
+        ))
     }
 
     /// Every script of every kind.
@@ -150,6 +170,7 @@ impl Catalog {
         if container.state().is_deleted {
             return Err(Error::not_found("the container was deleted"));
         }
+        container.scripts().check_room((kind, number), draft.body.len())?;
         let rid = container.rid();
         let script = self
             .commit(move |round| {

@@ -1,4 +1,5 @@
-//! The executor: threads for what users wrote (queries, conditions), apart from those that serve connections and partitions.
+//! The executor: threads for what users wrote (queries, conditions) and for walks over many items (feeds, figures), apart from those that
+//! serve connections and partitions.
 //!
 //! ```text
 //!   request ──▶ admitted? ──▶ work on a thread of low priority, in turns with others ──▶ answer
@@ -23,6 +24,7 @@ use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 
+use crate::container::Ending;
 use turns::{Turn, Turns};
 use watch::Signal;
 pub(crate) use watch::Watch;
@@ -77,11 +79,28 @@ impl Executor {
         F: Future<Output = Result<T>>,
         W: FnOnce(Arc<Watch>) -> F + Send + 'static,
     {
+        self.run_until(limit, Ending::default(), work).await
+    }
+
+    /// As [`Executor::run`], for work inside a container, which also ends when a change of the container waits for it.
+    ///
+    /// # Errors
+    /// As [`Executor::run`]; `Throttled` if it ended for a change.
+    pub async fn run_until<T, F, W>(&self, limit: Duration, ending: Ending, work: W) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>>,
+        W: FnOnce(Arc<Watch>) -> F + Send + 'static,
+    {
         let admitted = self.admitted.clone().try_acquire_owned().map_err(|_| busy())?;
         if self.is_closing.load(Ordering::SeqCst) {
             return Err(closed());
         }
-        let signal = Arc::new(Signal::new(self.is_closing.clone(), Instant::now() + limit));
+        let signal = Arc::new(Signal::new(
+            self.is_closing.clone(),
+            ending.clone(),
+            Instant::now() + limit,
+        ));
         let _guard = CancelOnDrop(signal.clone());
         let (requests, turns) = (Handle::current(), self.turns.clone());
         let done = self.spawn(move || {
@@ -89,8 +108,13 @@ impl Executor {
             let watch = Arc::new(Watch::new(signal, Turn::begin(&turns)));
             requests.block_on(work(watch))
         })?;
-        done.await
-            .map_err(|_| Error::internal("a query panicked, or its thread was ended"))?
+        let done = done
+            .await
+            .map_err(|_| Error::internal("a query panicked, or its thread was ended"))?;
+        match done {
+            Err(error) if error.kind == ErrorKind::Unavailable && ending.is_wanted() => Err(changing()),
+            done => done,
+        }
     }
 
     /// Ends all work, and takes no more.
@@ -170,6 +194,16 @@ fn busy() -> Error {
     Error::new(
         kind,
         format!("The server runs too many queries; try again later. limit={ADMITTED}"),
+    )
+}
+
+fn changing() -> Error {
+    let kind = ErrorKind::Throttled {
+        retry_after: RETRY_AFTER,
+    };
+    Error::new(
+        kind,
+        "The container is being changed, which long requests must not hold up; try again.",
     )
 }
 

@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bolide_query::{Interrupt, Interrupts};
+use bolide_model::Result;
+use bolide_query::{Interrupt, Interrupts, QueryError};
 use parking_lot::Mutex;
 
 use super::priority;
 use super::turns::Turn;
+use crate::container::Ending;
+use crate::query::query_error;
 
 /// How much processor time one item may take, or compiling the text of a query: `bolide_query` counts work too, but not exactly.
 const ITEM: Duration = Duration::from_millis(500);
@@ -18,14 +21,17 @@ pub(super) struct Signal {
     is_cancelled: AtomicBool,
     /// Of all work: the account closes.
     is_closing: Arc<AtomicBool>,
+    /// Of the work inside one container: a change waits for it.
+    ending: Ending,
     deadline: Instant,
 }
 
 impl Signal {
-    pub fn new(is_closing: Arc<AtomicBool>, deadline: Instant) -> Signal {
+    pub fn new(is_closing: Arc<AtomicBool>, ending: Ending, deadline: Instant) -> Signal {
         Signal {
             is_cancelled: AtomicBool::new(false),
             is_closing,
+            ending,
             deadline,
         }
     }
@@ -36,7 +42,10 @@ impl Signal {
     }
 
     fn pending(&self) -> Option<Interrupt> {
-        if self.is_cancelled.load(Ordering::Relaxed) || self.is_closing.load(Ordering::Relaxed) {
+        if self.is_cancelled.load(Ordering::Relaxed)
+            || self.is_closing.load(Ordering::Relaxed)
+            || self.ending.is_wanted()
+        {
             Some(Interrupt::Cancelled)
         } else if Instant::now() >= self.deadline {
             Some(Interrupt::DeadlineExceeded)
@@ -61,6 +70,17 @@ impl Watch {
     pub fn pending(&self) -> Option<Interrupt> {
         self.turn.share();
         self.signal.pending()
+    }
+
+    /// Ends work that must end, between two of its steps. Waits while it is others' turn.
+    ///
+    /// # Errors
+    /// `Unavailable` if nobody waits for it any more, or a change does; `BadRequest` if its time is over.
+    pub fn check(&self) -> Result<()> {
+        match self.pending() {
+            None => Ok(()),
+            Some(interrupt) => Err(query_error(QueryError::Interrupted(interrupt))),
+        }
     }
 
     /// Runs what waits for something else than a processor: others go on meanwhile.

@@ -4,7 +4,9 @@
 //! deleted since; that an item ended by its ttl shows when it is purged, not before (TTL-250). Continuations are those of the latest
 //! versions: the next LSN of each range.
 
-use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, UnixSeconds, charge, limits};
+use std::sync::Arc;
+
+use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, UnixMillis, UnixSeconds, charge, limits};
 use bolide_storage::{Ask, Head, Page, Scan, Space};
 
 use super::places::{Place, decode, encode, resume};
@@ -13,6 +15,7 @@ use super::{FeedStart, ReadChanges, Slice};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, RangePosition, Work};
 use crate::container::{Container, ContainerState};
+use crate::executor::Watch;
 use crate::history::{ChangeKind, HistoryEntry, has_left, retention};
 use crate::items::{StoredItem, judged_at};
 use crate::keys::{self, LogPosition};
@@ -56,7 +59,7 @@ impl Account {
     pub async fn all_versions(
         &self,
         ctx: &RequestContext,
-        container: &Container,
+        container: &Arc<Container>,
         read: &ReadChanges,
     ) -> Answered<VersionPage> {
         let visit = container.enter().await?;
@@ -65,22 +68,53 @@ impl Account {
         }
         let slices = read.scope.slices(&visit.state)?;
         self.admit_all(ctx, &slices, &visit)?;
-        let mut places = start(&read.start, &slices)?;
+        let places = start(&read.start, &slices)?;
         let most = read
             .max_items
             .unwrap_or(limits::PAGE_ITEMS)
             .clamp(1, limits::PAGE_ITEMS);
 
+        let job = Job {
+            container: container.clone(),
+            state: visit.state.clone(),
+            slices,
+            places,
+            now: ctx.now,
+            most,
+        };
+        let ending = container.ending().clone();
+        let read = self
+            .executor()
+            .run_until(self.query_time(), ending, |watch| job.run(watch));
+        let (page, work) = read.await?;
+        self.charge_touched(ctx, &visit, &work);
+        Ok(Answer { value: page, work })
+    }
+}
+
+/// A page to be read.
+struct Job {
+    container: Arc<Container>,
+    state: Arc<ContainerState>,
+    slices: Vec<Slice>,
+    places: Vec<Place>,
+    now: UnixMillis,
+    most: usize,
+}
+
+impl Job {
+    async fn run(mut self, watch: Arc<Watch>) -> Result<(VersionPage, Work)> {
         let mut filling = Filling {
-            ctx: *ctx,
-            container,
-            state: &visit.state,
+            now: self.now,
+            container: &self.container,
+            state: &self.state,
+            watch: &watch,
             changes: Vec::new(),
             bytes: 0,
-            most,
+            most: self.most,
             touched: Vec::new(),
         };
-        for (slice, place) in slices.iter().zip(&mut places) {
+        for (slice, place) in self.slices.iter().zip(&mut self.places) {
             if filling.is_full() {
                 break;
             }
@@ -89,18 +123,14 @@ impl Account {
         let Filling {
             changes, mut touched, ..
         } = filling;
-        for slice in &slices {
+        for slice in &self.slices {
             touch(&mut touched, slice.partition.range, slice.partition.lsn());
         }
-        let work = Work::of_feed(touched);
-        self.charge_touched(ctx, &visit, &work);
-        Ok(Answer {
-            value: VersionPage {
-                changes,
-                continuation: encode(&places),
-            },
-            work,
-        })
+        let page = VersionPage {
+            changes,
+            continuation: encode(&self.places),
+        };
+        Ok((page, Work::of_feed(touched)))
     }
 }
 
@@ -149,9 +179,10 @@ fn cost(change: &ItemChange) -> RequestUnits {
 
 /// A page on its way.
 struct Filling<'a> {
-    ctx: RequestContext,
+    now: UnixMillis,
     container: &'a Container,
     state: &'a ContainerState,
+    watch: &'a Watch,
     changes: Vec<ItemChange>,
     bytes: usize,
     most: usize,
@@ -176,6 +207,7 @@ impl Filling<'_> {
         let mut from = begin;
         let mut last_lsn = None;
         loop {
+            self.watch.check()?;
             let Read {
                 page,
                 head,
@@ -220,7 +252,7 @@ impl Filling<'_> {
 
     /// The oldest entry that is wanted is over its retention, whether it is still stored or not.
     fn first_has_left(&self, page: &Page, head: Head) -> Result<bool> {
-        let now = judged_at(self.ctx.now, head).seconds();
+        let now = judged_at(self.now, head).seconds();
         let Some((_, value)) = page.rows.first() else {
             return Ok(false);
         };

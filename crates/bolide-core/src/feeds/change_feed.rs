@@ -4,6 +4,8 @@
 //! what is expired is left out. A continuation names the next LSN of each range of its scope; a child of a split goes on
 //! where its parent stood, since it inherits the parent's log.
 
+use std::sync::Arc;
+
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds, charge, limits};
 use bolide_storage::{Ask, Key, Scan, Space};
 use bytes::Bytes;
@@ -13,7 +15,8 @@ use super::walk::{bear, touch};
 use super::{Scope, Slice};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, RangePosition, Work};
-use crate::container::{Container, Visit};
+use crate::container::{Container, ContainerState};
+use crate::executor::Watch;
 use crate::items::{StoredItem, judged_at};
 use crate::keys::{self, LogPosition};
 use crate::partition::Partition;
@@ -64,55 +67,82 @@ impl Account {
     pub async fn change_feed(
         &self,
         ctx: &RequestContext,
-        container: &Container,
+        container: &Arc<Container>,
         read: &ReadChanges,
     ) -> Answered<ChangePage> {
         let visit = container.enter().await?;
         let slices = read.scope.slices(&visit.state)?;
         self.admit_all(ctx, &slices, &visit)?;
-        let _reading = container.reading_at(ctx.now.seconds());
-        let mut places = start(&read.start, &slices).await?;
-        let now = match slices.first() {
-            // As in a walk: what the purge removed before the registration was due by now.
-            Some(slice) => ctx.now.max(slice.partition.now().await?),
-            None => ctx.now,
-        };
         let most = read
             .max_items
             .unwrap_or(limits::PAGE_ITEMS)
             .clamp(1, limits::PAGE_ITEMS);
 
-        let mut filling = Filling {
+        let job = Job {
+            container: container.clone(),
+            state: visit.state.clone(),
+            slices,
+            start: read.start.clone(),
+            now: ctx.now,
             most,
+        };
+        let ending = container.ending().clone();
+        let read = self
+            .executor()
+            .run_until(self.query_time(), ending, |watch| job.run(watch));
+        let (page, work) = read.await?;
+        self.charge_touched(ctx, &visit, &work);
+        Ok(Answer { value: page, work })
+    }
+}
+
+/// A page to be read.
+struct Job {
+    container: Arc<Container>,
+    state: Arc<ContainerState>,
+    slices: Vec<Slice>,
+    start: FeedStart,
+    now: UnixMillis,
+    most: usize,
+}
+
+impl Job {
+    async fn run(self, watch: Arc<Watch>) -> Result<(ChangePage, Work)> {
+        let _reading = self.container.reading_at(self.now.seconds());
+        let mut places = start(&self.start, &self.slices).await?;
+        let now = match self.slices.first() {
+            // As in a walk: what the purge removed before the registration was due by now.
+            Some(slice) => self.now.max(slice.partition.now().await?),
+            None => self.now,
+        };
+        let mut filling = Filling {
+            most: self.most,
             items: Vec::new(),
             bytes: 0,
             touched: Vec::new(),
         };
-        for (slice, place) in slices.iter().zip(&mut places) {
+        for (slice, place) in self.slices.iter().zip(&mut places) {
             if filling.is_full() {
                 break;
             }
             let reader = ChangeReader {
-                container,
-                visit: &visit,
+                container: &self.container,
+                state: &self.state,
                 slice,
                 now,
+                watch: &watch,
             };
             place.next = reader.read(place.next, &mut filling).await?;
         }
         let Filling { items, mut touched, .. } = filling;
-        for slice in &slices {
+        for slice in &self.slices {
             touch(&mut touched, slice.partition.range, slice.partition.lsn());
         }
-        let work = Work::of_feed(touched);
-        self.charge_touched(ctx, &visit, &work);
-        Ok(Answer {
-            value: ChangePage {
-                items,
-                continuation: encode(&places),
-            },
-            work,
-        })
+        let page = ChangePage {
+            items,
+            continuation: encode(&places),
+        };
+        Ok((page, Work::of_feed(touched)))
     }
 }
 
@@ -224,9 +254,10 @@ impl Filling {
 /// Reads the changes of one slice.
 struct ChangeReader<'a> {
     container: &'a Container,
-    visit: &'a Visit<'a>,
+    state: &'a ContainerState,
     slice: &'a Slice,
     now: UnixMillis,
+    watch: &'a Watch,
 }
 
 impl ChangeReader<'_> {
@@ -236,6 +267,7 @@ impl ChangeReader<'_> {
         let mut last_lsn = None;
         let mut from = LogPosition { lsn: next, seq: 0 };
         loop {
+            self.watch.check()?;
             let page = scan_log(&self.slice.partition, from.to_bytes(), PAGE_ROWS).await?;
             touch(&mut filling.touched, range, page.head.lsn);
             let changes = self.changes(&page)?;
@@ -285,11 +317,7 @@ impl ChangeReader<'_> {
             .map(|change| Key::new(Space::Item, change.item_key.clone()))
             .collect();
         let reply = self.slice.partition.read(Ask { gets, scans: vec![] }).await?;
-        let horizon = self
-            .visit
-            .state
-            .settings
-            .horizon(judged_at(self.now, reply.head).seconds());
+        let horizon = self.state.settings.horizon(judged_at(self.now, reply.head).seconds());
         let hiding = self.slice.partition.hiding();
         let mut items = Vec::with_capacity(changes.len());
         for (change, value) in changes.iter().zip(reply.gets) {

@@ -1,13 +1,17 @@
 //! The read feed: all live items, range by range, in the order of insertion within a logical partition (cosmos-rest §5.7).
 
-use bolide_model::{RequestUnits, charge, limits};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bolide_model::{RequestUnits, Result, UnixMillis, charge, limits};
 
 use super::walk::bear;
-use super::{ItemWalk, Scope};
+use super::{ItemWalk, Scope, Slice};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Work};
-use crate::container::Container;
+use crate::container::{Container, ContainerState};
 use crate::continuation;
+use crate::executor::Watch;
 use crate::items::StoredItem;
 
 /// Lists items.
@@ -37,7 +41,12 @@ impl Account {
     ///
     /// # Errors
     /// `BadRequest` for a continuation that is not one; `RangeGone` if the range asked for was split.
-    pub async fn read_feed(&self, ctx: &RequestContext, container: &Container, read: &ReadFeed) -> Answered<FeedPage> {
+    pub async fn read_feed(
+        &self,
+        ctx: &RequestContext,
+        container: &Arc<Container>,
+        read: &ReadFeed,
+    ) -> Answered<FeedPage> {
         let visit = container.enter().await?;
         let rid = container.rid().bytes();
         let owner: [&[u8]; 2] = [KIND, &rid];
@@ -53,7 +62,48 @@ impl Account {
             .unwrap_or(limits::PAGE_ITEMS)
             .clamp(1, limits::PAGE_ITEMS);
 
-        let mut walk = ItemWalk::new(container, &visit.state, slices, ctx.now, after.as_deref());
+        let filling = Filling {
+            container: container.clone(),
+            state: visit.state.clone(),
+            slices,
+            now: ctx.now,
+            after,
+            most,
+            page_time: self.query_page_time(),
+        };
+        let ending = container.ending().clone();
+        let filled = self
+            .executor()
+            .run_until(self.query_time(), ending, |watch| filling.run(watch));
+        let (page, work) = filled.await?;
+        self.charge_touched(ctx, &visit, &work);
+        Ok(Answer { value: page, work })
+    }
+}
+
+/// A page to be filled.
+struct Filling {
+    container: Arc<Container>,
+    state: Arc<ContainerState>,
+    slices: Vec<Slice>,
+    now: UnixMillis,
+    after: Option<Vec<u8>>,
+    most: usize,
+    page_time: Duration,
+}
+
+impl Filling {
+    async fn run(self, watch: Arc<Watch>) -> Result<(FeedPage, Work)> {
+        let rid = self.container.rid().bytes();
+        let owner: [&[u8]; 2] = [KIND, &rid];
+        let until = Instant::now() + self.page_time;
+        let mut walk = ItemWalk::new(
+            &self.container,
+            &self.state,
+            self.slices,
+            self.now,
+            self.after.as_deref(),
+        );
         let mut page = FeedPage {
             items: Vec::new(),
             continuation: None,
@@ -62,8 +112,10 @@ impl Account {
         let mut bytes = 0;
         let mut costs: Vec<(u32, RequestUnits)> = Vec::new();
         'pages: while let Some(items) = walk.next_page().await? {
+            watch.check()?;
+            let is_long = Instant::now() >= until && !page.items.is_empty();
             for walked in items {
-                if page.items.len() == most || bytes >= limits::PAGE_BYTES {
+                if page.items.len() == self.most || bytes >= limits::PAGE_BYTES || is_long {
                     page.continuation = last_key.map(|key: bytes::Bytes| continuation::encode(&owner, &key));
                     break 'pages;
                 }
@@ -77,8 +129,6 @@ impl Account {
         for (range, cost) in &costs {
             bear(&mut touched, *range, *cost);
         }
-        let work = Work::of_feed(touched);
-        self.charge_touched(ctx, &visit, &work);
-        Ok(Answer { value: page, work })
+        Ok((page, Work::of_feed(touched)))
     }
 }

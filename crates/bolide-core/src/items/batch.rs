@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bolide_model::document::{Document, Patch};
 use bolide_model::epk::Epk;
 use bolide_model::partition_key::PartitionKey;
-use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, charge};
+use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, charge, limits};
 
 use super::condition::{self, Judged};
 use super::write::{Draft, Logical, Written, epk_of_document, epk_of_key};
@@ -304,6 +304,14 @@ fn too_large() -> Error {
     Error::new(ErrorKind::TooLarge, message)
 }
 
+fn too_large_to_read() -> Error {
+    let message = format!(
+        "The items that the batch reads are larger than an answer may be. limit={} bytes",
+        limits::PAGE_BYTES
+    );
+    Error::new(ErrorKind::TooLarge, message)
+}
+
 fn decide(
     items: &Logical,
     round: &mut Round<'_>,
@@ -318,7 +326,7 @@ fn decide(
             charge: RequestUnits::ZERO,
             owed: RequestUnits::ZERO,
         };
-        let mut patched = 0;
+        let (mut patched, mut read) = (0, 0);
         for (at, (operation, condition)) in operations.iter().zip(conditions).enumerate() {
             refused_at = at;
             let Written {
@@ -329,6 +337,12 @@ fn decide(
             } = operation.decide(items, round, condition)?;
             if let (Prepared::Patch(..), OperationDone::Written(written)) = (operation, &value) {
                 patched += written.item.record().size();
+            }
+            if let OperationDone::Read(item) = &value {
+                read += item.record().size();
+            }
+            if read > limits::PAGE_BYTES {
+                return Err(Stop::Refused(too_large_to_read()));
             }
             if patched > PATCHED_BYTES {
                 return Err(Stop::Refused(too_large()));

@@ -10,7 +10,8 @@ use bytes::Bytes;
 
 use super::{ends_at, ghosts};
 use crate::account::Account;
-use crate::container::{Container, ContainerState, Stretch};
+use crate::container::{Container, ContainerState, Stretch, Visit};
+use crate::executor::Watch;
 use crate::items::{self, ItemTarget, StoredItem};
 use crate::keys::{ExpiryPosition, LogPosition};
 use crate::logical;
@@ -154,12 +155,18 @@ impl Account {
             report.credit = credit.map(|credit| credit + others.unwrap_or(0.0));
         }
         report.oldest_pending_seconds = oldest.map_or(0, |oldest| (now.0 - oldest).max(0));
-        self.add_forecast(state, now, &mut report).await?;
+        self.add_forecast(container, &visit, now, &mut report).await?;
         report.state = TtlState::of(report.policy, report.backlog_items, report.credit, self.purge_is_held());
         Ok(report)
     }
 
-    async fn add_forecast(&self, state: &ContainerState, now: UnixSeconds, report: &mut TtlReport) -> Result<()> {
+    async fn add_forecast(
+        &self,
+        container: &Container,
+        visit: &Visit<'_>,
+        now: UnixSeconds,
+        report: &mut TtlReport,
+    ) -> Result<()> {
         let mut from = now.0;
         for end in FORECAST {
             let to_seconds = now.0.saturating_add(end);
@@ -170,18 +177,28 @@ impl Account {
             });
             from = to_seconds;
         }
-        let horizon = state.settings.horizon(now);
-        for_each_stamp(state, |stamp| {
-            if let Some(end) = ends_at(stamp, state.settings.policy)
-                && stamp.is_live(horizon)
-            {
-                report.next_expiry_seconds = earliest(report.next_expiry_seconds, Some(end));
-                if let Some(slice) = report.forecast.iter_mut().find(|slice| end < slice.to_seconds) {
-                    slice.items += 1;
+        let mut forecast = report.forecast.clone();
+        let state = visit.state.clone();
+        let ending = container.ending().clone();
+        let walk = move |watch: Arc<Watch>| async move {
+            let horizon = state.settings.horizon(now);
+            let mut next_expiry = None;
+            let count = |stamp: Stamp| {
+                if let Some(end) = ends_at(stamp, state.settings.policy)
+                    && stamp.is_live(horizon)
+                {
+                    next_expiry = earliest(next_expiry, Some(end));
+                    if let Some(slice) = forecast.iter_mut().find(|slice| end < slice.to_seconds) {
+                        slice.items += 1;
+                    }
                 }
-            }
-        })
-        .await
+            };
+            for_each_stamp(&state, &watch, count).await?;
+            Ok((forecast, next_expiry))
+        };
+        let walked = self.executor().run_until(self.query_time(), ending, walk);
+        (report.forecast, report.next_expiry_seconds) = walked.await?;
+        Ok(())
     }
 
     /// What another default would do now; changes nothing.
@@ -196,14 +213,18 @@ impl Account {
             state.settings.horizon(now),
             state.settings.change(policy, now).horizon(now),
         );
-        let mut preview = TtlPreview::default();
-        for_each_stamp(state, |stamp| {
-            if stamp.is_live(before) {
-                preview.count(stamp.is_live(after), ends_at(stamp, policy), now);
-            }
-        })
-        .await?;
-        Ok(preview)
+        let (state, ending) = (state.clone(), container.ending().clone());
+        let walk = move |watch: Arc<Watch>| async move {
+            let mut preview = TtlPreview::default();
+            let count = |stamp: Stamp| {
+                if stamp.is_live(before) {
+                    preview.count(stamp.is_live(after), ends_at(stamp, policy), now);
+                }
+            };
+            for_each_stamp(&state, &watch, count).await?;
+            Ok(preview)
+        };
+        self.executor().run_until(self.query_time(), ending, walk).await
     }
 
     /// Why an item is there or not.
@@ -414,10 +435,11 @@ fn log_stamp(hiding: &Hiding, key: &[u8], value: &Bytes) -> Result<Option<Stamp>
 }
 
 /// Visits the stamp of every stored item of a container that was not deleted with its partition key.
-async fn for_each_stamp(state: &ContainerState, mut visit: impl FnMut(Stamp)) -> Result<()> {
+async fn for_each_stamp(state: &ContainerState, watch: &Watch, mut visit: impl FnMut(Stamp)) -> Result<()> {
     for partition in &state.layout.partitions {
         let mut own = Pages::over(partition, Space::Expiry);
         loop {
+            watch.check()?;
             let rows = own.next().await?;
             if rows.is_empty() {
                 break;
@@ -429,6 +451,7 @@ async fn for_each_stamp(state: &ContainerState, mut visit: impl FnMut(Stamp)) ->
         }
         let mut log = Pages::over(partition, Space::Log);
         loop {
+            watch.check()?;
             let rows = log.next().await?;
             if rows.is_empty() {
                 break;

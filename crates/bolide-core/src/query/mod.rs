@@ -133,7 +133,11 @@ impl Account {
             page_time: self.query_page_time(),
             memory: QueryMemory::of(self.memory()),
         };
-        let done = self.executor().run(self.query_time(), |watch| job.run(watch)).await;
+        let ending = container.ending().clone();
+        let done = self
+            .executor()
+            .run_until(self.query_time(), ending, |watch| job.run(watch))
+            .await;
         let (page, work) = functions.or_failure(done)?;
         self.charge_touched(ctx, &visit, &work);
         Ok(Answer { value: page, work })

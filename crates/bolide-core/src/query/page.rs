@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bolide_model::{RequestUnits, Result, UnixMillis, charge};
-use bolide_query::{Environment, Execution, Item, Metrics, PageLimit, Progress, Query, QueryError};
+use bolide_query::{Environment, Execution, Item, Metrics, PageLimit, Progress, Query};
 use bytes::Bytes;
 
 use super::counting::{Counting, work};
@@ -278,8 +278,7 @@ impl PageRun<'_> {
 
     /// Ends a page that nobody waits for: one that finds no items asks nobody else.
     fn check(&self) -> Result<()> {
-        let pending = self.watch.pending().map(QueryError::Interrupted);
-        pending.map_or(Ok(()), |ended| Err(query_error(ended)))
+        self.watch.check()
     }
 
     /// Whether the page has read for long enough, and its query can go on behind the item it has just read. (One that begins anew on every

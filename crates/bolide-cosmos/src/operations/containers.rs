@@ -34,16 +34,15 @@ pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
 pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     let (parent, containers) = children(call)?;
     let containers = containers
-        .into_iter()
-        .map(|info| (info.rid, Value::Object(to_json(&info))))
-        .collect();
+        .iter()
+        .map(|info| (info.rid, move || Value::Object(to_json(info))));
     feed(&parent).list(call.headers(), ContainerRid::parse, containers)
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
     let (parent, containers) = children(call)?;
-    let containers: Vec<Value> = containers.iter().map(|info| Value::Object(to_json(info))).collect();
-    feed(&parent).query(call, &containers).await
+    let containers = containers.iter().map(|info| Value::Object(to_json(info)));
+    feed(&parent).query(call, containers).await
 }
 
 pub(super) async fn read(call: &Call<'_>) -> Result<Reply, Failure> {

@@ -35,14 +35,13 @@ pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     let databases = call.account().list_databases();
     let databases = databases
         .iter()
-        .map(|database| (database.rid, to_json(database)))
-        .collect();
+        .map(|database| (database.rid, move || to_json(database)));
     FEED.list(call.headers(), DatabaseRid::parse, databases)
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
-    let databases: Vec<Value> = call.account().list_databases().iter().map(to_json).collect();
-    FEED.query(call, &databases).await
+    let databases = call.account().list_databases();
+    FEED.query(call, databases.iter().map(to_json)).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {

@@ -25,14 +25,13 @@ pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
 
 pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     let (parent, keys) = children(call)?;
-    let keys = keys.iter().map(|key| (key.rid, to_json(key))).collect();
+    let keys = keys.iter().map(|key| (key.rid, move || to_json(key)));
     feed(&parent).list(call.headers(), EncryptionKeyRid::parse, keys)
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
     let (parent, keys) = children(call)?;
-    let keys: Vec<Value> = keys.iter().map(to_json).collect();
-    feed(&parent).query(call, &keys).await
+    feed(&parent).query(call, keys.iter().map(to_json)).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {

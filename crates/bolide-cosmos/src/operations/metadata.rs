@@ -1,12 +1,14 @@
 //! Feeds and queries over databases, containers and offers.
 //!
-//! They are few and in memory, so a page is cut from all of them. A continuation names what the last page ended with: a feed's
+//! They are in memory, so a page is cut from all of them; only what is on the page is written as JSON, and what a query reads counts as
+//! memory of its request. A continuation names what the last page ended with: a feed's
 //! the resource, so that deleting what was listed skips nothing; a query's the number of rows.
 
 use std::fmt::Display;
 use std::str::FromStr;
 
-use bolide_model::{Error, Result};
+use bolide_core::MemoryShare;
+use bolide_model::{Error, Result, limits};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
@@ -24,32 +26,43 @@ pub(super) struct Feed<'f> {
 }
 
 impl Feed<'_> {
-    /// A page of the resources, in the order of their ids.
-    pub(super) fn list<R: Ord + Display>(
+    /// A page of the resources, in the order of their ids. Each comes with what makes its JSON.
+    pub(super) fn list<R: Ord + Display, F: FnOnce() -> Value>(
         &self,
         headers: &HeaderMap,
         parse: fn(&str) -> Option<R>,
-        mut resources: Vec<(R, Value)>,
+        resources: impl Iterator<Item = (R, F)>,
     ) -> Result<Reply, Failure> {
+        let mut resources: Vec<(R, F)> = resources.collect();
         resources.sort_by(|a, b| a.0.cmp(&b.0));
         if let Some(last) = continuation::<RidText>(headers, 'M')? {
             let last = parse(&last.0).ok_or_else(|| malformed(&last.0))?;
             resources.retain(|(rid, _)| *rid > last);
         }
         let size = page_size(headers)?;
-        let next = (resources.len() > size).then(|| format!("M1:{}", resources[size - 1].0));
-        let page: Vec<String> = resources
-            .iter()
-            .take(size)
-            .map(|(_, resource)| resource.to_string())
-            .collect();
+        let mut left = resources.into_iter();
+        let (mut page, mut bytes, mut last) = (Vec::new(), 0, None);
+        while page.len() < size
+            && bytes < limits::PAGE_BYTES
+            && let Some((rid, resource)) = left.next()
+        {
+            let text = resource().to_string();
+            bytes += text.len();
+            page.push(text);
+            last = Some(rid);
+        }
+        let next = last.filter(|_| left.len() > 0).map(|last| format!("M1:{last}"));
         Ok(self.reply(&page, next))
     }
 
     /// A page of the rows that a query makes of the resources.
-    pub(super) async fn query(&self, call: &Call<'_>, resources: &[Value]) -> Result<Reply, Failure> {
+    pub(super) async fn query(
+        &self,
+        call: &Call<'_>,
+        resources: impl Iterator<Item = Value> + Send,
+    ) -> Result<Reply, Failure> {
         let query = body::query(call.body)?;
-        let resources: Vec<Bytes> = resources.iter().map(|resource| resource.to_string().into()).collect();
+        let (resources, _share) = written(call, resources)?;
         let rows = call
             .account()
             .query_documents(&call.ctx, &query.text, &query.parameters, resources)
@@ -69,6 +82,19 @@ impl Feed<'_> {
         }
         reply
     }
+}
+
+/// Resources as JSON, with the memory that they take.
+fn written(call: &Call<'_>, resources: impl Iterator<Item = Value>) -> Result<(Vec<Bytes>, MemoryShare)> {
+    let memory = call.account().memory();
+    let mut share = memory.try_take(0)?;
+    let mut texts = Vec::new();
+    for resource in resources {
+        let text = resource.to_string();
+        share.merge(memory.try_take(text.len())?);
+        texts.push(text.into());
+    }
+    Ok((texts, share))
 }
 
 struct RidText(String);
@@ -96,7 +122,7 @@ fn malformed(text: &str) -> Error {
 }
 
 fn page_size(headers: &HeaderMap) -> Result<usize> {
-    Ok(scope::max_items(headers)?.unwrap_or(bolide_model::limits::PAGE_ITEMS))
+    Ok(scope::max_items(headers)?.unwrap_or(limits::PAGE_ITEMS))
 }
 
 #[cfg(test)]
@@ -115,7 +141,7 @@ mod tests {
                 HeaderValue::from_str(continuation).expect("ASCII"),
             );
         }
-        let resources = resources.iter().map(|rid| (*rid, json!(rid))).collect();
+        let resources = resources.iter().map(|rid| (*rid, move || json!(rid)));
         let reply = Feed {
             array: "Things",
             parent: "",
@@ -139,6 +165,41 @@ mod tests {
         let (second, next) = page(&[3, 4], next.as_deref()).expect("a page");
         assert_eq!(second, r#"{"_rid":"","Things":[3,4],"_count":2}"#);
         assert_eq!(next, None);
+    }
+
+    #[test]
+    fn only_what_is_on_the_page_is_written() {
+        let mut headers = HeaderMap::new();
+        headers.insert(headers::MAX_ITEM_COUNT.clone(), HeaderValue::from_static("1"));
+        let resources = [1_u32, 2].map(|rid| (rid, move || if rid == 1 { json!(rid) } else { panic!("written") }));
+        let feed = Feed {
+            array: "Things",
+            parent: "",
+        };
+        let page = feed.list(&headers, |text| text.parse::<u32>().ok(), resources.into_iter());
+        assert!(page.is_ok());
+    }
+
+    #[test]
+    fn a_page_ends_by_its_bytes_too() {
+        let large = json!("x".repeat(limits::PAGE_BYTES));
+        let resources = [1_u32, 2].map(|rid| (rid, || large.clone()));
+        let feed = Feed {
+            array: "Things",
+            parent: "",
+        };
+        let page = feed.list(
+            &HeaderMap::new(),
+            |text| text.parse::<u32>().ok(),
+            resources.into_iter(),
+        );
+        let next = page
+            .expect("a page")
+            .into_response()
+            .headers()
+            .get(&headers::CONTINUATION)
+            .cloned();
+        assert_eq!(next, Some(HeaderValue::from_static("M1:1")));
     }
 
     #[test]

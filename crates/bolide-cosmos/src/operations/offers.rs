@@ -41,13 +41,13 @@ pub(super) fn requested(headers: &HeaderMap) -> Result<Option<Throughput>> {
 
 pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     let offers = call.account().list_offers();
-    let offers = offers.iter().map(|offer| (offer.rid, to_json(offer))).collect();
+    let offers = offers.iter().map(|offer| (offer.rid, move || to_json(offer)));
     FEED.list(call.headers(), OfferRid::parse, offers)
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
-    let offers: Vec<Value> = call.account().list_offers().iter().map(to_json).collect();
-    FEED.query(call, &offers).await
+    let offers = call.account().list_offers();
+    FEED.query(call, offers.iter().map(to_json)).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {

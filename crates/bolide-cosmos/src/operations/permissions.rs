@@ -43,13 +43,16 @@ pub(super) async fn upsert(call: &Call<'_>) -> Result<Reply, Failure> {
 
 pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     let (parent, permissions) = children(call)?;
+    let permissions = permissions
+        .into_iter()
+        .map(|(rid, permission)| (rid, move || permission));
     feed(&parent).list(call.headers(), PermissionRid::parse, permissions)
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
     let (parent, permissions) = children(call)?;
-    let permissions: Vec<Value> = permissions.into_iter().map(|(_, permission)| permission).collect();
-    feed(&parent).query(call, &permissions).await
+    let permissions = permissions.into_iter().map(|(_, permission)| permission);
+    feed(&parent).query(call, permissions).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {

@@ -67,18 +67,15 @@ pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
 pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     let (container, wire) = place(call)?;
     let scripts = call.account().list_scripts(&container, wire.kind);
-    let scripts = scripts
-        .iter()
-        .map(|script| (script.rid, to_json(wire, script)))
-        .collect();
+    let scripts = scripts.iter().map(|script| (script.rid, move || to_json(wire, script)));
     feed(wire, &container.rid().to_string()).list(call.headers(), ChildRid::parse, scripts)
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
     let (container, wire) = place(call)?;
     let scripts = call.account().list_scripts(&container, wire.kind);
-    let scripts: Vec<Value> = scripts.iter().map(|script| to_json(wire, script)).collect();
-    feed(wire, &container.rid().to_string()).query(call, &scripts).await
+    let scripts = scripts.iter().map(|script| to_json(wire, script));
+    feed(wire, &container.rid().to_string()).query(call, scripts).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {

@@ -34,14 +34,13 @@ pub(super) async fn upsert(call: &Call<'_>) -> Result<Reply, Failure> {
 
 pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     let (parent, users) = children(call)?;
-    let users = users.iter().map(|user| (user.rid, to_json(user))).collect();
+    let users = users.iter().map(|user| (user.rid, move || to_json(user)));
     feed(&parent).list(call.headers(), UserRid::parse, users)
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
     let (parent, users) = children(call)?;
-    let users: Vec<Value> = users.iter().map(to_json).collect();
-    feed(&parent).query(call, &users).await
+    feed(&parent).query(call, users.iter().map(to_json)).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {

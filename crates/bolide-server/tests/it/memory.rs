@@ -162,3 +162,62 @@ fn bodies_that_never_come_hold_no_memory() {
     held[0].set_nonblocking(true).expect("it can be set");
     assert!(held[0].read(&mut [0; 1]).is_err());
 }
+
+/// Operations that read one item again and again.
+fn reads(id: &str, count: usize) -> String {
+    let read = json!({"operationType": "Read", "id": id, "partitionKey": "[\"p\"]"});
+    json!(vec![read; count]).to_string()
+}
+
+#[test]
+fn results_of_a_bulk_end_where_an_answer_is_full() {
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    fill(&mut client);
+    let bulk = Request::post(DOCS, reads("a", 50))
+        .header("x-ms-cosmos-is-batch-request", "True")
+        .header("x-ms-cosmos-batch-continue-on-error", "True");
+    let results = client.send(&bulk).expect(207).json();
+    let results = results.as_array().expect("results");
+    let read = results.iter().filter(|result| result["statusCode"] == 200).count();
+    assert_eq!(read, 3, "items of 1.8 MB until 4 MiB are full");
+    for refused in &results[read..] {
+        assert_eq!(
+            (&refused["statusCode"], &refused["subStatusCode"]),
+            (&json!(413), &json!(3402)),
+            "so that clients send it again"
+        );
+    }
+}
+
+#[test]
+fn a_batch_reads_no_more_than_an_answer_holds() {
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    fill(&mut client);
+    let batch = |count| {
+        Request::post(DOCS, reads("a", count))
+            .pk()
+            .header("x-ms-cosmos-is-batch-request", "True")
+            .header("x-ms-cosmos-batch-atomic", "True")
+    };
+    client.send(&batch(2)).expect(200);
+    let results = client.send(&batch(3)).expect(207).json();
+    assert_eq!(results[2]["statusCode"], 413, "{results}");
+}
+
+#[test]
+fn a_refusal_of_who_shows_no_key_is_short_whatever_it_echoes() {
+    let server = Server::in_memory(&[]);
+    let long = "x".repeat(30_000);
+    for request in [
+        Request::get("/").header("origin", &format!("http://{long}")),
+        Request::get("/").host(&long),
+        Request::get(&format!("/dbs/{long}")).key("MDEyMzQ1Njc4OWFiY2RlZg=="),
+        Request::get("/").header("x-ms-version", &long),
+    ] {
+        let answer = server.client().send(&request);
+        assert!(answer.status >= 400, "{}", answer.status);
+        assert!(answer.body.len() < 3_000, "{} bytes", answer.body.len());
+    }
+}

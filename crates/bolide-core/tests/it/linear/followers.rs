@@ -19,7 +19,7 @@ pub struct Followers {
 }
 
 impl Followers {
-    pub async fn from_now(account: &Account, container: &Container) -> Followers {
+    pub async fn from_now(account: &Account, container: &Arc<Container>) -> Followers {
         let mut followers = Followers {
             latest: FeedStart::Beginning,
             all: FeedStart::Now,
@@ -33,7 +33,7 @@ impl Followers {
     }
 
     /// Reads on to the end. Nobody may be writing.
-    pub async fn catch_up(&mut self, account: &Account, container: &Container) {
+    pub async fn catch_up(&mut self, account: &Account, container: &Arc<Container>) {
         self.follow_latest(account, container).await;
         self.follow_all(account, container).await;
         for item in list(account, container).await {
@@ -57,7 +57,7 @@ impl Followers {
         assert_eq!(self.expired, report.purged_total, "P7");
     }
 
-    async fn follow_latest(&mut self, account: &Account, container: &Container) {
+    async fn follow_latest(&mut self, account: &Account, container: &Arc<Container>) {
         loop {
             let ctx = account.begin().await.expect("a clock");
             let read = page(&self.latest);
@@ -74,7 +74,7 @@ impl Followers {
         }
     }
 
-    async fn follow_all(&mut self, account: &Account, container: &Container) {
+    async fn follow_all(&mut self, account: &Account, container: &Arc<Container>) {
         loop {
             let ctx = account.begin().await.expect("a clock");
             let read = page(&self.all);
@@ -118,7 +118,7 @@ fn page(start: &FeedStart) -> ReadChanges {
     }
 }
 
-async fn list(account: &Account, container: &Container) -> Vec<StoredItem> {
+async fn list(account: &Account, container: &Arc<Container>) -> Vec<StoredItem> {
     let ctx = account.begin().await.expect("a clock");
     let read = ReadFeed::default();
     account

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bolide_core::ItemTarget;
+use bolide_core::{ItemTarget, ScriptDraft, ScriptKind, ScriptName};
 use bolide_model::ErrorKind;
 use bolide_model::UnixMillis;
 use bolide_model::time::Clock;
@@ -11,7 +11,7 @@ use bolide_storage::memory::MemoryEngine;
 use serde_json::{Value, json};
 
 use super::rig::procedure;
-use crate::stage::{Stage, key, options, shown};
+use crate::stage::{Stage, define_procedure, key, options, shown};
 
 #[tokio::test]
 async fn what_it_writes_is_one_commit() {
@@ -272,4 +272,34 @@ async fn a_target_that_is_written_over_within_the_call_keeps_its_number() {
     assert_eq!(body, Ok(Value::Bool(true)));
     let rid = stage.read("a").await.unwrap().rid().number;
     assert_eq!(ItemTarget::Rid(rid), ItemTarget::Rid(1));
+}
+
+#[tokio::test]
+async fn scripts_of_a_container_have_room_for_so_many_bytes_together() {
+    let stage = Stage::with(json!({})).await;
+    let source = |bytes: usize| format!("function () {{ /* {} */ }}", "x".repeat(bytes));
+    for n in 0..8 {
+        define_procedure(&stage.account, &stage.container, &format!("s{n}"), &source(1_900_000)).await;
+    }
+    let draft = |bytes| ScriptDraft {
+        id: "udf".into(),
+        body: source(bytes).into(),
+        fires: None,
+    };
+    let ctx = stage.begin().await;
+    let kind = ScriptKind::UserDefinedFunction;
+    let refused = stage
+        .account
+        .create_script(&ctx, &stage.container, kind, draft(1_900_000), false);
+    let refused = refused.await.err().map(|refusal| refusal.kind);
+    assert_eq!(refused, Some(ErrorKind::TooLarge), "of all kinds together");
+    let created = stage
+        .account
+        .create_script(&ctx, &stage.container, kind, draft(1_000), false);
+    assert!(created.await.is_ok());
+    let name = ScriptName::Id("udf".into());
+    let grown = stage
+        .account
+        .replace_script(&ctx, &stage.container, kind, &name, draft(1_900_000), None);
+    assert_eq!(grown.await.err().map(|error| error.kind), Some(ErrorKind::TooLarge));
 }

@@ -70,6 +70,10 @@ async fn bulk(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> A
             results.failed_dependency();
             continue;
         }
+        if results.is_full() {
+            results.too_large();
+            continue;
+        }
         match one(call, container, sent).await {
             Ok(answer) => {
                 add_work(&mut work, answer.work);

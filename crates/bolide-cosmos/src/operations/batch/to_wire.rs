@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use bolide_core::{OperationDone, OperationResult};
-use bolide_model::{Error, RequestUnits, charge};
+use bolide_model::{Error, RequestUnits, charge, limits};
 use http::StatusCode;
 use serde_json::json;
 
@@ -15,11 +15,17 @@ use crate::wire::{Reply, headers};
 
 /// Of an operation that was not carried out because of another (cosmos-rest §5.8).
 const FAILED_DEPENDENCY: u16 = 424;
+/// Of an operation that was not carried out because the answer is as large as it may be. .NET's bulk sends such operations again, in another
+/// request.
+const TOO_LARGE: u16 = 413;
+const RESPONSE_SIZE_EXCEEDED: u32 = 3402;
 
 /// Results under construction.
 pub(super) struct Results {
     form: Form,
     written: usize,
+    /// Of the items in them.
+    bytes: usize,
     /// For each operation, whether the client does not want its item back.
     minimal: Vec<bool>,
     has_failed: bool,
@@ -45,6 +51,7 @@ impl Results {
         Results {
             form,
             written: 0,
+            bytes: 0,
             minimal,
             has_failed: false,
         }
@@ -53,6 +60,11 @@ impl Results {
     /// Whether an operation was refused so far.
     pub fn has_failed(&self) -> bool {
         self.has_failed
+    }
+
+    /// Whether the answer is as large as it may be, so that nothing more can be carried out.
+    pub fn is_full(&self) -> bool {
+        self.bytes >= limits::PAGE_BYTES
     }
 
     /// Adds what was carried out.
@@ -92,6 +104,21 @@ impl Results {
         };
         self.has_failed = true;
         self.push(&row, Some(&failure.message));
+    }
+
+    /// Adds an operation that was not carried out because its result has no room.
+    pub fn too_large(&mut self) {
+        let row = ResultRow {
+            status: TOO_LARGE,
+            sub_status: RESPONSE_SIZE_EXCEEDED,
+            charge: Some(0.0),
+            ..ResultRow::default()
+        };
+        self.has_failed = true;
+        self.push(
+            &row,
+            Some("The response is too large for more results; send this operation again."),
+        );
     }
 
     /// Adds an operation that was not carried out because of another.
@@ -144,6 +171,7 @@ impl Results {
             Form::Rows(rows) => rows.push(result),
         }
         self.written += 1;
+        self.bytes += result.body.map_or(0, <[u8]>::len);
     }
 }
 

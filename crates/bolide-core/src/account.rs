@@ -229,6 +229,15 @@ impl Account {
         self.options.virtual_clock
     }
 
+    /// Runs what takes its time with data at hand, such as writing out a large page, beside queries instead of where connections are served.
+    ///
+    /// # Errors
+    /// `Throttled` if there is too much such work; `Unavailable` when the account closes.
+    pub async fn aside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+        let work = |_| async move { Ok(work()) };
+        self.executor().run(self.query_time(), work).await
+    }
+
     /// The memory that requests share. Front ends take from it for bodies and answers.
     pub fn memory(&self) -> &MemoryBudget {
         &self.memory

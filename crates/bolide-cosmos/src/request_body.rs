@@ -100,24 +100,12 @@ impl<'m> Counted<'m> {
     /// # Errors
     /// `NoMemory` if they are not there in time, or never will be.
     pub async fn grow(self, share: &mut Option<MemoryShare>, bytes: usize) -> Result<(), BodyError> {
-        if let Some(missing) = self.missing(share.as_ref(), bytes) {
-            let more = self.memory.take(missing, MEMORY_PATIENCE).await;
-            add(share, more.map_err(BodyError::NoMemory)?);
+        if bytes > self.uncounted_bytes {
+            let share = share.get_or_insert_default();
+            let grown = self.memory.grow(share, bytes, MEMORY_PATIENCE).await;
+            grown.map_err(BodyError::NoMemory)?;
         }
         Ok(())
-    }
-
-    /// Grows a share to so many bytes if they are there now.
-    fn try_grow(self, share: &mut Option<MemoryShare>, bytes: usize) -> Result<(), Error> {
-        if let Some(missing) = self.missing(share.as_ref(), bytes) {
-            add(share, self.memory.try_take(missing)?);
-        }
-        Ok(())
-    }
-
-    fn missing(self, share: Option<&MemoryShare>, bytes: usize) -> Option<usize> {
-        let held = share.map_or(0, MemoryShare::bytes);
-        (bytes > self.uncounted_bytes && bytes > held).then(|| bytes - held)
     }
 
     /// Binds the bytes of an answer to their share of memory: it is given back when the last of them is sent or dropped.
@@ -125,9 +113,9 @@ impl<'m> Counted<'m> {
     /// `share` is what the request holds.
     ///
     /// # Errors
-    /// `Throttled` when there is not enough now; a write that was carried out is answered `Timeout` then, as it must not be repeated
+    /// `Throttled` when there is not enough in time; a write that was carried out is answered `Timeout` then, as it must not be repeated
     /// unseen.
-    pub(crate) fn bind(
+    pub(crate) async fn bind(
         self,
         answer: Bytes,
         mut share: Option<MemoryShare>,
@@ -139,7 +127,9 @@ impl<'m> Counted<'m> {
         if let Some(share) = share.as_mut() {
             share.shrink_to(answer.len());
         }
-        self.try_grow(&mut share, answer.len()).map_err(|error| {
+        let held = share.get_or_insert_default();
+        let grown = self.memory.grow(held, answer.len(), MEMORY_PATIENCE).await;
+        grown.map_err(|error| {
             if operation.is_none_or(Operation::is_read) {
                 return error;
             }
@@ -152,13 +142,6 @@ impl<'m> Counted<'m> {
             )
         })?;
         Ok(bound(answer, share))
-    }
-}
-
-fn add(share: &mut Option<MemoryShare>, more: MemoryShare) {
-    match share {
-        Some(share) => share.merge(more),
-        None => *share = Some(more),
     }
 }
 
@@ -249,12 +232,12 @@ mod tests {
         assert!(decoded_bytes(&[0x80; 1000]) >= 1000 * VALUE_BYTES);
     }
 
-    #[test]
-    fn an_answer_holds_its_share_until_its_last_part_is_gone() {
+    #[tokio::test]
+    async fn an_answer_holds_its_share_until_its_last_part_is_gone() {
         let memory = MemoryBudget::new(1024 * 1024);
         let counted = Counted::new(&memory, Version::HTTP_11);
         let answer = Bytes::from(vec![b'x'; 100 * 1024]);
-        let mut answer = counted.bind(answer, None, None).expect("there is enough");
+        let mut answer = counted.bind(answer, None, None).await.expect("there is enough");
         assert_eq!(memory.used_bytes(), 100 * 1024);
         let part = answer.split_to(10);
         drop(answer);
@@ -263,21 +246,21 @@ mod tests {
         assert_eq!(memory.used_bytes(), 0);
     }
 
-    #[test]
-    fn an_answer_without_memory_is_refused() {
-        let memory = MemoryBudget::new(64 * 1024);
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_without_memory_is_refused() {
+        let memory = MemoryBudget::new(1024 * 1024);
         let counted = Counted::new(&memory, Version::HTTP_11);
-        let _all = memory.try_take(64 * 1024).expect("all");
-        let refusal = |operation| {
-            counted
-                .bind(Bytes::from(vec![0; 5000]), None, operation)
-                .map_err(|error| error.kind)
+        let _all = memory.try_take(memory.longest_share()).expect("all but what is kept");
+        let refusal = async |operation| {
+            let answer = Bytes::from(vec![0; 100 * 1024]);
+            counted.bind(answer, None, operation).await.map_err(|error| error.kind)
         };
         assert!(matches!(
-            refusal(Some(Operation::ReadItem)),
+            refusal(Some(Operation::ReadItem)).await,
             Err(ErrorKind::Throttled { .. })
         ));
-        assert_eq!(refusal(Some(Operation::Batch)), Err(ErrorKind::Timeout));
-        assert!(counted.bind(Bytes::from_static(b"small"), None, None).is_ok());
+        assert_eq!(refusal(Some(Operation::Batch)).await, Err(ErrorKind::Timeout));
+        let small = counted.bind(Bytes::from(vec![0; 5_000]), None, None).await;
+        assert!(small.is_ok(), "something is kept for small answers");
     }
 }

@@ -272,7 +272,10 @@ impl CosmosService {
             activity_id,
         };
         let reply = operations::run(&call).await;
-        let reply = reply.and_then(|reply| self.bind(reply, head.version, share, Some(operation)));
+        let reply = match reply {
+            Ok(reply) => self.bind(reply, head.version, share, Some(operation)).await,
+            Err(failure) => Err(failure),
+        };
         (Some(operation), reply)
     }
 
@@ -299,7 +302,7 @@ impl CosmosService {
         };
         self.make_room(head.version, &mut received, working).await?;
         let reply = Admin::new(self, head, &received.bytes, route).answer().await?;
-        self.bind(reply, head.version, received.share, None)
+        self.bind(reply, head.version, received.share, None).await
     }
 
     /// Checks everything that the head tells before the core is asked.
@@ -351,7 +354,7 @@ impl CosmosService {
     }
 
     /// Counts an answer until it is sent.
-    fn bind(
+    async fn bind(
         &self,
         mut reply: Reply,
         version: Version,
@@ -360,14 +363,14 @@ impl CosmosService {
     ) -> Result<Reply, Failure> {
         if let Payload::Whole(bytes) = &mut reply.payload {
             let counted = Counted::new(self.account.memory(), version);
-            *bytes = counted.bind(std::mem::take(bytes), share, operation)?;
+            *bytes = counted.bind(std::mem::take(bytes), share, operation).await?;
         }
         Ok(reply)
     }
 
     /// Most bytes of an import: all of its working memory must fit the budget.
     fn import_limit(&self) -> usize {
-        (self.account.memory().limit_bytes() / 4).min(IMPORT_BYTES)
+        (self.account.memory().longest_share() / 4).min(IMPORT_BYTES)
     }
 
     fn certificate(&self) -> Result<Reply, Failure> {

@@ -249,7 +249,7 @@ impl Prepared {
                     .as_ref()
                     .map(|judged| judged.as_ref().map_err(Clone::clone))
                     .transpose()?;
-                let written = items.patch(round, target, patch, condition, if_match.as_deref())?;
+                let written = items.patch(round, target, patch, (condition, None), if_match.as_deref())?;
                 Ok(written.map(OperationDone::Written))
             }
             Prepared::Delete(target, if_match) => Ok(items
@@ -295,7 +295,7 @@ fn read(
 
 /// Most bytes of items that the patches of a batch write together: nobody else writes to the partition meanwhile, and a small text can patch a
 /// large item a hundred times.
-const PATCHED_BYTES: usize = 16 * 1024 * 1024;
+const PATCHED_BYTES: usize = 4 * 1024 * 1024;
 
 fn too_large() -> Error {
     let message = format!(

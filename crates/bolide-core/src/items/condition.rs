@@ -40,7 +40,7 @@ const LEAST_WORK: u64 = 5_000;
 const WORK_IN_TURN: u64 = 5_000_000;
 
 /// Larger documents are not gone through in a worker.
-const DOCUMENT_BYTES: usize = 64 * 1024;
+pub(super) const DOCUMENT_BYTES: usize = 64 * 1024;
 
 /// Longer texts are compiled on a thread for queries.
 const TEXT_BYTES: usize = 2 * 1024;
@@ -49,7 +49,10 @@ const TEXT_BYTES: usize = 2 * 1024;
 const WORK_TO_COMPILE: u64 = 500_000;
 
 /// How long a condition may take.
-const TIME: Duration = Duration::from_secs(5);
+pub(super) const TIME: Duration = Duration::from_secs(5);
+
+/// How long clients are asked to wait before they try again what changed too fast.
+pub(super) const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// How often a condition is judged again because the item has changed.
 const TRIES: usize = 8;
@@ -112,7 +115,7 @@ impl Judged {
     fn need(&self) -> Error {
         self.is_needed.store(true, Ordering::Relaxed);
         let kind = ErrorKind::Throttled {
-            retry_after: Duration::from_millis(100),
+            retry_after: RETRY_AFTER,
         };
         Error::new(
             kind,

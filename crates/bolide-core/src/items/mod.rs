@@ -3,6 +3,7 @@
 //! A write is a transaction of the partition's worker ([`mod@write`] decides it); a read goes straight to the engine ([`read`]). Both
 //! judge with the container's settings and server time, and to both a ghost does not exist (TTL-235…242).
 
+mod ahead;
 mod batch;
 mod condition;
 mod delete_all;

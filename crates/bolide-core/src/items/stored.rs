@@ -55,6 +55,11 @@ impl StoredItem {
         &self.record
     }
 
+    /// Bytes of its document, about as many as its JSON text has.
+    pub fn document_bytes(&self) -> usize {
+        self.record.size()
+    }
+
     /// The whole item as JSON text: the document, then `_rid`, `_self`, `_etag`, `_attachments` and `_ts` (cosmos-rest §3.1).
     pub fn to_json(&self) -> Bytes {
         self.to_json_with("")

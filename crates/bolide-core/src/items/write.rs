@@ -15,6 +15,7 @@ use bolide_storage::Key;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
+use super::ahead::Ahead;
 use super::read::decode_number;
 use super::{
     CreateItem, DeleteItem, ItemTarget, ItemWritten, PatchItem, ReplaceItem, StoredItem, UpsertItem, item_not_found,
@@ -110,26 +111,34 @@ impl Account {
     ) -> Answered<ItemWritten> {
         let visit = container.enter().await?;
         let epk = epk_of_key(&visit.state, &patch.partition_key)?;
-        let Some(text) = patch.patch.condition.as_deref() else {
-            return self
-                .patch_once(ctx, container, &visit, epk, Arc::new(patch), None)
-                .await;
+        let mut judged = match patch.patch.condition.as_deref() {
+            Some(text) => Some(Judged::one_of(1, self.compile_condition(text).await?)),
+            None => None,
         };
-        let mut judged = Judged::one_of(1, self.compile_condition(text).await?);
-        let patch = Arc::new(patch);
+        let (patch, mut ahead) = (Arc::new(patch), Ahead::default());
         for _ in condition::tries() {
-            let condition = Some(judged.clone());
+            let prepared = (judged.clone(), ahead.clone());
             let done = self
-                .patch_once(ctx, container, &visit, epk.clone(), patch.clone(), condition)
+                .patch_once(ctx, container, &visit, epk.clone(), patch.clone(), prepared)
                 .await;
-            if !judged.take_need() {
+            let partition = visit.state.layout.partition_of(&epk)?;
+            let unjudged = judged.as_mut().filter(|judged| judged.take_need());
+            let (is_judged, is_made) = (unjudged.is_none(), !ahead.take_need());
+            if let Some(judged) = unjudged {
+                self.judge(container.rid(), partition, &epk, &patch.target, judged)
+                    .await?;
+            }
+            if !is_made {
+                let place = (&epk, &patch.target);
+                self.patch_ahead(&visit.state, partition, place, &patch.patch, &mut ahead)
+                    .await?;
+            }
+            if is_judged && is_made {
                 return done;
             }
-            let partition = visit.state.layout.partition_of(&epk)?;
-            self.judge(container.rid(), partition, &epk, &patch.target, &mut judged)
-                .await?;
         }
-        self.patch_once(ctx, container, &visit, epk, patch, Some(judged)).await
+        self.patch_once(ctx, container, &visit, epk, patch, (judged, ahead))
+            .await
     }
 
     async fn patch_once(
@@ -139,7 +148,7 @@ impl Account {
         visit: &Visit<'_>,
         epk: Epk,
         patch: Arc<PatchItem>,
-        condition: Option<Judged>,
+        (condition, ahead): (Option<Judged>, Ahead),
     ) -> Answered<ItemWritten> {
         self.write(ctx, container, visit, epk, move |item, round| {
             let PatchItem {
@@ -148,7 +157,13 @@ impl Account {
                 if_match,
                 ..
             } = &*patch;
-            item.patch(round, target, patch, condition.as_ref(), if_match.as_deref())
+            item.patch(
+                round,
+                target,
+                patch,
+                (condition.as_ref(), Some(&ahead)),
+                if_match.as_deref(),
+            )
         })
         .await
     }
@@ -339,7 +354,7 @@ impl Logical {
         round: &mut Round<'_>,
         target: &ItemTarget,
         patch: &Patch,
-        condition: Option<&Judged>,
+        (condition, ahead): (Option<&Judged>, Option<&Ahead>),
         if_match: Option<&str>,
     ) -> Step<Written<ItemWritten>> {
         let existing = self.find_live(round, target)?;
@@ -352,12 +367,14 @@ impl Logical {
                 "One of the specified pre-condition is not met: the condition of the patch does not hold.",
             )));
         }
-        let before = StoredItem::document(&existing.record)?;
-        let draft = Draft::new(
-            before.patched(patch, &self.state.properties.partition_key)?,
-            &self.state,
-        )?;
-        self.overwrite(round, existing, &draft)
+        let made = ahead.map(|ahead| ahead.of(&existing.record)).transpose()?.flatten();
+        match made {
+            Some(draft) => self.overwrite(round, existing, &draft),
+            None => {
+                let draft = Draft::patched(&existing.record, patch, &self.state)?;
+                self.overwrite(round, existing, &draft)
+            }
+        }
     }
 
     pub fn delete(&self, round: &mut Round<'_>, target: &ItemTarget, if_match: Option<&str>) -> Step<Written<()>> {

@@ -18,11 +18,19 @@ const UNIT_BYTES: usize = 1024;
 /// How long clients are asked to wait before they try again what found no memory.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
+/// Shares up to so many bytes are small: a part of the budget is kept for them, so that requests for small items go on while large ones
+/// wait.
+const SMALL_BYTES: usize = 64 * 1024;
+/// The part that is kept for them: one of so many.
+const SMALL_PART: usize = 4;
+
 /// Memory that requests share.
 #[derive(Debug, Clone)]
 pub struct MemoryBudget {
-    units: Arc<Semaphore>,
-    limit_bytes: usize,
+    small: Arc<Semaphore>,
+    large: Arc<Semaphore>,
+    small_units: usize,
+    large_units: usize,
 }
 
 impl MemoryBudget {
@@ -30,20 +38,29 @@ impl MemoryBudget {
     pub fn new(limit_bytes: usize) -> MemoryBudget {
         // Larger takings than a permit's number can name are refused, so a larger budget would be of no use to anybody.
         let units = (limit_bytes / UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
+        let small_units = units / SMALL_PART;
+        let large_units = units - small_units;
         MemoryBudget {
-            units: Arc::new(Semaphore::new(units)),
-            limit_bytes: units * UNIT_BYTES,
+            small: Arc::new(Semaphore::new(small_units)),
+            large: Arc::new(Semaphore::new(large_units)),
+            small_units,
+            large_units,
         }
     }
 
     /// All of it, in bytes.
     pub fn limit_bytes(&self) -> usize {
-        self.limit_bytes
+        (self.small_units + self.large_units) * UNIT_BYTES
+    }
+
+    /// The most that one share may have, in bytes: all but what is kept for small ones.
+    pub fn longest_share(&self) -> usize {
+        self.large_units * UNIT_BYTES
     }
 
     /// What is taken now, in bytes.
     pub fn used_bytes(&self) -> usize {
-        self.limit_bytes - self.units.available_permits() * UNIT_BYTES
+        self.limit_bytes() - (self.small.available_permits() + self.large.available_permits()) * UNIT_BYTES
     }
 
     /// Takes so many bytes at once.
@@ -52,23 +69,79 @@ impl MemoryBudget {
     /// `Throttled` if they are not there now; `TooLarge` if they never will be.
     pub fn try_take(&self, bytes: usize) -> Result<MemoryShare> {
         let units = self.units_of(bytes)?;
-        match self.units.clone().try_acquire_many_owned(units) {
-            Ok(permit) => Ok(MemoryShare { permit }),
+        if bytes <= SMALL_BYTES
+            && let Ok(permit) = self.small.clone().try_acquire_many_owned(units)
+        {
+            return Ok(MemoryShare::small(permit));
+        }
+        match self.large.clone().try_acquire_many_owned(units) {
+            Ok(permit) => Ok(MemoryShare::large(permit)),
             Err(_) => Err(self.exhausted()),
         }
     }
 
-    /// Takes so many bytes, behind those who asked before, and waits for them up to `patience`.
+    /// Takes so many bytes, behind those who asked before for as little or as much, and waits for them up to `patience`.
     ///
     /// # Errors
     /// As [`MemoryBudget::try_take`].
     pub async fn take(&self, bytes: usize, patience: Duration) -> Result<MemoryShare> {
+        let exhausted = match self.try_take(bytes) {
+            Err(error) if matches!(error.kind, ErrorKind::Throttled { .. }) => error,
+            done => return done,
+        };
         let units = self.units_of(bytes)?;
-        let waiting = self.units.clone().acquire_many_owned(units);
-        match tokio::time::timeout(patience, waiting).await {
-            Ok(Ok(permit)) => Ok(MemoryShare { permit }),
-            _ => Err(self.exhausted()),
+        let is_small = bytes <= SMALL_BYTES && units as usize <= self.small_units;
+        let pool = if is_small { &self.small } else { &self.large };
+        match tokio::time::timeout(patience, pool.clone().acquire_many_owned(units)).await {
+            Ok(Ok(permit)) if is_small => Ok(MemoryShare::small(permit)),
+            Ok(Ok(permit)) => Ok(MemoryShare::large(permit)),
+            _ => Err(exhausted),
         }
+    }
+
+    /// Grows a share to so many bytes at once. One that becomes large takes no more of what is kept for small ones.
+    ///
+    /// # Errors
+    /// As [`MemoryBudget::try_take`]; the share stays as it was.
+    pub fn try_grow(&self, share: &mut MemoryShare, bytes: usize) -> Result<()> {
+        let units = self.units_to_grow(share, bytes)?;
+        if units == 0 {
+            return Ok(());
+        }
+        if bytes <= SMALL_BYTES {
+            share.merge(self.try_take(units as usize * UNIT_BYTES)?);
+            return Ok(());
+        }
+        let more = self.large.clone().try_acquire_many_owned(units);
+        share.merge(MemoryShare::large(more.map_err(|_| self.exhausted())?));
+        Ok(())
+    }
+
+    /// Grows a share to so many bytes, and waits for them up to `patience`.
+    ///
+    /// # Errors
+    /// As [`MemoryBudget::try_grow`].
+    pub async fn grow(&self, share: &mut MemoryShare, bytes: usize, patience: Duration) -> Result<()> {
+        let units = self.units_to_grow(share, bytes)?;
+        if units == 0 {
+            return Ok(());
+        }
+        if bytes <= SMALL_BYTES {
+            share.merge(self.take(units as usize * UNIT_BYTES, patience).await?);
+            return Ok(());
+        }
+        let waiting = self.large.clone().acquire_many_owned(units);
+        match tokio::time::timeout(patience, waiting).await {
+            Ok(Ok(permit)) => share.merge(MemoryShare::large(permit)),
+            _ => return Err(self.exhausted()),
+        }
+        Ok(())
+    }
+
+    fn units_to_grow(&self, share: &MemoryShare, bytes: usize) -> Result<u32> {
+        let units = self.units_of(bytes)?;
+        let held = share.bytes() / UNIT_BYTES;
+        Ok(units.saturating_sub(u32::try_from(held).unwrap_or(u32::MAX)))
     }
 
     fn units_of(&self, bytes: usize) -> Result<u32> {
@@ -76,12 +149,12 @@ impl MemoryBudget {
             Error::new(
                 ErrorKind::TooLarge,
                 format!(
-                    "the request needs more memory than all requests may have together. bytes={bytes} limit={}",
-                    self.limit_bytes
+                    "the request needs more memory than one may have. bytes={bytes} limit={}",
+                    self.longest_share()
                 ),
             )
         };
-        if bytes > self.limit_bytes {
+        if bytes > self.longest_share() {
             return Err(too_large());
         }
         u32::try_from(bytes.div_ceil(UNIT_BYTES)).map_err(|_| too_large())
@@ -95,22 +168,40 @@ impl MemoryBudget {
             kind,
             format!(
                 "The server's memory for requests is used up; try again later. limit={} bytes",
-                self.limit_bytes
+                self.limit_bytes()
             ),
         )
     }
 }
 
 /// A part of a [`MemoryBudget`], given back when it is dropped.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct MemoryShare {
-    permit: OwnedSemaphorePermit,
+    /// Of what is kept for small shares.
+    small: Option<OwnedSemaphorePermit>,
+    large: Option<OwnedSemaphorePermit>,
 }
 
 impl MemoryShare {
+    fn small(permit: OwnedSemaphorePermit) -> MemoryShare {
+        MemoryShare {
+            small: Some(permit),
+            large: None,
+        }
+    }
+
+    fn large(permit: OwnedSemaphorePermit) -> MemoryShare {
+        MemoryShare {
+            small: None,
+            large: Some(permit),
+        }
+    }
+
     /// How many bytes it is.
     pub fn bytes(&self) -> usize {
-        self.permit.num_permits() * UNIT_BYTES
+        let units =
+            |permit: &Option<OwnedSemaphorePermit>| permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        (units(&self.small) + units(&self.large)) * UNIT_BYTES
     }
 
     /// Makes one share of two of the same budget.
@@ -118,12 +209,25 @@ impl MemoryShare {
     /// # Panics
     /// If they are of different budgets.
     pub fn merge(&mut self, other: MemoryShare) {
-        self.permit.merge(other.permit);
+        merge(&mut self.small, other.small);
+        merge(&mut self.large, other.large);
     }
 
     /// Gives back all but so many bytes.
     pub fn shrink_to(&mut self, bytes: usize) {
-        let surplus = self.permit.num_permits().saturating_sub(bytes.div_ceil(UNIT_BYTES));
-        drop(self.permit.split(surplus));
+        let mut surplus = (self.bytes() / UNIT_BYTES).saturating_sub(bytes.div_ceil(UNIT_BYTES));
+        for permit in [&mut self.large, &mut self.small].into_iter().flatten() {
+            let given_back = surplus.min(permit.num_permits());
+            drop(permit.split(given_back));
+            surplus -= given_back;
+        }
+    }
+}
+
+fn merge(permit: &mut Option<OwnedSemaphorePermit>, other: Option<OwnedSemaphorePermit>) {
+    match (permit.as_mut(), other) {
+        (Some(permit), Some(other)) => permit.merge(other),
+        (None, Some(other)) => *permit = Some(other),
+        (_, None) => {}
     }
 }

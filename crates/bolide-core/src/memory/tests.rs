@@ -1,49 +1,90 @@
 use super::*;
 
 const PATIENCE: Duration = Duration::from_millis(20);
+/// More than a small share.
+const LARGE: usize = 2 * SMALL_BYTES;
+
+/// Kept for small shares: two of [`SMALL_BYTES`]; for all: three of [`LARGE`].
+fn budget() -> MemoryBudget {
+    MemoryBudget::new(8 * SMALL_BYTES)
+}
+
+fn throttled<T: std::fmt::Debug>(taken: Result<T>) {
+    let error = taken.expect_err("there is nothing left");
+    assert!(matches!(error.kind, ErrorKind::Throttled { .. }), "{error:?}");
+}
 
 #[test]
 fn what_is_taken_is_missing_until_it_is_dropped() {
-    let budget = MemoryBudget::new(10 * UNIT_BYTES);
-    let share = budget.try_take(7 * UNIT_BYTES).expect("there is enough");
-    assert_eq!(budget.used_bytes(), 7 * UNIT_BYTES);
-    let error = budget.try_take(4 * UNIT_BYTES).expect_err("only three units are left");
-    assert!(matches!(error.kind, ErrorKind::Throttled { .. }), "{error:?}");
+    let budget = budget();
+    let share = budget.try_take(2 * LARGE).expect("there is enough");
+    assert_eq!(budget.used_bytes(), 2 * LARGE);
+    throttled(budget.try_take(LARGE + 1));
     drop(share);
-    assert!(budget.try_take(10 * UNIT_BYTES).is_ok());
+    assert_eq!(budget.used_bytes(), 0);
+    assert!(budget.try_take(3 * LARGE).is_ok());
 }
 
 #[test]
 fn what_can_never_be_had_is_refused_for_good() {
-    let budget = MemoryBudget::new(10 * UNIT_BYTES);
-    let error = budget.try_take(10 * UNIT_BYTES + 1).expect_err("more than all");
+    let budget = budget();
+    assert_eq!(budget.longest_share(), 3 * LARGE);
+    let error = budget.try_take(3 * LARGE + 1).expect_err("more than a share may have");
     assert_eq!(error.kind, ErrorKind::TooLarge);
 }
 
 #[test]
+fn large_shares_leave_a_part_to_small_ones() {
+    let budget = budget();
+    let _large = budget.try_take(3 * LARGE).expect("all that large shares may have");
+    throttled(budget.try_take(SMALL_BYTES + 1));
+    let small = [(); 2].map(|()| budget.try_take(SMALL_BYTES).expect("kept for small ones"));
+    throttled(budget.try_take(1));
+    drop(small);
+}
+
+#[test]
+fn a_share_that_grows_large_takes_no_more_of_what_is_kept() {
+    let budget = budget();
+    let mut growing = budget.try_take(SMALL_BYTES).expect("small at first");
+    budget.try_grow(&mut growing, 3 * LARGE).expect("there is enough");
+    assert_eq!(growing.bytes(), 3 * LARGE);
+    assert!(budget.try_take(SMALL_BYTES).is_ok(), "one small share is left");
+    let longer = budget
+        .try_grow(&mut growing, 3 * LARGE + 1)
+        .expect_err("longer than any");
+    assert_eq!((longer.kind, growing.bytes()), (ErrorKind::TooLarge, 3 * LARGE));
+}
+
+#[test]
 fn shares_grow_together_and_shrink() {
-    let budget = MemoryBudget::new(10 * UNIT_BYTES);
+    let budget = budget();
     let mut share = budget.try_take(1).expect("there is enough");
-    share.merge(budget.try_take(3 * UNIT_BYTES).expect("there is enough"));
-    assert_eq!(share.bytes(), 4 * UNIT_BYTES);
+    share.merge(budget.try_take(LARGE).expect("there is enough"));
+    assert_eq!(share.bytes(), LARGE + UNIT_BYTES);
     share.shrink_to(2 * UNIT_BYTES);
     assert_eq!((share.bytes(), budget.used_bytes()), (2 * UNIT_BYTES, 2 * UNIT_BYTES));
     share.shrink_to(5 * UNIT_BYTES);
     assert_eq!(share.bytes(), 2 * UNIT_BYTES, "shrinking takes nothing more");
+    share.shrink_to(0);
+    assert_eq!(budget.used_bytes(), 0);
 }
 
 #[tokio::test]
 async fn those_who_wait_are_served_when_something_is_given_back() {
-    let budget = MemoryBudget::new(10 * UNIT_BYTES);
-    let held = budget.try_take(10 * UNIT_BYTES).expect("all");
-    let error = budget.take(UNIT_BYTES, PATIENCE).await.expect_err("nothing is left");
-    assert!(matches!(error.kind, ErrorKind::Throttled { .. }), "{error:?}");
+    let budget = budget();
+    let held = budget.try_take(3 * LARGE).expect("all");
+    throttled(budget.take(LARGE, PATIENCE).await);
 
     let waiting = tokio::spawn({
         let budget = budget.clone();
-        async move { budget.take(UNIT_BYTES, Duration::from_secs(60)).await }
+        async move {
+            let mut share = budget.take(LARGE, Duration::from_secs(60)).await?;
+            budget.grow(&mut share, 2 * LARGE, Duration::from_secs(60)).await?;
+            Ok::<_, Error>(share.bytes())
+        }
     });
     drop(held);
-    assert_eq!(waiting.await.expect("no panic").expect("served").bytes(), UNIT_BYTES);
+    assert_eq!(waiting.await.expect("no panic"), Ok(2 * LARGE));
     assert_eq!(budget.used_bytes(), 0);
 }

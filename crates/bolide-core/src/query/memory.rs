@@ -35,14 +35,9 @@ impl QueryMemory {
 
 impl MemorySource for QueryMemory {
     fn take(&self, bytes: usize) -> bool {
-        let Ok(more) = self.budget.try_take(bytes) else {
-            return false;
-        };
         let mut share = self.share.lock();
-        match &mut *share {
-            Some(share) => share.merge(more),
-            none => *none = Some(more),
-        }
-        true
+        let share = share.get_or_insert_default();
+        let grown = share.bytes().saturating_add(bytes);
+        self.budget.try_grow(share, grown).is_ok()
     }
 }

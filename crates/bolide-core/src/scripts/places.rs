@@ -130,7 +130,7 @@ impl Places {
     fn place(&self, permit: OwnedSemaphorePermit) -> Result<Place> {
         Ok(Arc::new(TakenPlace {
             hosts: self.hosts.clone(),
-            _share: self.memory.try_take(SCRIPT_BYTES.min(self.memory.limit_bytes()))?,
+            _share: self.memory.try_take(SCRIPT_BYTES.min(self.memory.longest_share()))?,
             memory: self.memory.clone(),
             _permit: permit,
         }))
@@ -148,7 +148,7 @@ impl TakenPlace {
     /// # Errors
     /// `Throttled` if it is not there.
     pub fn more_memory(&self) -> Result<MemoryShare> {
-        self.memory.try_take(SCRIPT_BYTES.min(self.memory.limit_bytes()))
+        self.memory.try_take(SCRIPT_BYTES.min(self.memory.longest_share()))
     }
 }
 

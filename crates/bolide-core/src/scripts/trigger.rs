@@ -328,7 +328,7 @@ impl Triggered {
             ItemWrite::Patch(target, patch) => {
                 let condition = self.condition.as_ref();
                 let written = scene.decide(turn, watch, |items, round| {
-                    items.patch(round, target, patch, condition, if_match)
+                    items.patch(round, target, patch, (condition, None), if_match)
                 });
                 Some(written.await?)
             }

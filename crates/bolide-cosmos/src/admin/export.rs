@@ -47,7 +47,7 @@ async fn page(
 ) -> Result<(Bytes, Option<String>)> {
     let mut share = account
         .memory()
-        .take(PAGE_BYTES.min(account.memory().limit_bytes()), MEMORY_PATIENCE)
+        .take(PAGE_BYTES.min(account.memory().longest_share()), MEMORY_PATIENCE)
         .await?;
     // Every page is judged when it is made, as any other feed's (TTL-247).
     let ctx = account.begin().await?;
@@ -61,11 +61,16 @@ async fn page(
         .await
         .map_err(|refusal| refusal.error)?;
     let FeedPage { items, continuation } = answer.value;
-    let mut lines = Vec::new();
-    for item in &items {
-        lines.extend_from_slice(&item.to_json());
-        lines.push(b'\n');
-    }
+    let lines = account
+        .aside(move || {
+            let mut lines = Vec::new();
+            for item in &items {
+                lines.extend_from_slice(&item.to_json());
+                lines.push(b'\n');
+            }
+            lines
+        })
+        .await?;
     share.shrink_to(lines.len());
     Ok((bound(lines.into(), Some(share)), continuation))
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use bolide_core::{Answered, ChangeKind, ChangePage, Container, FeedStart, ItemChange, ReadChanges, StoredItem};
+use bolide_core::{
+    Answer, Answered, ChangeKind, ChangePage, Container, FeedStart, ItemChange, ReadChanges, StoredItem, VersionPage,
+};
 use bolide_model::document::Document;
 use bolide_model::partition_key::{Component, PartitionKeyDefinition};
 use bolide_model::{Error, Result, UnixSeconds};
@@ -12,7 +14,6 @@ use http::header::{IF_MODIFIED_SINCE, IF_NONE_MATCH};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
-use super::data_plane::map;
 use super::feeds;
 use crate::service::Call;
 use crate::wire::{Reply, headers, scope};
@@ -37,22 +38,40 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answere
         StoredItem::to_json_with_lsn
     };
     let answer = call.account().change_feed(&call.ctx, container, &read).await?;
-    Ok(map(answer, |page: ChangePage| {
-        reply(container, page.items.iter().map(row).collect(), &page.continuation)
-    }))
+    let ChangePage { items, continuation } = answer.value;
+    let container = container.clone();
+    let page = feeds::written(call, items, StoredItem::document_bytes, move |items| {
+        reply(&container, items.iter().map(row).collect(), &continuation)
+    });
+    Ok(Answer {
+        value: page.await?,
+        work: answer.work,
+    })
 }
 
 async fn all_versions(call: &Call<'_>, container: &Arc<Container>, read: &ReadChanges) -> Answered<Reply> {
     let shows_previous = headers::flag(call.headers(), &headers::PREVIOUS_IMAGES);
     let answer = call.account().all_versions(&call.ctx, container, read).await?;
-    let definition = &container.properties().partition_key;
-    let rows = answer
-        .value
-        .changes
-        .iter()
-        .map(|change| version_row(change, definition, shows_previous));
-    let rows = rows.collect::<Result<Vec<Bytes>>>()?;
-    Ok(map(answer, |page| reply(container, rows, &page.continuation)))
+    let VersionPage { changes, continuation } = answer.value;
+    let container = container.clone();
+    let page = feeds::written(call, changes, change_bytes, move |changes| {
+        let definition = &container.properties().partition_key;
+        let rows = changes
+            .iter()
+            .map(|change| version_row(change, definition, shows_previous));
+        let rows = rows.collect::<Result<Vec<Bytes>>>()?;
+        Ok(reply(&container, rows, &continuation))
+    });
+    let page: Result<Reply> = page.await?;
+    Ok(Answer {
+        value: page?,
+        work: answer.work,
+    })
+}
+
+fn change_bytes(change: &ItemChange) -> usize {
+    let versions = [&change.current, &change.previous];
+    versions.into_iter().flatten().map(StoredItem::document_bytes).sum()
 }
 
 fn reply(container: &Container, rows: Vec<Bytes>, continuation: &str) -> Reply {

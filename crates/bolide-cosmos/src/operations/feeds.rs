@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Answered, Container, FeedPage, ReadFeed};
+use bolide_core::{Answer, Answered, Container, FeedPage, ReadFeed, StoredItem};
 use bolide_model::Result;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
-use super::data_plane::map;
 use crate::service::Call;
 use crate::wire::{Reply, envelope, headers, scope};
+
+/// Bytes of rows that are written out where connections are served.
+const WRITTEN_AT_ONCE: usize = 128 * 1024;
 
 pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
     let read = ReadFeed {
@@ -18,10 +20,29 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answere
         continuation: continuation(call.headers())?,
     };
     let answer = call.account().read_feed(&call.ctx, container, &read).await?;
-    Ok(map(answer, |FeedPage { items, continuation }| {
-        let rows: Vec<Bytes> = items.iter().map(|item| item.to_json()).collect();
-        documents(container, &rows.join(&b','), rows.len(), continuation)
-    }))
+    let FeedPage { items, continuation } = answer.value;
+    let (count, container) = (items.len(), container.clone());
+    let page = written(call, items, StoredItem::document_bytes, move |items| {
+        let rows: Vec<Bytes> = items.iter().map(StoredItem::to_json).collect();
+        documents(&container, &rows.join(&b','), count, continuation)
+    });
+    Ok(Answer {
+        value: page.await?,
+        work: answer.work,
+    })
+}
+
+/// Writes out the rows of a page, a large one beside queries: others would wait for it where connections are served.
+pub(super) async fn written<R: Send + 'static, T: Send + 'static>(
+    call: &Call<'_>,
+    rows: Vec<R>,
+    bytes: fn(&R) -> usize,
+    write: impl FnOnce(Vec<R>) -> T + Send + 'static,
+) -> Result<T> {
+    if rows.iter().map(bytes).sum::<usize>() <= WRITTEN_AT_ONCE {
+        return Ok(write(rows));
+    }
+    call.account().aside(move || write(rows)).await
 }
 
 /// Where the last page ended.

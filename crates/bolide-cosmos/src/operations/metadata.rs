@@ -87,11 +87,12 @@ impl Feed<'_> {
 /// Resources as JSON, with the memory that they take.
 fn written(call: &Call<'_>, resources: impl Iterator<Item = Value>) -> Result<(Vec<Bytes>, MemoryShare)> {
     let memory = call.account().memory();
-    let mut share = memory.try_take(0)?;
-    let mut texts = Vec::new();
+    let mut share = MemoryShare::default();
+    let (mut texts, mut bytes) = (Vec::new(), 0);
     for resource in resources {
         let text = resource.to_string();
-        share.merge(memory.try_take(text.len())?);
+        bytes += text.len();
+        memory.try_grow(&mut share, bytes)?;
         texts.push(text.into());
     }
     Ok((texts, share))

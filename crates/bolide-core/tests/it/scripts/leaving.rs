@@ -109,7 +109,9 @@ async fn without_a_way_to_run_them_scripts_are_refused() {
 async fn without_memory_for_it_a_script_is_refused_for_a_while() {
     let stage = stage(Duration::from_secs(5)).await;
     let memory = stage.account.memory();
-    let others = memory.try_take(memory.limit_bytes()).expect("all of it");
+    let others = memory
+        .try_take(memory.longest_share())
+        .expect("all that a script could have");
     let error = stage.execute("r.setBody(1)").await.expect_err("there is none left");
     assert!(matches!(error, ErrorKind::Throttled { .. }), "{error:?}");
     drop(others);

@@ -9,7 +9,7 @@ use bolide_model::document::Patch;
 use bolide_model::{ErrorKind, Result};
 use serde_json::json;
 
-use crate::stage::{Stage, key, options};
+use crate::stage::{Stage, key, options, shown};
 
 /// Goes through 40,000 rows for each item.
 const CROSS_JOIN: &str = "SELECT VALUE COUNT(1) FROM c JOIN a IN c.xs JOIN b IN c.xs WHERE a + b < 0";
@@ -216,7 +216,37 @@ async fn the_patches_of_a_batch_write_only_so_much() {
     let ctx = stage.begin().await;
     let done = stage.account.batch(&ctx, &stage.container, batch).await;
     match done.map_err(|refusal| refusal.error).expect("an answer").value {
-        BatchAnswer::RolledBack { at, error } => assert_eq!((at, error.kind), (8, ErrorKind::TooLarge)),
+        BatchAnswer::RolledBack { at, error } => assert_eq!((at, error.kind), (2, ErrorKind::TooLarge)),
         committed @ BatchAnswer::Committed(_) => panic!("{committed:?}"),
     }
+}
+
+#[tokio::test]
+async fn a_change_of_the_container_does_not_wait_for_long_queries() {
+    let stage = stage_with_items(options(), 2_000).await;
+    let request = start(&stage, CROSS_JOIN);
+    until_running(&stage, 1).await;
+    stage.define(json!({"defaultTtl": 60})).await.expect("a change");
+    let ended = request.await.expect("no panic").map(drop).map_err(|error| error.kind);
+    assert!(matches!(ended, Err(ErrorKind::Throttled { .. })), "{ended:?}");
+    let later = run(&stage, "SELECT VALUE COUNT(1) FROM c").await.expect("an answer");
+    assert_eq!(later.rows, "2000");
+}
+
+#[tokio::test]
+async fn large_items_are_patched_outside_of_the_worker() {
+    let stage = Stage::with(json!({})).await;
+    let text = "x".repeat(300_000);
+    for id in ["large", "small"] {
+        let text = if id == "large" { &text } else { "" };
+        stage.create(json!({"id": id, "text": text})).await.expect("an item");
+    }
+    let add = json!([{"op": "add", "path": "/n", "value": 1}]);
+    let patched = stage.patch("large", add.clone(), None).await.expect("patched");
+    assert_eq!(shown(&patched)["n"], 1);
+
+    stage.account.end_queries().await;
+    assert!(stage.patch("small", add.clone(), None).await.is_ok());
+    let refused = stage.patch("large", add, None).await.map(drop);
+    assert_eq!(refused, Err(ErrorKind::Unavailable), "it takes a thread for queries");
 }

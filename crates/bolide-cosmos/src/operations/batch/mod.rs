@@ -74,6 +74,8 @@ async fn bulk(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> A
             results.too_large();
             continue;
         }
+        // Results may be large, and an operation may have nothing to wait for.
+        tokio::task::yield_now().await;
         match one(call, container, sent).await {
             Ok(answer) => {
                 add_work(&mut work, answer.work);

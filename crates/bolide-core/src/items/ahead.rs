@@ -1,0 +1,93 @@
+//! Patches of large items: made ahead of the decision, over the version that is stored then.
+//!
+//! A partition's worker decides for everybody who writes to the partition. Reading and writing a document of megabytes takes tens of
+//! milliseconds, so it is done on a thread for queries, and the worker only looks whether the version is still the same.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bolide_model::document::Patch;
+use bolide_model::epk::Epk;
+use bolide_model::{Error, ErrorKind, Result};
+
+use super::condition::{DOCUMENT_BYTES, RETRY_AFTER, TIME};
+use super::read::find;
+use super::write::Draft;
+use super::{ItemTarget, StoredItem};
+use crate::account::Account;
+use crate::container::ContainerState;
+use crate::keys::LogPosition;
+use crate::partition::Partition;
+use crate::record::Record;
+
+/// What a patch makes of one version of its item.
+#[derive(Clone, Default)]
+pub(crate) struct Ahead {
+    made: Option<(LogPosition, Arc<Draft>)>,
+    is_needed: Arc<AtomicBool>,
+}
+
+impl Ahead {
+    /// What was made of a version; `None` if it is to be made where it is decided.
+    ///
+    /// # Errors
+    /// `Throttled` if it must be made first: see [`Ahead::take_need`].
+    pub fn of(&self, record: &Record) -> Result<Option<Arc<Draft>>> {
+        match &self.made {
+            Some((version, draft)) if *version == record.version() => Ok(Some(draft.clone())),
+            _ if record.size() <= DOCUMENT_BYTES => Ok(None),
+            _ => {
+                self.is_needed.store(true, Ordering::Relaxed);
+                let kind = ErrorKind::Throttled {
+                    retry_after: RETRY_AFTER,
+                };
+                Err(Error::new(
+                    kind,
+                    "The item is large and changes faster than it can be patched; try again later.",
+                ))
+            }
+        }
+    }
+
+    /// Whether a decision since this was last asked needed what was not made.
+    pub fn take_need(&self) -> bool {
+        self.is_needed.swap(false, Ordering::Relaxed)
+    }
+}
+
+impl Account {
+    /// Makes what a patch makes of the version that is stored now; of nothing, if there is none.
+    ///
+    /// # Errors
+    /// What applying the patch raises; `BadRequest` if it takes too long.
+    pub(super) async fn patch_ahead(
+        &self,
+        state: &Arc<ContainerState>,
+        partition: &Partition,
+        (epk, target): (&Epk, &ItemTarget),
+        patch: &Patch,
+        ahead: &mut Ahead,
+    ) -> Result<()> {
+        let (Some(record), _) = find(partition, epk, target).await? else {
+            return Ok(());
+        };
+        let (state, patch) = (state.clone(), patch.clone());
+        let made = self.executor().run(TIME, move |_| async move {
+            let draft = Draft::patched(&record, &patch, &state)?;
+            Ok((record.version(), Arc::new(draft)))
+        });
+        ahead.made = Some(made.await?);
+        Ok(())
+    }
+}
+
+impl Draft {
+    /// What a patch makes of a stored version.
+    ///
+    /// # Errors
+    /// `BadRequest`: an operation cannot be applied, or what it makes cannot be stored.
+    pub fn patched(record: &Record, patch: &Patch, state: &ContainerState) -> Result<Draft> {
+        let before = StoredItem::document(record)?;
+        Draft::new(before.patched(patch, &state.properties.partition_key)?, state)
+    }
+}

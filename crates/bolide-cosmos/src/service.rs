@@ -23,6 +23,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use parking_lot::RwLock;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::admin::Admin;
 use crate::auth::Sender;
@@ -48,6 +49,9 @@ const MESSAGE_BYTES_FOR_UNKNOWN: usize = 1024;
 const FIRST_VERSION: &str = "2015-12-16";
 /// Longest activity id that is echoed.
 const ACTIVITY_ID_BYTES: usize = 64;
+
+/// Pages of exports that are made at one time: each takes memory for itself.
+const EXPORTS: usize = 2;
 
 /// Most containers whose [`ContentPaths`] are kept.
 const CONTENT_PATHS: usize = 10_000;
@@ -99,6 +103,10 @@ pub struct CosmosService {
     pub(crate) metrics: Metrics,
     pub(crate) faults: FaultRules,
     content_paths: RwLock<HashMap<ContainerRid, ContentPaths>>,
+    /// Whose turn it is to go through all resources of a kind.
+    lists: Semaphore,
+    /// Pages of exports that are made at one time.
+    pub(crate) exports: Arc<Semaphore>,
 }
 
 /// How answers name a container: by these, clients file their session tokens (cosmos-rest §9).
@@ -161,7 +169,14 @@ impl CosmosService {
             metrics: Metrics::default(),
             faults: FaultRules::default(),
             content_paths: RwLock::default(),
+            lists: Semaphore::new(1),
+            exports: Arc::new(Semaphore::new(EXPORTS)),
         }
+    }
+
+    /// The turn to go through all resources of a kind; see [`operations`].
+    pub(crate) async fn list_turn(&self) -> SemaphorePermit<'_> {
+        self.lists.acquire().await.expect("it is never closed")
     }
 
     /// Answers a request. Never fails: every error becomes an answer in the shape clients parse.

@@ -90,6 +90,8 @@ impl Account {
         let mut all = Vec::new();
         for container in self.all_containers() {
             all.push(self.figures_of(&container).await?);
+            // There may be thousands, and nothing to wait for in any.
+            tokio::task::yield_now().await;
         }
         Ok(all)
     }

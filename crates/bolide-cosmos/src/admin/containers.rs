@@ -29,7 +29,10 @@ pub(super) async fn answer(admin: &Admin<'_>, path: &str, action: &[&str]) -> Re
         ["split"] => split(admin, &container).await?,
         ["query"] => return Ok(query::answer(admin, &container).await?),
         ["throughput"] => set_throughput(admin, &container).await?,
-        ["export"] => return Ok(export::answer(admin.service.account.clone(), container)),
+        ["export"] => {
+            let (account, turns) = (admin.service.account.clone(), admin.service.exports.clone());
+            return Ok(export::answer(account, container, turns));
+        }
         ["ttl"] => ttl::report(admin, &container).await?,
         ["ttl", "preview"] => ttl::preview(admin, &container).await?,
         _ => ttl::why(admin, &container).await?,

@@ -7,6 +7,7 @@ use bolide_model::{Result, limits};
 use bytes::Bytes;
 use futures_util::stream;
 use http::StatusCode;
+use tokio::sync::Semaphore;
 
 use crate::request_body::{MEMORY_PATIENCE, bound};
 use crate::wire::{Payload, Reply, headers};
@@ -23,13 +24,15 @@ enum Place {
     End,
 }
 
-pub(super) fn answer(account: Arc<Account>, container: Arc<Container>) -> Reply {
+/// Answers with the items. Pages take their `turns`, so that many exports take no more memory than a few.
+pub(super) fn answer(account: Arc<Account>, container: Arc<Container>, turns: Arc<Semaphore>) -> Reply {
     let pages = stream::try_unfold(Place::Page(None), move |place| {
-        let (account, container) = (account.clone(), container.clone());
+        let (account, container, turns) = (account.clone(), container.clone(), turns.clone());
         async move {
             let Place::Page(continuation) = place else {
                 return Ok(None);
             };
+            let _turn = turns.acquire().await.expect("it is never closed");
             let (lines, next) = page(&account, &container, continuation).await?;
             Ok(Some((lines, next.map_or(Place::End, |next| Place::Page(Some(next))))))
         }

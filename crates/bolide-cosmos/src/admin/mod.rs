@@ -109,7 +109,11 @@ impl<'r> Admin<'r> {
     async fn metrics(&self) -> Result<Reply, Failure> {
         self.expect(&Method::GET)?;
         let service = self.service;
-        let mut text = service.metrics.render(&service.account.container_figures().await?);
+        let figures = {
+            let _turn = service.list_turn().await;
+            service.account.container_figures().await?
+        };
+        let mut text = service.metrics.render(&figures);
         text.push_str(&metrics::render_process(
             service.account.memory(),
             service.options.connections.load(Ordering::Relaxed),

@@ -35,13 +35,15 @@ pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     let (parent, containers) = children(call)?;
     let containers = containers
         .iter()
-        .map(|info| (info.rid, move || Value::Object(to_json(info))));
+        .map(|container| (container.rid(), move || Value::Object(to_json(&container.info()))));
     feed(&parent).list(call.headers(), ContainerRid::parse, containers)
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
     let (parent, containers) = children(call)?;
-    let containers = containers.iter().map(|info| Value::Object(to_json(info)));
+    let containers = containers
+        .iter()
+        .map(|container| Value::Object(to_json(&container.info())));
     feed(&parent).query(call, containers).await
 }
 
@@ -91,13 +93,10 @@ fn feed(parent: &str) -> Feed<'_> {
 }
 
 /// The resource id of the database, and its containers.
-fn children(call: &Call<'_>) -> Result<(String, Vec<ContainerInfo>), Failure> {
+fn children(call: &Call<'_>) -> Result<(String, Vec<Arc<Container>>), Failure> {
     let database = addressing::parent_database(call.account(), &call.route)?;
     let containers = call.account().list_containers(database.rid)?;
-    Ok((
-        database.rid.to_string(),
-        containers.iter().map(|container| container.info()).collect(),
-    ))
+    Ok((database.rid.to_string(), containers))
 }
 
 fn reply(status: StatusCode, info: &ContainerInfo) -> Reply {

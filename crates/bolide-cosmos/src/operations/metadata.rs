@@ -17,6 +17,9 @@ use crate::service::Call;
 use crate::status::Failure;
 use crate::wire::{Reply, body, envelope, headers, scope};
 
+/// Resources that a query's list writes before it lets others go on.
+const WRITTEN_AT_ONCE: usize = 32;
+
 /// A kind of resource that has feeds.
 pub(super) struct Feed<'f> {
     /// Name of the array in the envelope.
@@ -62,7 +65,7 @@ impl Feed<'_> {
         resources: impl Iterator<Item = Value> + Send,
     ) -> Result<Reply, Failure> {
         let query = body::query(call.body)?;
-        let (resources, _share) = written(call, resources)?;
+        let (resources, _share) = written(call, resources).await?;
         let rows = call
             .account()
             .query_documents(&call.ctx, &query.text, &query.parameters, resources)
@@ -84,8 +87,15 @@ impl Feed<'_> {
     }
 }
 
+/// Lists resources, one list at a time: there may be thousands, and requests that need less are to find a free thread.
+pub(super) async fn in_turn(call: &Call<'_>, list: fn(&Call<'_>) -> Result<Reply, Failure>) -> Result<Reply, Failure> {
+    let _turn = call.service.list_turn().await;
+    list(call)
+}
+
 /// Resources as JSON, with the memory that they take.
-fn written(call: &Call<'_>, resources: impl Iterator<Item = Value>) -> Result<(Vec<Bytes>, MemoryShare)> {
+async fn written(call: &Call<'_>, resources: impl Iterator<Item = Value> + Send) -> Result<(Vec<Bytes>, MemoryShare)> {
+    let _turn = call.service.list_turn().await;
     let memory = call.account().memory();
     let mut share = MemoryShare::default();
     let (mut texts, mut bytes) = (Vec::new(), 0);
@@ -94,6 +104,9 @@ fn written(call: &Call<'_>, resources: impl Iterator<Item = Value>) -> Result<(V
         bytes += text.len();
         memory.try_grow(&mut share, bytes)?;
         texts.push(text.into());
+        if texts.len().is_multiple_of(WRITTEN_AT_ONCE) {
+            tokio::task::yield_now().await;
+        }
     }
     Ok((texts, share))
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::catalog::{Catalog, DatabaseInfo, Offer};
 use crate::clock;
 use crate::container::{Container, ContainerInfo};
-use crate::executor::Executor;
+use crate::executor::{Executor, Watch};
 use crate::items::KnownNumbers;
 use crate::memory::MemoryBudget;
 use crate::purge::{Keeper, Pace};
@@ -227,6 +227,21 @@ impl Account {
 
     pub(crate) fn has_virtual_clock(&self) -> bool {
         self.options.virtual_clock
+    }
+
+    /// Runs work inside a container on the executor: it ends with its request, when the time of a query is over, and for a change of the
+    /// container that waits for it. Hold the visit meanwhile.
+    ///
+    /// # Errors
+    /// As [`Executor::run_until`].
+    pub(crate) async fn execute_in<T, F, W>(&self, container: &Container, work: W) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>>,
+        W: FnOnce(Arc<Watch>) -> F + Send + 'static,
+    {
+        let ending = container.ending().clone();
+        self.executor().run_until(self.query_time(), ending, work).await
     }
 
     /// Runs what takes its time with data at hand, such as writing out a large page, beside queries instead of where connections are served.

@@ -82,11 +82,7 @@ impl Account {
             now: ctx.now,
             most,
         };
-        let ending = container.ending().clone();
-        let read = self
-            .executor()
-            .run_until(self.query_time(), ending, |watch| job.run(watch));
-        let (page, work) = read.await?;
+        let (page, work) = self.execute_in(container, |watch| job.run(watch)).await?;
         self.charge_touched(ctx, &visit, &work);
         Ok(Answer { value: page, work })
     }

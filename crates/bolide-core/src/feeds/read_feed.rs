@@ -71,11 +71,7 @@ impl Account {
             most,
             page_time: self.query_page_time(),
         };
-        let ending = container.ending().clone();
-        let filled = self
-            .executor()
-            .run_until(self.query_time(), ending, |watch| filling.run(watch));
-        let (page, work) = filled.await?;
+        let (page, work) = self.execute_in(container, |watch| filling.run(watch)).await?;
         self.charge_touched(ctx, &visit, &work);
         Ok(Answer { value: page, work })
     }

@@ -179,7 +179,6 @@ impl Account {
         }
         let mut forecast = report.forecast.clone();
         let state = visit.state.clone();
-        let ending = container.ending().clone();
         let walk = move |watch: Arc<Watch>| async move {
             let horizon = state.settings.horizon(now);
             let mut next_expiry = None;
@@ -196,8 +195,7 @@ impl Account {
             for_each_stamp(&state, &watch, count).await?;
             Ok((forecast, next_expiry))
         };
-        let walked = self.executor().run_until(self.query_time(), ending, walk);
-        (report.forecast, report.next_expiry_seconds) = walked.await?;
+        (report.forecast, report.next_expiry_seconds) = self.execute_in(container, walk).await?;
         Ok(())
     }
 
@@ -213,7 +211,7 @@ impl Account {
             state.settings.horizon(now),
             state.settings.change(policy, now).horizon(now),
         );
-        let (state, ending) = (state.clone(), container.ending().clone());
+        let state = state.clone();
         let walk = move |watch: Arc<Watch>| async move {
             let mut preview = TtlPreview::default();
             let count = |stamp: Stamp| {
@@ -224,7 +222,7 @@ impl Account {
             for_each_stamp(&state, &watch, count).await?;
             Ok(preview)
         };
-        self.executor().run_until(self.query_time(), ending, walk).await
+        self.execute_in(container, walk).await
     }
 
     /// Why an item is there or not.

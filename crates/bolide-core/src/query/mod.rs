@@ -133,11 +133,7 @@ impl Account {
             page_time: self.query_page_time(),
             memory: QueryMemory::of(self.memory()),
         };
-        let ending = container.ending().clone();
-        let done = self
-            .executor()
-            .run_until(self.query_time(), ending, |watch| job.run(watch))
-            .await;
+        let done = self.execute_in(container, |watch| job.run(watch)).await;
         let (page, work) = functions.or_failure(done)?;
         self.charge_touched(ctx, &visit, &work);
         Ok(Answer { value: page, work })

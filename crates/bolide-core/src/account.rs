@@ -86,7 +86,7 @@ pub struct Account {
     requests: AtomicU64,
     purge_held: AtomicBool,
     purge_fault: PurgeFault,
-    script_places: Places,
+    script_places: Arc<Places>,
     memory: MemoryBudget,
     executor: Executor,
     known_numbers: KnownNumbers,
@@ -106,7 +106,7 @@ impl Account {
         };
         let is_virtual = options.virtual_clock;
         let memory = MemoryBudget::new(options.memory_bytes);
-        let script_places = Places::new(&options, &memory);
+        let script_places = Arc::new(Places::new(&options, &memory));
         let account = Arc::new(Account {
             engine,
             purge_fault: PurgeFault {
@@ -258,7 +258,7 @@ impl Account {
         &self.memory
     }
 
-    pub(crate) fn script_places(&self) -> &Places {
+    pub(crate) fn script_places(&self) -> &Arc<Places> {
         &self.script_places
     }
 

@@ -15,6 +15,7 @@ mod metrics;
 mod names;
 mod operation;
 mod operations;
+mod refusals;
 mod request_body;
 mod resource_token;
 mod rights;

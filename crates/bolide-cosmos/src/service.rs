@@ -32,6 +32,7 @@ use crate::keys::{Access, Keys};
 use crate::metrics::Metrics;
 use crate::names::{self, Names, Origins};
 use crate::operation::Operation;
+use crate::refusals::Refusals;
 use crate::request_body::{Counted, Received, Refused, RequestBody, import_bytes, working_bytes};
 use crate::routes::{Place, Route};
 use crate::status::{self, FORBIDDEN, Failure};
@@ -45,6 +46,8 @@ const IMPORT_BYTES: usize = 256 * 1024 * 1024;
 /// Longest message of a refusal; for whoever has not shown a key, who may leave refusals lying.
 const MESSAGE_BYTES: usize = 64 * 1024;
 const MESSAGE_BYTES_FOR_UNKNOWN: usize = 1024;
+/// Longest path: the longest ids there may be, all of their bytes percent-encoded, take less.
+const PATH_BYTES: usize = 16 * 1024;
 /// The first version of the API with partitioned containers.
 const FIRST_VERSION: &str = "2015-12-16";
 /// Longest activity id that is echoed.
@@ -105,6 +108,7 @@ pub struct CosmosService {
     content_paths: RwLock<HashMap<ContainerRid, ContentPaths>>,
     /// Whose turn it is to go through all resources of a kind.
     lists: Semaphore,
+    refusals: Refusals,
     /// Pages of exports that are made at one time.
     pub(crate) exports: Arc<Semaphore>,
 }
@@ -170,6 +174,7 @@ impl CosmosService {
             faults: FaultRules::default(),
             content_paths: RwLock::default(),
             lists: Semaphore::new(1),
+            refusals: Refusals::default(),
             exports: Arc::new(Semaphore::new(EXPORTS)),
         }
     }
@@ -195,6 +200,7 @@ impl CosmosService {
             Ok(page) => (page, self.answer(&head, body, listener, id).await),
             Err(failure) => {
                 body.dismiss(Refused::Unknown);
+                self.refusals.wait().await;
                 (None, (None, Err(failure.cut_to(MESSAGE_BYTES_FOR_UNKNOWN))))
             }
         };
@@ -247,6 +253,7 @@ impl CosmosService {
             Ok(admitted) => admitted,
             Err((Refused::Unknown, failure)) => {
                 body.dismiss(Refused::Unknown);
+                self.refusals.wait().await;
                 return (None, Err(failure.cut_to(MESSAGE_BYTES_FOR_UNKNOWN)));
             }
             Err((Refused::Known, failure)) => {
@@ -301,6 +308,7 @@ impl CosmosService {
         }
         if let Err(failure) = Admin::authenticate(self, head, route) {
             body.dismiss(Refused::Unknown);
+            self.refusals.wait().await;
             return Err(failure.cut_to(MESSAGE_BYTES_FOR_UNKNOWN));
         }
         let is_import = route.path.ends_with("/import");
@@ -331,6 +339,7 @@ impl CosmosService {
 
     fn identify(&self, head: &Parts, route: &Route<'_>) -> Result<Sender, Failure> {
         check_header_size(&head.headers)?;
+        check_path_size(head.uri.path())?;
         check_version(&head.headers)?;
         let is_database = |name: &str| self.account.database_by_name(name).is_ok();
         auth::authenticate(&self.keys, head, route, is_database)
@@ -465,6 +474,14 @@ fn new_activity_id() -> HeaderValue {
     let mut buffer = uuid::Uuid::encode_buffer();
     let id = uuid::Uuid::new_v4().hyphenated().encode_lower(&mut buffer);
     HeaderValue::from_str(id).expect("a GUID is ASCII")
+}
+
+fn check_path_size(path: &str) -> Result<(), Failure> {
+    if path.len() <= PATH_BYTES {
+        return Ok(());
+    }
+    let message = format!("the path is too long. bytes={} limit={PATH_BYTES}", path.len());
+    Err(Failure::new(status::URI_TOO_LONG, message))
 }
 
 fn check_header_size(headers: &HeaderMap) -> Result<(), Failure> {

@@ -19,7 +19,7 @@ pub const ALLOCATION_BYTES: usize = 16;
 pub const TABLE_ENTRY_BYTES: usize = 32;
 
 /// Memory is taken from its source by this much at once.
-const CHUNK_BYTES: usize = 256 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// What a value's identity costs in the set of those that were seen.
 pub fn seen_bytes(key: &SameKey) -> usize {

@@ -9,10 +9,13 @@ use crate::ready_file::endpoint;
 
 /// Prints where the server is and how to connect.
 pub fn print(settings: &Settings, port: u16, engine: &str) {
-    // Nobody reads it if standard output is closed, which is no reason to stop.
-    let _ = std::io::stdout()
-        .lock()
-        .write_all(text(settings, port, engine).as_bytes());
+    let text = text(settings, port, engine);
+    // Nobody may read standard output: then it is closed, or a full pipe that would keep the server from stopping.
+    let printing = std::thread::Builder::new().name("banner".to_owned());
+    let printed = printing.spawn(move || std::io::stdout().lock().write_all(text.as_bytes()));
+    if let Err(error) = printed {
+        tracing::debug!(%error, "the banner was not printed");
+    }
 }
 
 fn text(settings: &Settings, port: u16, engine: &str) -> String {

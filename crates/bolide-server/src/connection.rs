@@ -30,6 +30,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use crate::body::Unread;
+use crate::fair::Fair;
 use crate::patience::{Pulse, Seen, Watched};
 use crate::shutdown::Shutdown;
 use crate::slots::Slots;
@@ -194,7 +195,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limits = shared.limits;
-    let watched = Watched::new(stream, pulse.clone(), shared.large_heads.clone());
+    let watched = Watched::new(Fair::new(stream), pulse.clone(), shared.large_heads.clone());
     let io = TokioIo::new(Worded::new(watched, pulse.clone()));
     let watched = pulse.clone();
     let service = service_fn(move |request| {
@@ -258,7 +259,7 @@ where
         .max_local_error_reset_streams(OWN_RESETS)
         .keep_alive_interval(limits.request)
         .keep_alive_timeout(limits.request)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(Fair::new(stream)), service);
     let mut connection = pin!(connection);
     let mut stopping = pin!(shutdown.begun().fuse());
     let mut check = tokio::time::interval(limits.look());

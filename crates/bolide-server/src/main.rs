@@ -10,6 +10,7 @@ mod banner;
 mod body;
 mod connection;
 mod descriptors;
+mod fair;
 mod files;
 mod keys;
 mod listeners;

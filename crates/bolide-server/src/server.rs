@@ -1,5 +1,6 @@
 //! From options to a running server, and back.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use bolide_core::{Account, AccountOptions};
 use bolide_cosmos::{CosmosOptions, CosmosService};
+use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::EnvFilter;
 
 use crate::connection::Shared;
@@ -39,7 +41,7 @@ impl fmt::Display for Failure {
 /// # Errors
 /// Whatever keeps the server from starting.
 pub fn run(settings: Settings) -> Result<(), Failure> {
-    start_logging(&settings.options.log)?;
+    let _log = start_logging(&settings.options.log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
     let result = runtime.block_on(serve(settings));
@@ -108,16 +110,27 @@ fn crash() {
     std::process::abort();
 }
 
-fn start_logging(filter: &str) -> Result<(), Failure> {
-    let filter =
-        EnvFilter::try_new(filter).map_err(|error| Failure::new(format!("--log: {error}. value=`{filter}`")))?;
+/// Logs to standard error, from a thread of its own: where nobody reads it, lines are lost and nobody waits. What is left is written when the
+/// result is dropped, but not for long.
+fn start_logging(filter: &str) -> Result<WorkerGuard, Failure> {
+    let filter = EnvFilter::try_new(with_libraries(filter))
+        .map_err(|error| Failure::new(format!("--log: {error}. value=`{filter}`")))?;
+    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(writer)
         .with_ansi(std::io::stderr().is_terminal())
         // A line that cannot be written is lost. By default the loss is reported on the same closed pipe or full disk, which panics
         // in whatever thread had something to say.
         .log_internal_errors(false)
         .init();
-    Ok(())
+    Ok(guard)
+}
+
+/// What the levels `error` to `info` mean: what libraries warn of is what strangers do on their connections, as often as they like.
+fn with_libraries(filter: &str) -> Cow<'_, str> {
+    match filter.to_ascii_lowercase().as_str() {
+        "warn" | "info" => Cow::Owned(format!("{filter},h2=error,hyper=error,hyper_util=error,rustls=error")),
+        _ => Cow::Borrowed(filter),
+    }
 }

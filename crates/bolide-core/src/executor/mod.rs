@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!   request ──▶ admitted? ──▶ work on a thread of low priority, in turns with others ──▶ answer
-//!                 │ no: 429        ▲ looks every millisecond: is the request still there? do others wait?
+//!                 │ no: the oldest ▲ looks every millisecond: is the request still there? do others wait?
+//!                 │ ends (429)
 //! ```
 //!
 //! A thread runs one piece of work to its end. Through its [`Watch`] work learns that it must end (its request was dropped, its time is over,
@@ -15,14 +16,15 @@ mod tests;
 mod turns;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bolide_model::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::container::Ending;
 use turns::{Turn, Turns};
@@ -44,6 +46,9 @@ const STACK_BYTES: usize = 4 * 1024 * 1024;
 /// How long clients are asked to wait before they try again what was not admitted.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
+/// How long work waits for the end of the oldest, when there is no room.
+const EVICTION: Duration = Duration::from_secs(2);
+
 /// How long closing waits for work to end. It ends within milliseconds but for a script that does not.
 const CLOSING: Duration = Duration::from_secs(1);
 
@@ -51,6 +56,9 @@ const CLOSING: Duration = Duration::from_secs(1);
 pub(crate) struct Executor {
     admitted: Arc<Semaphore>,
     turns: Arc<Turns>,
+    /// What was admitted, by its number.
+    work: Arc<Mutex<BTreeMap<u64, Arc<Signal>>>>,
+    admissions: AtomicU64,
     is_closing: Arc<AtomicBool>,
     /// Only its threads for blocking work are used, which start when they are needed.
     threads: Mutex<Option<Runtime>>,
@@ -62,6 +70,8 @@ impl Default for Executor {
         Executor {
             admitted: Arc::new(Semaphore::new(ADMITTED)),
             turns: Arc::new(Turns::new(processors * RUNNING_PER_PROCESSOR)),
+            work: Arc::default(),
+            admissions: AtomicU64::new(0),
             is_closing: Arc::default(),
             threads: Mutex::default(),
         }
@@ -92,7 +102,7 @@ impl Executor {
         F: Future<Output = Result<T>>,
         W: FnOnce(Arc<Watch>) -> F + Send + 'static,
     {
-        let admitted = self.admitted.clone().try_acquire_owned().map_err(|_| busy())?;
+        let admitted = self.admit().await?;
         if self.is_closing.load(Ordering::SeqCst) {
             return Err(closed());
         }
@@ -102,10 +112,12 @@ impl Executor {
             Instant::now() + limit,
         ));
         let _guard = CancelOnDrop(signal.clone());
-        let (requests, turns) = (Handle::current(), self.turns.clone());
+        let listed = self.list(signal.clone());
+        let (requests, turns, running) = (Handle::current(), self.turns.clone(), signal.clone());
         let done = self.spawn(move || {
-            let _admitted = admitted;
-            let watch = Arc::new(Watch::new(signal, Turn::begin(&turns)));
+            let _admitted = (listed, admitted);
+            let turn = Turn::begin(&turns, running.clone());
+            let watch = Arc::new(Watch::new(running, turn));
             requests.block_on(work(watch))
         })?;
         let done = done
@@ -113,7 +125,36 @@ impl Executor {
             .map_err(|_| Error::internal("a query panicked, or its thread was ended"))?;
         match done {
             Err(error) if error.kind == ErrorKind::Unavailable && ending.is_wanted() => Err(changing()),
+            Err(error) if error.kind == ErrorKind::Unavailable && signal.is_evicted() => Err(busy()),
             done => done,
+        }
+    }
+
+    /// Room for one more piece of work. If there is none, the oldest ends for it: what is short gets through however much there is that is
+    /// long.
+    async fn admit(&self) -> Result<OwnedSemaphorePermit> {
+        if let Ok(admitted) = self.admitted.clone().try_acquire_owned() {
+            return Ok(admitted);
+        }
+        self.evict_oldest();
+        match tokio::time::timeout(EVICTION, self.admitted.clone().acquire_owned()).await {
+            Ok(Ok(admitted)) => Ok(admitted),
+            _ => Err(busy()),
+        }
+    }
+
+    fn evict_oldest(&self) {
+        let work: Vec<Arc<Signal>> = self.work.lock().values().cloned().collect();
+        // Whoever has been told is on its way out.
+        let _ = work.iter().any(|signal| signal.evict());
+    }
+
+    fn list(&self, signal: Arc<Signal>) -> Listed {
+        let number = self.admissions.fetch_add(1, Ordering::Relaxed);
+        self.work.lock().insert(number, signal);
+        Listed {
+            number,
+            work: self.work.clone(),
         }
     }
 
@@ -176,6 +217,18 @@ fn start() -> Result<Runtime> {
         .on_thread_start(priority::lower)
         .build()
         .map_err(|error| Error::new(ErrorKind::Unavailable, format!("no threads for queries: {error}")))
+}
+
+/// A piece of work in the list, until it is dropped.
+struct Listed {
+    number: u64,
+    work: Arc<Mutex<BTreeMap<u64, Arc<Signal>>>>,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.work.lock().remove(&self.number);
+    }
 }
 
 /// Ends work when whoever waits for it is gone.

@@ -16,6 +16,10 @@ async fn endless(watch: Arc<Watch>) -> Result<Interrupt> {
     }
 }
 
+fn signal() -> Arc<Signal> {
+    Arc::new(Signal::new(Arc::default(), Ending::default(), Instant::now() + LONG))
+}
+
 async fn until_idle(executor: &Executor) {
     while executor.running() > 0 {
         tokio::task::yield_now().await;
@@ -83,19 +87,35 @@ async fn work_ends_when_its_time_is_over() {
 }
 
 #[tokio::test]
-async fn more_work_than_is_admitted_is_throttled_and_later_runs() {
+async fn where_there_is_no_room_the_oldest_work_ends_for_the_new() {
     let executor = Arc::new(Executor::default());
-    let all: Vec<_> = (0..ADMITTED)
+    let mut all: Vec<_> = (0..ADMITTED)
         .map(|_| {
             let executor = executor.clone();
-            tokio::spawn(async move { executor.run(LONG, endless).await })
+            tokio::spawn(async move {
+                let work = async |watch: Arc<Watch>| loop {
+                    watch.check()?;
+                    std::thread::yield_now();
+                };
+                executor.run::<(), _, _>(LONG, work).await
+            })
         })
         .collect();
     while executor.running() < ADMITTED {
         tokio::task::yield_now().await;
     }
-    let refused = executor.run(LONG, |_| async { Ok(()) }).await;
-    let kind = refused.expect_err("there is no room").kind;
+    assert_eq!(
+        executor.run(LONG, |_| async { Ok(7) }).await,
+        Ok(7),
+        "what is short gets through"
+    );
+    let ended = loop {
+        if let Some(at) = all.iter().position(tokio::task::JoinHandle::is_finished) {
+            break all.swap_remove(at).await.expect("no panic");
+        }
+        tokio::task::yield_now().await;
+    };
+    let kind = ended.expect_err("it was ended").kind;
     assert!(matches!(kind, ErrorKind::Throttled { .. }), "{kind:?}");
     for work in all {
         work.abort();
@@ -123,7 +143,7 @@ fn wait_for_turn(
     let before = turns.waiting();
     let (own, order) = (turns.clone(), order.clone());
     std::thread::spawn(move || {
-        let turn = Turn::begin_as(&own, is_fresh);
+        let turn = Turn::begin_as(&own, signal(), is_fresh);
         let _ = order.send(name);
         drop(turn);
     });
@@ -135,7 +155,7 @@ fn wait_for_turn(
 #[test]
 fn new_work_has_its_turn_before_work_that_had_one() {
     let turns = Arc::new(Turns::new(1));
-    let running = Turn::begin(&turns);
+    let running = Turn::begin(&turns, signal());
     let (sender, order) = channel();
     wait_for_turn(&turns, "old", false, &sender);
     wait_for_turn(&turns, "new", true, &sender);
@@ -146,7 +166,7 @@ fn new_work_has_its_turn_before_work_that_had_one() {
 #[test]
 fn work_that_had_a_turn_is_not_kept_waiting_by_new_work_for_ever() {
     let turns = Arc::new(Turns::new(1));
-    let running = Turn::begin(&turns);
+    let running = Turn::begin(&turns, signal());
     let (sender, order) = channel();
     wait_for_turn(&turns, "old", false, &sender);
     for _ in 0..8 {
@@ -160,7 +180,7 @@ fn work_that_had_a_turn_is_not_kept_waiting_by_new_work_for_ever() {
 #[test]
 fn all_who_wait_go_on_when_turns_are_opened() {
     let turns = Arc::new(Turns::new(1));
-    let running = Turn::begin(&turns);
+    let running = Turn::begin(&turns, signal());
     let (sender, order) = channel();
     for _ in 0..3 {
         wait_for_turn(&turns, "waiting", true, &sender);
@@ -168,4 +188,23 @@ fn all_who_wait_go_on_when_turns_are_opened() {
     turns.open();
     assert_eq!(order.iter().take(3).count(), 3);
     drop(running);
+}
+
+#[test]
+fn who_is_called_leaves_the_line_without_a_turn() {
+    let turns = Arc::new(Turns::new(1));
+    let running = Turn::begin(&turns, signal());
+    let called = signal();
+    let waiting = std::thread::spawn({
+        let (turns, called) = (turns.clone(), called.clone());
+        move || drop(Turn::begin(&turns, called))
+    });
+    while turns.waiting() == 0 {
+        std::thread::yield_now();
+    }
+    called.cancel();
+    waiting.join().expect("no panic");
+    assert_eq!(turns.waiting(), 0);
+    drop(running);
+    drop(Turn::begin(&turns, signal()));
 }

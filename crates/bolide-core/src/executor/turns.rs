@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use super::watch::Signal;
+
 /// How long work runs before it lets others go on.
 const SLICE: Duration = Duration::from_millis(10);
 
@@ -32,10 +34,17 @@ struct State {
     is_open: bool,
 }
 
+/// One that waits. Whoever must end is called out of the line, and goes on without a turn to find out.
 #[derive(Default)]
-struct Waiter {
-    has_turn: Mutex<bool>,
-    given: Condvar,
+pub(super) struct Waiter {
+    state: Mutex<Wait>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Wait {
+    has_turn: bool,
+    is_called: bool,
 }
 
 impl Turns {
@@ -60,23 +69,34 @@ impl Turns {
         }
     }
 
-    /// Waits for a turn.
-    fn take(&self, is_fresh: bool) {
+    /// Waits for a turn. Tells whether there is one: not for work that must end, nor when all go on.
+    fn take(&self, is_fresh: bool, signal: &Signal) -> bool {
         let waiter = {
             let mut state = self.state.lock();
             if state.is_open {
-                return;
+                return false;
             }
             if state.free > 0 {
                 state.free -= 1;
-                return;
+                return true;
             }
             let waiter = Arc::<Waiter>::default();
             let line = if is_fresh { &mut state.fresh } else { &mut state.old };
             line.push_back(waiter.clone());
             waiter
         };
-        waiter.wait();
+        signal.waits(Some(waiter.clone()));
+        let has_turn = waiter.wait();
+        signal.waits(None);
+        has_turn || self.leave(&waiter)
+    }
+
+    /// Leaves the line. Tells whether a turn was given meanwhile.
+    fn leave(&self, waiter: &Arc<Waiter>) -> bool {
+        let mut state = self.state.lock();
+        state.fresh.retain(|other| !Arc::ptr_eq(other, waiter));
+        state.old.retain(|other| !Arc::ptr_eq(other, waiter));
+        waiter.state.lock().has_turn
     }
 
     /// Gives a turn back, or on.
@@ -111,37 +131,47 @@ impl State {
 }
 
 impl Waiter {
-    fn wait(&self) {
-        let mut has_turn = self.has_turn.lock();
-        while !*has_turn {
-            self.given.wait(&mut has_turn);
+    /// Waits until there is a turn, or somebody calls. Tells whether there is a turn.
+    fn wait(&self) -> bool {
+        let mut state = self.state.lock();
+        while !state.has_turn && !state.is_called {
+            self.changed.wait(&mut state);
         }
+        state.has_turn
     }
 
     fn give(&self) {
-        *self.has_turn.lock() = true;
-        self.given.notify_one();
+        self.state.lock().has_turn = true;
+        self.changed.notify_one();
+    }
+
+    /// Calls out of the line.
+    pub fn call(&self) {
+        self.state.lock().is_called = true;
+        self.changed.notify_one();
     }
 }
 
 /// The turn of one piece of work, taken and given back on its thread.
 pub(super) struct Turn {
     turns: Arc<Turns>,
+    signal: Arc<Signal>,
     /// When it was taken; `None` while it is given away.
     since: Mutex<Option<Instant>>,
 }
 
 impl Turn {
     /// Waits for the first turn.
-    pub fn begin(turns: &Arc<Turns>) -> Turn {
-        Turn::begin_as(turns, true)
+    pub fn begin(turns: &Arc<Turns>, signal: Arc<Signal>) -> Turn {
+        Turn::begin_as(turns, signal, true)
     }
 
-    pub(super) fn begin_as(turns: &Arc<Turns>, is_fresh: bool) -> Turn {
-        turns.take(is_fresh);
+    pub(super) fn begin_as(turns: &Arc<Turns>, signal: Arc<Signal>, is_fresh: bool) -> Turn {
+        let has_turn = turns.take(is_fresh, &signal);
         Turn {
             turns: turns.clone(),
-            since: Mutex::new(Some(Instant::now())),
+            signal,
+            since: Mutex::new(has_turn.then(Instant::now)),
         }
     }
 
@@ -167,8 +197,8 @@ impl Turn {
 
     /// Waits for the turn after one was given away.
     pub fn take_again(&self) {
-        self.turns.take(false);
-        *self.since.lock() = Some(Instant::now());
+        let has_turn = self.turns.take(false, &self.signal);
+        *self.since.lock() = has_turn.then(Instant::now);
     }
 }
 

@@ -9,7 +9,7 @@ use bolide_query::{Interrupt, Interrupts, QueryError};
 use parking_lot::Mutex;
 
 use super::priority;
-use super::turns::Turn;
+use super::turns::{Turn, Waiter};
 use crate::container::Ending;
 use crate::query::query_error;
 
@@ -24,6 +24,10 @@ pub(super) struct Signal {
     /// Of the work inside one container: a change waits for it.
     ending: Ending,
     deadline: Instant,
+    /// Too much work is there, and this has had most of the time.
+    is_evicted: AtomicBool,
+    /// While it waits for its turn.
+    waiter: Mutex<Option<Arc<Waiter>>>,
 }
 
 impl Signal {
@@ -33,16 +37,46 @@ impl Signal {
             is_closing,
             ending,
             deadline,
+            is_evicted: AtomicBool::new(false),
+            waiter: Mutex::default(),
         }
     }
 
     /// Ends the work.
     pub fn cancel(&self) {
-        self.is_cancelled.store(true, Ordering::Relaxed);
+        self.is_cancelled.store(true, Ordering::SeqCst);
+        self.call();
+    }
+
+    /// Ends the work for the sake of other work. Tells whether it had not been ended so before.
+    pub fn evict(&self) -> bool {
+        let is_first = !self.is_evicted.swap(true, Ordering::SeqCst);
+        self.call();
+        is_first
+    }
+
+    /// Whether it was ended for the sake of other work.
+    pub fn is_evicted(&self) -> bool {
+        self.is_evicted.load(Ordering::SeqCst)
+    }
+
+    /// The work waits in line; `None`: no more.
+    pub fn waits(&self, waiter: Option<Arc<Waiter>>) {
+        *self.waiter.lock() = waiter;
+        if self.is_cancelled.load(Ordering::SeqCst) || self.is_evicted() {
+            self.call();
+        }
+    }
+
+    fn call(&self) {
+        if let Some(waiter) = &*self.waiter.lock() {
+            waiter.call();
+        }
     }
 
     fn pending(&self) -> Option<Interrupt> {
         if self.is_cancelled.load(Ordering::Relaxed)
+            || self.is_evicted.load(Ordering::Relaxed)
             || self.is_closing.load(Ordering::Relaxed)
             || self.ending.is_wanted()
         {

@@ -119,8 +119,7 @@ impl Account {
         container: &Arc<Container>,
         query: &QueryItems,
     ) -> Answered<QueryPage> {
-        // Nobody waits for the container's settings while a query waits for a place.
-        let functions = QueryFunctions::for_query(self, container, &query.text, ctx.now).await?;
+        let functions = QueryFunctions::for_query(self, container, &query.text, ctx.now);
         let visit = container.enter().await?;
         let job = QueryJob {
             container: container.clone(),

@@ -1,28 +1,32 @@
 //! User-defined functions for the queries of a container: `udf.name(…)`.
 //!
-//! A page of a query that may call one has a process for them, lent by the first call. Functions are compiled once and share a sandbox
+//! A page of a query takes a place and a process for them with its first call. Functions are compiled once and share a sandbox
 //! there. Each call, and all calls of a page together, have their time.
 
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use bolide_model::{Error, ErrorKind, Result, UnixMillis};
 use bolide_query::Udfs;
 use bolide_script::{Cancel, FunctionCalls, Grant, Limits, Problem, ScriptError};
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 
-use super::places::Place;
+use super::places::{Place, Places};
 use super::run::script_error;
 use super::watch::{Running, Watch};
 use super::{Script, ScriptKind};
 use crate::account::Account;
 use crate::catalog::Scripts;
-use crate::container::Container;
+use crate::container::{Container, Ending};
 use crate::memory::MemoryShare;
 
 /// What part of a script's time one call has, and how many times that time all calls of a page have.
 const CALL_PART: u32 = 5;
 const PAGE_TIMES: u32 = 2;
+/// Between looks whether the query is still waited for.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The functions of one page of a query.
 pub(crate) struct QueryFunctions(Option<Arc<Caller>>);
@@ -32,7 +36,7 @@ struct Caller {
     /// Server time of the page. `Date` stands still at it, as everything in a query does (TTL-211).
     now: UnixMillis,
     scripts: Arc<Scripts>,
-    place: Place,
+    place: Where,
     /// Of a script, if it is one that runs the query: the functions have no more time than it has.
     script: Option<Arc<Watch>>,
     cancel: Cancel,
@@ -42,8 +46,18 @@ struct Caller {
     failure: Mutex<Option<Error>>,
 }
 
+/// Where functions run.
+enum Where {
+    /// In the place of the script that runs the query.
+    Here(Place),
+    /// In a place of their own, for which the first call waits, unless a change of the container waits for the query.
+    Own(Arc<Places>, Handle, Ending),
+}
+
 /// The calls of a page.
 struct Calls {
+    /// A place of their own, once it was taken.
+    place: Option<Place>,
     process: Option<FunctionCalls>,
     /// Of a process beside that of the script which runs the query.
     _memory: Option<MemoryShare>,
@@ -53,30 +67,21 @@ struct Calls {
 
 impl QueryFunctions {
     /// The functions for a page of a query; none if its text cannot call any.
-    ///
-    /// # Errors
-    /// `Throttled` if too many scripts run.
-    pub async fn for_query(
-        account: &Account,
-        container: &Container,
-        text: &str,
-        now: UnixMillis,
-    ) -> Result<QueryFunctions> {
+    pub fn for_query(account: &Account, container: &Container, text: &str, now: UnixMillis) -> QueryFunctions {
         if !may_call(text) {
-            return Ok(QueryFunctions(None));
+            return QueryFunctions(None);
         }
         let places = account.script_places();
-        let place = places.for_query().await?;
-        Ok(QueryFunctions(Some(Arc::new(Caller {
+        QueryFunctions(Some(Arc::new(Caller {
             now,
             scripts: container.scripts(),
-            place,
+            place: Where::Own(places.clone(), Handle::current(), container.ending().clone()),
             script: None,
             cancel: Cancel::default(),
             call_time: places.time / CALL_PART,
             calls: Calls::lasting(places.time * PAGE_TIMES),
             failure: Mutex::default(),
-        }))))
+        })))
     }
 
     /// The functions for a page of a query that a script runs, in the script's place.
@@ -88,7 +93,7 @@ impl QueryFunctions {
         QueryFunctions(Some(Arc::new(Caller {
             now: watch.now(),
             scripts: container.scripts(),
-            place: place.clone(),
+            place: Where::Here(place.clone()),
             script: Some(watch.clone()),
             cancel: running.cancel.clone(),
             call_time: watch.time() / CALL_PART,
@@ -161,6 +166,28 @@ impl Caller {
         result.map_err(|error| named(name, error))
     }
 
+    /// A place of their own. Waits on this thread, which is none that serves connections, as long as the query is waited for.
+    fn wait_for_place(&self, places: &Arc<Places>, runtime: &Handle, ending: &Ending) -> Result<Place> {
+        let (sender, taken) = sync_channel(1);
+        let places = places.clone();
+        runtime.spawn(async move {
+            // Nobody may wait any more: then it is given back.
+            let _ = sender.send(places.for_query().await);
+        });
+        loop {
+            match taken.recv_timeout(LOOK) {
+                Ok(place) => return place,
+                Err(RecvTimeoutError::Timeout) if !self.cancel.is_cancelled() && !ending.is_wanted() => {}
+                Err(_) => {
+                    return Err(Error::new(
+                        ErrorKind::Unavailable,
+                        "nobody waits for the query any more",
+                    ));
+                }
+            }
+        }
+    }
+
     fn grant(&self) -> Grant {
         Grant {
             limits: Limits::default(),
@@ -176,6 +203,7 @@ impl Caller {
 impl Calls {
     fn lasting(time: Duration) -> Mutex<Calls> {
         Mutex::new(Calls {
+            place: None,
             process: None,
             _memory: None,
             left: time,
@@ -185,10 +213,16 @@ impl Calls {
     /// The process, lent when first needed.
     fn process(&mut self, caller: &Caller) -> Result<&mut FunctionCalls> {
         if self.process.is_none() {
-            if caller.script.is_some() {
-                self._memory = Some(caller.place.more_memory()?);
-            }
-            let lent = caller.place.hosts().functions(&caller.grant());
+            let place = match &caller.place {
+                Where::Here(place) => {
+                    self._memory = Some(place.more_memory()?);
+                    place
+                }
+                Where::Own(places, runtime, ending) => {
+                    self.place.insert(caller.wait_for_place(places, runtime, ending)?)
+                }
+            };
+            let lent = place.hosts().functions(&caller.grant());
             self.process = Some(lent.map_err(script_error)?);
         }
         self.process

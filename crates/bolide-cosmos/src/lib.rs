@@ -9,6 +9,7 @@
 mod addressing;
 mod admin;
 mod auth;
+mod decoding;
 mod faults;
 mod keys;
 mod metrics;

@@ -207,6 +207,25 @@ impl Operation {
         rights::of(self).key == Access::ReadOnly
     }
 
+    /// Whether its body defines a resource that is no item and no script.
+    pub(crate) fn is_of_definition(self) -> bool {
+        matches!(
+            self,
+            Operation::CreateDatabase
+                | Operation::CreateContainer
+                | Operation::ReplaceContainer
+                | Operation::ReplaceOffer
+                | Operation::CreateEncryptionKey
+                | Operation::ReplaceEncryptionKey
+                | Operation::CreateUser
+                | Operation::UpsertUser
+                | Operation::ReplaceUser
+                | Operation::CreatePermission
+                | Operation::UpsertPermission
+                | Operation::ReplacePermission
+        )
+    }
+
     /// Finds the operation that a request asks for.
     ///
     /// # Errors

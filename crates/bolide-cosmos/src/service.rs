@@ -27,6 +27,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::admin::Admin;
 use crate::auth::Sender;
+use crate::decoding::Decoding;
 use crate::faults::FaultRules;
 use crate::keys::{Access, Keys};
 use crate::metrics::Metrics;
@@ -46,6 +47,8 @@ const IMPORT_BYTES: usize = 256 * 1024 * 1024;
 /// Longest message of a refusal; for whoever has not shown a key, who may leave refusals lying.
 const MESSAGE_BYTES: usize = 64 * 1024;
 const MESSAGE_BYTES_FOR_UNKNOWN: usize = 1024;
+/// Most bytes of the definition of a database, container, user, permission, offer or key. They stay in memory.
+const DEFINITION_BYTES: usize = 64 * 1024;
 /// Longest path: the longest ids there may be, all of their bytes percent-encoded, take less.
 const PATH_BYTES: usize = 16 * 1024;
 /// The first version of the API with partitioned containers.
@@ -109,6 +112,7 @@ pub struct CosmosService {
     /// Whose turn it is to go through all resources of a kind.
     lists: Semaphore,
     refusals: Refusals,
+    pub(crate) decoding: Decoding,
     /// Pages of exports that are made at one time.
     pub(crate) exports: Arc<Semaphore>,
 }
@@ -158,6 +162,11 @@ impl Call<'_> {
         &self.service.account
     }
 
+    /// What is decoded of the body.
+    pub(crate) async fn decoded<T>(&self, decode: impl FnOnce() -> T) -> T {
+        self.service.decoding.run(self.body, decode).await
+    }
+
     pub(crate) fn headers(&self) -> &HeaderMap {
         &self.head.headers
     }
@@ -175,6 +184,7 @@ impl CosmosService {
             content_paths: RwLock::default(),
             lists: Semaphore::new(1),
             refusals: Refusals::default(),
+            decoding: Decoding::default(),
             exports: Arc::new(Semaphore::new(EXPORTS)),
         }
     }
@@ -263,7 +273,12 @@ impl CosmosService {
                 return (None, Err(failure));
             }
         };
-        let mut received = match self.receive(head, body, limits::ITEM_BYTES).await {
+        let limit = if operation.is_of_definition() {
+            DEFINITION_BYTES
+        } else {
+            limits::ITEM_BYTES
+        };
+        let mut received = match self.receive(head, body, limit).await {
             Ok(received) => received,
             Err(failure) => return (None, Err(failure)),
         };

@@ -55,8 +55,8 @@ const STREAMS: u32 = 128;
 /// Of these, how many may be refused for want of a key and have not taken their refusals.
 const REFUSED_STREAMS: usize = 8;
 /// What a client may send of bodies before anybody has asked for them: on one stream, and on one connection.
-const STREAM_WINDOW_BYTES: u32 = 128 * 1024;
-const CONNECTION_WINDOW_BYTES: u32 = 256 * 1024;
+const STREAM_WINDOW_BYTES: u32 = 32 * 1024;
+const CONNECTION_WINDOW_BYTES: u32 = 64 * 1024;
 /// What is held of an answer that is ready to be sent, besides what counts as memory of the request.
 const SEND_BUFFER_BYTES: usize = 64 * 1024;
 /// Headers of one HTTP/2 request.

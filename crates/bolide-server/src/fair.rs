@@ -83,17 +83,19 @@ mod tests {
     async fn others_go_on_between_full_reads() {
         let sent = vec![7; 3 * READ_BYTES];
         let mut stream = Fair::new(&sent[..]);
-        let mut others = 0;
-        let mut received = Vec::new();
-        let mut reading = std::pin::pin!(stream.read_to_end(&mut received));
-        std::future::poll_fn(|cx| {
-            let polled = reading.as_mut().poll(cx);
-            others += u32::from(polled.is_pending());
-            polled.map(drop)
-        })
-        .await;
-        assert_eq!(others, 3, "after each of three");
-        assert_eq!(received, sent);
+        let (mut others, mut received) = (0, 0);
+        while received < sent.len() {
+            let mut room = [0; 2 * READ_BYTES];
+            let mut reading = std::pin::pin!(stream.read(&mut room));
+            received += std::future::poll_fn(|cx| {
+                let polled = reading.as_mut().poll(cx);
+                others += u32::from(polled.is_pending());
+                polled
+            })
+            .await
+            .expect("bytes in memory can be read");
+        }
+        assert_eq!(others, 2, "between three reads");
     }
 
     #[tokio::test]

@@ -194,7 +194,9 @@ fn remove_unfinished(path: &Path) -> Result<(), OpenError> {
         path.try_exists()
             .map_err(crate::home::io_error("looking for the store", &path))
     };
-    if exists(path.to_owned())? && !exists(path.join("version"))? {
+    // The file is made before it is written.
+    let is_versioned = fs::metadata(path.join("version")).is_ok_and(|version| version.len() > 0);
+    if exists(path.to_owned())? && !is_versioned {
         let is_used = exists(path.join("keyspaces").join("1"))?;
         if is_used {
             return Err(OpenError::Corrupt("the store's version file is missing".into()));

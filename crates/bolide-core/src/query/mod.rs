@@ -45,7 +45,7 @@ pub struct QueryItems {
     /// The query.
     pub text: String,
     /// Its parameters: names with `@`, and values.
-    pub parameters: Vec<(String, Value)>,
+    pub parameters: Arc<Vec<(String, Value)>>,
     /// Over which part of the container.
     pub scope: Scope,
     /// The caller knows that several logical partitions may be read.

@@ -10,6 +10,9 @@ use super::{Admin, ok};
 use crate::status::Failure;
 use crate::wire::Reply;
 
+/// The last millisecond of the year 9999.
+const LAST_MILLIS: i64 = 253_402_300_799_999;
+
 pub(super) async fn answer(admin: &Admin<'_>) -> Result<Reply, Failure> {
     if admin.head.method == Method::PUT {
         move_clock(admin)?;
@@ -33,8 +36,12 @@ fn move_clock(admin: &Admin<'_>) -> Result<(), Failure> {
     }
     let members = admin.members()?;
     match (milliseconds(&members, "setMs")?, milliseconds(&members, "advanceMs")?) {
-        (Some(to), None) => clock.set(UnixMillis(to)),
-        (None, Some(by)) => clock.advance(by),
+        (Some(to), None) => clock.set(instant(Some(to))?),
+        (None, Some(by)) => {
+            // Refused before it is moved; it is nobody else's to move.
+            instant(clock.now().0.checked_add(by))?;
+            clock.advance(by)
+        }
         _ => return Err(Error::bad_request("the body must have either `setMs` or `advanceMs`").into()),
     };
     Ok(())
@@ -50,6 +57,12 @@ fn milliseconds(members: &Map<String, Value>, name: &str) -> Result<Option<i64>,
         .ok_or_else(|| Error::bad_request(format!("`{name}` must be a whole number of milliseconds")))
 }
 
+/// An instant that a clock may show: from 1970 to the end of the year 9999, as dates are written.
+fn instant(at: Option<i64>) -> Result<UnixMillis, Error> {
+    let at = at.filter(|at| (0..=LAST_MILLIS).contains(at)).map(UnixMillis);
+    at.ok_or_else(|| Error::bad_request("the clock can only be moved to a time from 1970 to 9999"))
+}
+
 /// The instant in RFC 3339; `null` outside the years that it can write.
 fn rfc3339(at: UnixMillis) -> Option<String> {
     let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(at.0) * 1_000_000).ok()?;
@@ -59,6 +72,16 @@ fn rfc3339(at: UnixMillis) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_shows_times_from_1970_to_9999() {
+        for at in [0, 1_700_000_000_000, LAST_MILLIS] {
+            assert_eq!(instant(Some(at)), Ok(UnixMillis(at)));
+        }
+        for at in [Some(-1), Some(i64::MIN), Some(LAST_MILLIS + 1), Some(i64::MAX), None] {
+            assert!(instant(at).is_err(), "{at:?}");
+        }
+    }
 
     #[test]
     fn instants_are_written_in_utc_with_their_milliseconds() {

@@ -15,7 +15,8 @@ use crate::wire::{Reply, body};
 
 pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let members = admin.members()?;
-    let body::Query { text, parameters } = body::query(admin.body)?;
+    let decoding = &admin.service.decoding;
+    let body::Query { text, parameters } = decoding.run(admin.body, || body::query(admin.body)).await?;
     let account = &admin.service.account;
     if members.get("explain").and_then(Value::as_bool) == Some(true) {
         let plan = account.explain_query(container, &text, &parameters).await?;
@@ -23,7 +24,7 @@ pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Res
     }
     let query = QueryItems {
         text,
-        parameters,
+        parameters: Arc::new(parameters),
         scope: Scope {
             partition_key: partition_key(members.get("partitionKey"))?,
             ..Scope::default()

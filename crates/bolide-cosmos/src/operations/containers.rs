@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Container, ContainerInfo, Usage};
+use bolide_core::{Account, Container, ContainerInfo, Usage};
 use bolide_model::Result;
 use bolide_model::container::ContainerProperties;
 use bolide_model::rid::ContainerRid;
@@ -31,20 +31,27 @@ pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
     Ok(reply(StatusCode::CREATED, &container.info()))
 }
 
-pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (parent, containers) = children(call)?;
-    let containers = containers
-        .iter()
-        .map(|container| (container.rid(), move || Value::Object(to_json(&container.info()))));
-    feed(&parent).list(call.headers(), ContainerRid::parse, containers)
+pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
+    let parent = addressing::parent_database(call.account(), &call.route)?.rid;
+    let ids = (
+        ContainerRid::parse as fn(&str) -> _,
+        (|container| container.rid()) as fn(&Arc<Container>) -> _,
+    );
+    let shape = |container: &Arc<Container>| Value::Object(to_json(&container.info()));
+    feed(&parent.to_string())
+        .list(call, ids, shape, move |account| account.list_containers(parent))
+        .await
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (parent, containers) = children(call)?;
-    let containers = containers
-        .iter()
-        .map(|container| Value::Object(to_json(&container.info())));
-    feed(&parent).query(call, containers).await
+    let parent = addressing::parent_database(call.account(), &call.route)?.rid;
+    let gather = move |account: &Account, each: &mut dyn FnMut(&Value) -> Result<()>| {
+        let containers = account.list_containers(parent)?;
+        containers
+            .iter()
+            .try_for_each(|container| each(&Value::Object(to_json(&container.info()))))
+    };
+    feed(&parent.to_string()).query(call, gather).await
 }
 
 pub(super) async fn read(call: &Call<'_>) -> Result<Reply, Failure> {
@@ -90,13 +97,6 @@ fn feed(parent: &str) -> Feed<'_> {
         array: "DocumentCollections",
         parent,
     }
-}
-
-/// The resource id of the database, and its containers.
-fn children(call: &Call<'_>) -> Result<(String, Vec<Arc<Container>>), Failure> {
-    let database = addressing::parent_database(call.account(), &call.route)?;
-    let containers = call.account().list_containers(database.rid)?;
-    Ok((database.rid.to_string(), containers))
 }
 
 fn reply(status: StatusCode, info: &ContainerInfo) -> Reply {

@@ -1,6 +1,6 @@
 //! Databases (cosmos-rest §4.1).
 
-use bolide_core::DatabaseInfo;
+use bolide_core::{Account, DatabaseInfo};
 use bolide_model::rid::DatabaseRid;
 use bolide_model::{Error, Result};
 use http::StatusCode;
@@ -31,17 +31,21 @@ pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
     Ok(reply(StatusCode::CREATED, &database))
 }
 
-pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
-    let databases = call.account().list_databases();
-    let databases = databases
-        .iter()
-        .map(|database| (database.rid, move || to_json(database)));
-    FEED.list(call.headers(), DatabaseRid::parse, databases)
+pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
+    let ids = (
+        DatabaseRid::parse as fn(&str) -> _,
+        (|database| database.rid) as fn(&DatabaseInfo) -> _,
+    );
+    FEED.list(call, ids, to_json, |account| Ok(account.list_databases()))
+        .await
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
-    let databases = call.account().list_databases();
-    FEED.query(call, databases.iter().map(to_json)).await
+    let gather = |account: &Account, each: &mut dyn FnMut(&Value) -> Result<()>| {
+        let databases = account.list_databases();
+        databases.iter().try_for_each(|database| each(&to_json(database)))
+    };
+    FEED.query(call, gather).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {

@@ -1,6 +1,6 @@
 //! Client encryption keys of a database: stored and returned (cosmos-rest §0.1).
 
-use bolide_core::EncryptionKeyInfo;
+use bolide_core::{Account, EncryptionKeyInfo};
 use bolide_model::Result;
 use bolide_model::encryption_key::EncryptionKeyProperties;
 use bolide_model::rid::EncryptionKeyRid;
@@ -23,15 +23,24 @@ pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
     Ok(reply(StatusCode::CREATED, &key))
 }
 
-pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (parent, keys) = children(call)?;
-    let keys = keys.iter().map(|key| (key.rid, move || to_json(key)));
-    feed(&parent).list(call.headers(), EncryptionKeyRid::parse, keys)
+pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
+    let parent = addressing::parent_database(call.account(), &call.route)?.rid;
+    let ids = (
+        EncryptionKeyRid::parse as fn(&str) -> _,
+        (|key| key.rid) as fn(&EncryptionKeyInfo) -> _,
+    );
+    feed(&parent.to_string())
+        .list(call, ids, to_json, move |account| account.list_encryption_keys(parent))
+        .await
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (parent, keys) = children(call)?;
-    feed(&parent).query(call, keys.iter().map(to_json)).await
+    let parent = addressing::parent_database(call.account(), &call.route)?.rid;
+    let gather = move |account: &Account, each: &mut dyn FnMut(&Value) -> Result<()>| {
+        let keys = account.list_encryption_keys(parent)?;
+        keys.iter().try_for_each(|key| each(&to_json(key)))
+    };
+    feed(&parent.to_string()).query(call, gather).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
@@ -58,13 +67,6 @@ fn feed(parent: &str) -> Feed<'_> {
         array: "ClientEncryptionKeys",
         parent,
     }
-}
-
-/// The resource id of the database, and its keys.
-fn children(call: &Call<'_>) -> Result<(String, Vec<EncryptionKeyInfo>), Failure> {
-    let database = addressing::parent_database(call.account(), &call.route)?;
-    let keys = call.account().list_encryption_keys(database.rid)?;
-    Ok((database.rid.to_string(), keys))
 }
 
 fn reply(status: StatusCode, key: &EncryptionKeyInfo) -> Reply {

@@ -17,10 +17,10 @@ use crate::wire::{Payload, Reply, binary_json, headers, scope};
 
 pub(super) async fn create(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
     if headers::names_triggers(call.headers()) {
-        return triggered(call, container, ItemWrite::Create(document(call)?), None).await;
+        return triggered(call, container, ItemWrite::Create(document(call).await?), None).await;
     }
     let create = CreateItem {
-        document: document(call)?,
+        document: document(call).await?,
         partition_key: scope::partition_key(call.headers())?,
     };
     let answer = call.account().create_item(&call.ctx, container, create).await?;
@@ -30,10 +30,10 @@ pub(super) async fn create(call: &Call<'_>, container: &Arc<Container>) -> Answe
 pub(super) async fn upsert(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
     if headers::names_triggers(call.headers()) {
         let if_match = if_match(call.headers())?;
-        return triggered(call, container, ItemWrite::Upsert(document(call)?), if_match).await;
+        return triggered(call, container, ItemWrite::Upsert(document(call).await?), if_match).await;
     }
     let upsert = UpsertItem {
-        document: document(call)?,
+        document: document(call).await?,
         partition_key: scope::partition_key(call.headers())?,
         if_match: if_match(call.headers())?,
     };
@@ -43,13 +43,13 @@ pub(super) async fn upsert(call: &Call<'_>, container: &Arc<Container>) -> Answe
 
 pub(super) async fn replace(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
     if headers::names_triggers(call.headers()) {
-        let write = ItemWrite::Replace(addressing::item(container, &call.route.leaf)?, document(call)?);
+        let write = ItemWrite::Replace(addressing::item(container, &call.route.leaf)?, document(call).await?);
         return triggered(call, container, write, if_match(call.headers())?).await;
     }
     let replace = ReplaceItem {
         target: addressing::item(container, &call.route.leaf)?,
         partition_key: point_key(call.headers())?,
-        document: document(call)?,
+        document: document(call).await?,
         if_match: if_match(call.headers())?,
     };
     if call.sender.is_for_one_item() {
@@ -91,14 +91,14 @@ async fn check_keeps_id(call: &Call<'_>, container: &Arc<Container>, replace: &R
 
 pub(super) async fn patch(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
     if headers::names_triggers(call.headers()) {
-        let patch = Patch::parse(&binary_json::to_text(call.body)?)?;
+        let patch = patch_of(call).await?;
         let write = ItemWrite::Patch(addressing::item(container, &call.route.leaf)?, patch);
         return triggered(call, container, write, if_match(call.headers())?).await;
     }
     let patch = PatchItem {
         target: addressing::item(container, &call.route.leaf)?,
         partition_key: point_key(call.headers())?,
-        patch: Patch::parse(&binary_json::to_text(call.body)?)?,
+        patch: patch_of(call).await?,
         if_match: if_match(call.headers())?,
     };
     let answer = call.account().patch_item(&call.ctx, container, patch).await?;
@@ -143,8 +143,13 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answere
     }))
 }
 
-fn document(call: &Call<'_>) -> Result<Document> {
-    Document::parse(&binary_json::to_text(call.body)?)
+async fn document(call: &Call<'_>) -> Result<Document> {
+    call.decoded(|| Document::parse(&binary_json::to_text(call.body)?))
+        .await
+}
+
+async fn patch_of(call: &Call<'_>) -> Result<Patch> {
+    call.decoded(|| Patch::parse(&binary_json::to_text(call.body)?)).await
 }
 
 /// The partition key that operations on one item need (cosmos-rest §5.2).

@@ -7,7 +7,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use bolide_core::MemoryShare;
+use bolide_core::{Account, MemoryShare};
 use bolide_model::{Error, Result, limits};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -16,9 +16,6 @@ use serde_json::Value;
 use crate::service::Call;
 use crate::status::Failure;
 use crate::wire::{Reply, body, envelope, headers, scope};
-
-/// Resources that a query's list writes before it lets others go on.
-const WRITTEN_AT_ONCE: usize = 32;
 
 /// A kind of resource that has feeds.
 pub(super) struct Feed<'f> {
@@ -29,8 +26,30 @@ pub(super) struct Feed<'f> {
 }
 
 impl Feed<'_> {
-    /// A page of the resources, in the order of their ids. Each comes with what makes its JSON.
-    pub(super) fn list<R: Ord + Display, F: FnOnce() -> Value>(
+    /// A page of the resources, in the order of their ids. There may be thousands, so they are gone through beside queries.
+    pub(super) async fn list<R: Ord + Display, T: Send + 'static>(
+        &self,
+        call: &Call<'_>,
+        (parse, rid): (fn(&str) -> Option<R>, fn(&T) -> R),
+        shape: impl Fn(&T) -> Value + Send + 'static,
+        gather: impl FnOnce(&Account) -> Result<Vec<T>> + Send + 'static,
+    ) -> Result<Reply, Failure>
+    where
+        R: 'static,
+    {
+        let (account, headers) = (call.service.account.clone(), call.headers().clone());
+        let (array, parent) = (self.array, self.parent.to_owned());
+        let page = move || {
+            let resources = gather(&account)?;
+            let feed = Feed { array, parent: &parent };
+            let shown = resources.iter().map(|resource| (rid(resource), || shape(resource)));
+            feed.page(&headers, parse, shown)
+        };
+        call.account().aside(page).await?
+    }
+
+    /// A page of resources. Each comes with what makes its JSON.
+    fn page<R: Ord + Display, F: FnOnce() -> Value>(
         &self,
         headers: &HeaderMap,
         parse: fn(&str) -> Option<R>,
@@ -62,10 +81,12 @@ impl Feed<'_> {
     pub(super) async fn query(
         &self,
         call: &Call<'_>,
-        resources: impl Iterator<Item = Value> + Send,
+        gather: impl FnOnce(&Account, &mut dyn FnMut(&Value) -> Result<()>) -> Result<()> + Send + 'static,
     ) -> Result<Reply, Failure> {
-        let query = body::query(call.body)?;
-        let (resources, _share) = written(call, resources).await?;
+        let query = call.decoded(|| body::query(call.body)).await?;
+        let account = call.service.account.clone();
+        let written = call.account().aside(move || written(&account, gather));
+        let (resources, _share) = written.await??;
         let rows = call
             .account()
             .query_documents(&call.ctx, &query.text, &query.parameters, resources)
@@ -87,27 +108,21 @@ impl Feed<'_> {
     }
 }
 
-/// Lists resources, one list at a time: there may be thousands, and requests that need less are to find a free thread.
-pub(super) async fn in_turn(call: &Call<'_>, list: fn(&Call<'_>) -> Result<Reply, Failure>) -> Result<Reply, Failure> {
-    let _turn = call.service.list_turn().await;
-    list(call)
-}
-
 /// Resources as JSON, with the memory that they take.
-async fn written(call: &Call<'_>, resources: impl Iterator<Item = Value> + Send) -> Result<(Vec<Bytes>, MemoryShare)> {
-    let _turn = call.service.list_turn().await;
-    let memory = call.account().memory();
+fn written(
+    account: &Account,
+    gather: impl FnOnce(&Account, &mut dyn FnMut(&Value) -> Result<()>) -> Result<()>,
+) -> Result<(Vec<Bytes>, MemoryShare)> {
+    let memory = account.memory();
     let mut share = MemoryShare::default();
     let (mut texts, mut bytes) = (Vec::new(), 0);
-    for resource in resources {
+    gather(account, &mut |resource| {
         let text = resource.to_string();
         bytes += text.len();
         memory.try_grow(&mut share, bytes)?;
         texts.push(text.into());
-        if texts.len().is_multiple_of(WRITTEN_AT_ONCE) {
-            tokio::task::yield_now().await;
-        }
-    }
+        Ok(())
+    })?;
     Ok((texts, share))
 }
 
@@ -160,7 +175,7 @@ mod tests {
             array: "Things",
             parent: "",
         }
-        .list(&headers, |text| text.parse::<u32>().ok(), resources)?;
+        .page(&headers, |text| text.parse::<u32>().ok(), resources)?;
         let response = reply.into_response();
         let next = response
             .headers()
@@ -190,7 +205,7 @@ mod tests {
             array: "Things",
             parent: "",
         };
-        let page = feed.list(&headers, |text| text.parse::<u32>().ok(), resources.into_iter());
+        let page = feed.page(&headers, |text| text.parse::<u32>().ok(), resources.into_iter());
         assert!(page.is_ok());
     }
 
@@ -202,7 +217,7 @@ mod tests {
             array: "Things",
             parent: "",
         };
-        let page = feed.list(
+        let page = feed.page(
             &HeaderMap::new(),
             |text| text.parse::<u32>().ok(),
             resources.into_iter(),

@@ -1,6 +1,6 @@
 //! Offers: throughput as clients see and set it (cosmos-rest §4.4).
 
-use bolide_core::{Offer, OfferResource, Throughput};
+use bolide_core::{Account, Offer, OfferResource, Throughput};
 use bolide_model::rid::OfferRid;
 use bolide_model::{Error, Result};
 use http::{HeaderMap, StatusCode};
@@ -39,15 +39,17 @@ pub(super) fn requested(headers: &HeaderMap) -> Result<Option<Throughput>> {
     }
 }
 
-pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
-    let offers = call.account().list_offers();
-    let offers = offers.iter().map(|offer| (offer.rid, move || to_json(offer)));
-    FEED.list(call.headers(), OfferRid::parse, offers)
+pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
+    let ids = (OfferRid::parse as fn(&str) -> _, (|offer| offer.rid) as fn(&Offer) -> _);
+    FEED.list(call, ids, to_json, |account| Ok(account.list_offers())).await
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
-    let offers = call.account().list_offers();
-    FEED.query(call, offers.iter().map(to_json)).await
+    let gather = |account: &Account, each: &mut dyn FnMut(&Value) -> Result<()>| {
+        let offers = account.list_offers();
+        offers.iter().try_for_each(|offer| each(&to_json(offer)))
+    };
+    FEED.query(call, gather).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {

@@ -1,6 +1,6 @@
 //! Permissions of a user (cosmos-rest §12.1). Every answer that shows one has a new token for it.
 
-use bolide_core::{PermissionInfo, PermissionMode, PermissionProperties};
+use bolide_core::{Account, PermissionInfo, PermissionMode, PermissionProperties};
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::PermissionRid;
 use bolide_model::{Error, Result};
@@ -41,18 +41,23 @@ pub(super) async fn upsert(call: &Call<'_>) -> Result<Reply, Failure> {
     Ok(reply(call, status, &permission, expiry))
 }
 
-pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     let (parent, permissions) = children(call)?;
-    let permissions = permissions
-        .into_iter()
-        .map(|(rid, permission)| (rid, move || permission));
-    feed(&parent).list(call.headers(), PermissionRid::parse, permissions)
+    let ids = (
+        PermissionRid::parse as fn(&str) -> _,
+        (|permission| permission.0) as fn(&(PermissionRid, Value)) -> _,
+    );
+    feed(&parent)
+        .list(call, ids, |permission| permission.1.clone(), move |_| Ok(permissions))
+        .await
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
     let (parent, permissions) = children(call)?;
-    let permissions = permissions.into_iter().map(|(_, permission)| permission);
-    feed(&parent).query(call, permissions).await
+    let gather = move |_: &Account, each: &mut dyn FnMut(&Value) -> Result<()>| {
+        permissions.iter().try_for_each(|(_, permission)| each(permission))
+    };
+    feed(&parent).query(call, gather).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {

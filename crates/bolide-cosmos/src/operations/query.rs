@@ -14,10 +14,10 @@ use crate::service::Call;
 use crate::wire::{Reply, body, headers, scope};
 
 pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
-    let body::Query { text, parameters } = body::query(call.body)?;
+    let body::Query { text, parameters } = call.decoded(|| body::query(call.body)).await?;
     let query = QueryItems {
         text,
-        parameters,
+        parameters: Arc::new(parameters),
         scope: scope::scope(call.headers())?,
         cross_partition: headers::flag(call.headers(), &headers::CROSS_PARTITION),
         max_items: scope::max_items(call.headers())?,
@@ -30,7 +30,7 @@ pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered
 }
 
 pub(super) async fn plan(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
-    let query = body::query(call.body)?;
+    let query = call.decoded(|| body::query(call.body)).await?;
     let features = headers::text(call.headers(), &headers::QUERY_FEATURES)?.unwrap_or_default();
     let partition_key = scope::partition_key(call.headers())?;
     let plan = call.account().query_plan(

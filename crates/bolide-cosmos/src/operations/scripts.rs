@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Answered, Container, ExecuteProcedure, Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires};
+use bolide_core::{
+    Account, Answered, Container, ExecuteProcedure, Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires,
+};
 use bolide_model::document::parse_json_body;
 use bolide_model::rid::{ChildKind, ChildRid};
 use bolide_model::{Error, Result};
@@ -54,7 +56,7 @@ const FUNCTIONS: Wire = Wire {
 
 pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
     let (container, wire) = place(call)?;
-    let draft = draft(wire, body::object(call.body)?)?;
+    let draft = draft(wire, call.decoded(|| body::object(call.body)).await?)?;
     let is_upsert = headers::flag(call.headers(), &headers::IS_UPSERT);
     let (script, is_new) = call
         .account()
@@ -64,18 +66,29 @@ pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
     Ok(reply(status, wire, &script))
 }
 
-pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     let (container, wire) = place(call)?;
-    let scripts = call.account().list_scripts(&container, wire.kind);
-    let scripts = scripts.iter().map(|script| (script.rid, move || to_json(wire, script)));
-    feed(wire, &container.rid().to_string()).list(call.headers(), ChildRid::parse, scripts)
+    let parent = container.rid().to_string();
+    let ids = (
+        ChildRid::parse as fn(&str) -> _,
+        (|script| script.rid) as fn(&Arc<Script>) -> _,
+    );
+    let shape = move |script: &Arc<Script>| to_json(wire, script);
+    feed(wire, &parent)
+        .list(call, ids, shape, move |account| {
+            Ok(account.list_scripts(&container, wire.kind))
+        })
+        .await
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
     let (container, wire) = place(call)?;
-    let scripts = call.account().list_scripts(&container, wire.kind);
-    let scripts = scripts.iter().map(|script| to_json(wire, script));
-    feed(wire, &container.rid().to_string()).query(call, scripts).await
+    let parent = container.rid().to_string();
+    let gather = move |account: &Account, each: &mut dyn FnMut(&Value) -> Result<()>| {
+        let scripts = account.list_scripts(&container, wire.kind);
+        scripts.iter().try_for_each(|script| each(&to_json(wire, script)))
+    };
+    feed(wire, &parent).query(call, gather).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
@@ -88,7 +101,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
 
 pub(super) async fn replace(call: &Call<'_>) -> Result<Reply, Failure> {
     let (container, wire) = place(call)?;
-    let draft = draft(wire, body::object(call.body)?)?;
+    let draft = draft(wire, call.decoded(|| body::object(call.body)).await?)?;
     let name = name(call, &container, wire);
     let if_match = if_match(call.headers())?;
     let script = call
@@ -113,7 +126,7 @@ pub(super) async fn execute(call: &Call<'_>, container: &Arc<Container>) -> Answ
     let execute = ExecuteProcedure {
         name: name(call, container, &PROCEDURES),
         partition_key: scope::partition_key(call.headers())?.ok_or_else(items::missing_key)?,
-        arguments: arguments(call.body)?,
+        arguments: call.decoded(|| arguments(call.body)).await?,
         is_logging: headers::flag(call.headers(), &headers::SCRIPT_LOGGING),
     };
     let is_logging = execute.is_logging;

@@ -1,6 +1,6 @@
 //! Users of a database (cosmos-rest §12.1).
 
-use bolide_core::UserInfo;
+use bolide_core::{Account, UserInfo};
 use bolide_model::rid::UserRid;
 use bolide_model::{Error, Result};
 use http::StatusCode;
@@ -32,15 +32,21 @@ pub(super) async fn upsert(call: &Call<'_>) -> Result<Reply, Failure> {
     Ok(reply(if is_new { StatusCode::CREATED } else { StatusCode::OK }, &user))
 }
 
-pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (parent, users) = children(call)?;
-    let users = users.iter().map(|user| (user.rid, move || to_json(user)));
-    feed(&parent).list(call.headers(), UserRid::parse, users)
+pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
+    let parent = addressing::parent_database(call.account(), &call.route)?.rid;
+    let ids = (UserRid::parse as fn(&str) -> _, (|user| user.rid) as fn(&UserInfo) -> _);
+    feed(&parent.to_string())
+        .list(call, ids, to_json, move |account| account.list_users(parent))
+        .await
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (parent, users) = children(call)?;
-    feed(&parent).query(call, users.iter().map(to_json)).await
+    let parent = addressing::parent_database(call.account(), &call.route)?.rid;
+    let gather = move |account: &Account, each: &mut dyn FnMut(&Value) -> Result<()>| {
+        let users = account.list_users(parent)?;
+        users.iter().try_for_each(|user| each(&to_json(user)))
+    };
+    feed(&parent.to_string()).query(call, gather).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
@@ -79,12 +85,6 @@ fn sent_id(call: &Call<'_>) -> Result<String> {
 
 fn feed(parent: &str) -> Feed<'_> {
     Feed { array: "Users", parent }
-}
-
-/// The resource id of the database, and its users.
-fn children(call: &Call<'_>) -> Result<(String, Vec<UserInfo>), Failure> {
-    let database = addressing::parent_database(call.account(), &call.route)?;
-    Ok((database.rid.to_string(), call.account().list_users(database.rid)?))
 }
 
 fn reply(status: StatusCode, user: &UserInfo) -> Reply {

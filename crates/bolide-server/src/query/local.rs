@@ -73,7 +73,7 @@ impl Source for Local {
             .map(|key| PartitionKey::from_header(&key.to_string()));
         let query = QueryItems {
             text: options.text.clone(),
-            parameters: options.parameters.clone(),
+            parameters: Arc::new(options.parameters.clone()),
             scope: Scope {
                 partition_key: partition_key.transpose().map_err(|error| failure(&error))?,
                 ..Scope::default()

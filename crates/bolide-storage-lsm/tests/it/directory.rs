@@ -223,3 +223,15 @@ async fn writes_go_on_when_a_directory_is_put_back() {
     drop(engine);
     assert_eq!(read_all(&open(&path), HOME).await.unwrap().head.lsn.0, 2);
 }
+
+/// The first start was killed while the LSM store made its file `version`: it is there, and empty.
+#[test]
+fn a_first_start_that_was_killed_is_begun_again() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    let store = dir.path().join("store");
+    fs::remove_dir_all(&store).unwrap();
+    fs::create_dir(&store).unwrap();
+    fs::write(store.join("version"), b"").unwrap();
+    drop(open(dir.path()));
+}

@@ -1,5 +1,7 @@
 //! Queries of the programs (TTL-244…247).
 
+use std::sync::Arc;
+
 use bolide_core::QueryItems;
 use serde_json::Value;
 
@@ -68,7 +70,7 @@ impl Runner {
     ) -> Result<(Vec<Value>, f64), Stop> {
         let mut query = QueryItems {
             text: text.to_owned(),
-            parameters,
+            parameters: Arc::new(parameters),
             scope: scope(part),
             cross_partition: true,
             max_items: Some(size),

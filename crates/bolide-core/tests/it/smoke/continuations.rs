@@ -280,7 +280,7 @@ async fn a_continuation_is_refused_for_another_question_or_another_part() {
         continued(text, scope_of("q")),
         continued(text, Scope::default()),
         QueryItems {
-            parameters: vec![("@p".to_owned(), json!(1))],
+            parameters: vec![("@p".to_owned(), json!(1))].into(),
             ..continued(text, scope_of("p"))
         },
     ] {

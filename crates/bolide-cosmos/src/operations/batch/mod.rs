@@ -24,7 +24,7 @@ use to_wire::Results;
 
 pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
     items::refuse_triggers(call.headers())?;
-    let sent = from_wire::operations(call.body)?;
+    let sent = call.decoded(|| from_wire::operations(call.body)).await?;
     if headers::flag(call.headers(), &headers::BATCH_ATOMIC) {
         atomic(call, container, sent).await
     } else {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, UnixMillis, UnixSeconds, charge, limits};
 use bolide_storage::{Ask, Head, Page, Scan, Space};
 
+use super::held::Held;
 use super::places::{Place, decode, encode, resume};
 use super::walk::{bear, touch};
 use super::{FeedStart, ReadChanges, Slice};
@@ -19,6 +20,7 @@ use crate::executor::Watch;
 use crate::history::{ChangeKind, HistoryEntry, has_left, retention};
 use crate::items::{StoredItem, judged_at};
 use crate::keys::{self, LogPosition};
+use crate::memory::MemoryShare;
 use crate::partition::state::PartitionState;
 
 /// Entries and bytes of them read at once.
@@ -41,12 +43,14 @@ pub struct ItemChange {
 }
 
 /// A page of changes in all versions.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct VersionPage {
     /// In the order of commit, range by range.
     pub changes: Vec<ItemChange>,
     /// Where the next page starts. Never empty.
     pub continuation: String,
+    /// The memory that it takes; to be held until it is written out.
+    pub memory: MemoryShare,
 }
 
 impl Account {
@@ -81,6 +85,7 @@ impl Account {
             places,
             now: ctx.now,
             most,
+            held: Held::of(self.memory()),
         };
         let (page, work) = self.execute_in(container, |watch| job.run(watch)).await?;
         self.charge_touched(ctx, &visit, &work);
@@ -96,6 +101,7 @@ struct Job {
     places: Vec<Place>,
     now: UnixMillis,
     most: usize,
+    held: Held,
 }
 
 impl Job {
@@ -109,6 +115,7 @@ impl Job {
             bytes: 0,
             most: self.most,
             touched: Vec::new(),
+            held: self.held,
         };
         for (slice, place) in self.slices.iter().zip(&mut self.places) {
             if filling.is_full() {
@@ -117,7 +124,10 @@ impl Job {
             place.next = filling.read(slice, place.next).await?;
         }
         let Filling {
-            changes, mut touched, ..
+            changes,
+            mut touched,
+            held,
+            ..
         } = filling;
         for slice in &self.slices {
             touch(&mut touched, slice.partition.range, slice.partition.lsn());
@@ -125,6 +135,7 @@ impl Job {
         let page = VersionPage {
             changes,
             continuation: encode(&self.places),
+            memory: held.into_share(),
         };
         Ok((page, Work::of_feed(touched)))
     }
@@ -183,6 +194,7 @@ struct Filling<'a> {
     bytes: usize,
     most: usize,
     touched: Vec<RangePosition>,
+    held: Held,
 }
 
 /// What one read of a partition's history gave.
@@ -194,7 +206,7 @@ struct Read {
 
 impl Filling<'_> {
     fn is_full(&self) -> bool {
-        self.changes.len() >= self.most || self.bytes >= limits::PAGE_BYTES
+        self.changes.len() >= self.most || self.bytes >= limits::PAGE_BYTES || self.held.is_short()
     }
 
     /// Adds the changes of one slice from `next` on, whole transactions only. Returns where to go on.
@@ -220,7 +232,7 @@ impl Filling<'_> {
                 }
                 let entry = HistoryEntry::decode(value)?;
                 if slice.contains(&entry.item_key) {
-                    self.add(slice.partition.range, position.lsn, entry, value.len());
+                    self.add(slice.partition.range, position.lsn, entry, value.len())?;
                     last_lsn = Some(position.lsn);
                 }
                 from = position.next();
@@ -231,7 +243,7 @@ impl Filling<'_> {
         }
     }
 
-    fn add(&mut self, range: u32, lsn: Lsn, entry: HistoryEntry, bytes: usize) {
+    fn add(&mut self, range: u32, lsn: Lsn, entry: HistoryEntry, bytes: usize) -> Result<()> {
         let rid = self.container.rid();
         let shown = |record| StoredItem::new(rid, record);
         let change = ItemChange {
@@ -244,6 +256,7 @@ impl Filling<'_> {
         self.bytes += bytes;
         bear(&mut self.touched, range, cost(&change));
         self.changes.push(change);
+        self.held.grow(self.bytes, self.changes.len())
     }
 
     /// The oldest entry that is wanted is over its retention, whether it is still stored or not.

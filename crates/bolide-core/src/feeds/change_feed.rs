@@ -10,6 +10,7 @@ use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds, charg
 use bolide_storage::{Ask, Key, Scan, Space};
 use bytes::Bytes;
 
+use super::held::Held;
 use super::places::{Place, decode, encode, resume};
 use super::walk::{bear, touch};
 use super::{Scope, Slice};
@@ -19,6 +20,7 @@ use crate::container::{Container, ContainerState};
 use crate::executor::Watch;
 use crate::items::{StoredItem, judged_at};
 use crate::keys::{self, LogPosition};
+use crate::memory::MemoryShare;
 use crate::partition::Partition;
 use crate::record::{LogEntry, Record};
 
@@ -51,12 +53,14 @@ pub enum FeedStart {
 }
 
 /// A page of changes.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct ChangePage {
     /// Live items in the order of their last write, range by range.
     pub items: Vec<StoredItem>,
     /// Where the next page starts. Never empty.
     pub continuation: String,
+    /// The memory that it takes; to be held until it is written out.
+    pub memory: MemoryShare,
 }
 
 impl Account {
@@ -85,6 +89,7 @@ impl Account {
             start: read.start.clone(),
             now: ctx.now,
             most,
+            held: Held::of(self.memory()),
         };
         let (page, work) = self.execute_in(container, |watch| job.run(watch)).await?;
         self.charge_touched(ctx, &visit, &work);
@@ -100,6 +105,7 @@ struct Job {
     start: FeedStart,
     now: UnixMillis,
     most: usize,
+    held: Held,
 }
 
 impl Job {
@@ -116,6 +122,7 @@ impl Job {
             items: Vec::new(),
             bytes: 0,
             touched: Vec::new(),
+            held: self.held,
         };
         for (slice, place) in self.slices.iter().zip(&mut places) {
             if filling.is_full() {
@@ -130,13 +137,19 @@ impl Job {
             };
             place.next = reader.read(place.next, &mut filling).await?;
         }
-        let Filling { items, mut touched, .. } = filling;
+        let Filling {
+            items,
+            mut touched,
+            held,
+            ..
+        } = filling;
         for slice in &self.slices {
             touch(&mut touched, slice.partition.range, slice.partition.lsn());
         }
         let page = ChangePage {
             items,
             continuation: encode(&places),
+            memory: held.into_share(),
         };
         Ok((page, Work::of_feed(touched)))
     }
@@ -219,12 +232,13 @@ struct Filling {
     items: Vec<StoredItem>,
     bytes: usize,
     touched: Vec<RangePosition>,
+    held: Held,
 }
 
 impl Filling {
     /// A page ends by its number of items or by its bytes, but not before its first item.
     fn is_full(&self) -> bool {
-        self.items.len() >= self.most || self.bytes >= limits::PAGE_BYTES
+        self.items.len() >= self.most || self.bytes >= limits::PAGE_BYTES || self.held.is_short()
     }
 
     /// How many of some changes may be on the page if all of them are still there; at least one.
@@ -239,11 +253,12 @@ impl Filling {
         fits.count().max(1)
     }
 
-    fn add(&mut self, range: u32, item: StoredItem) {
+    fn add(&mut self, range: u32, item: StoredItem) -> Result<()> {
         let size = item.record().size();
         self.bytes += size;
         bear(&mut self.touched, range, charge::point_read(size));
         self.items.push(item);
+        self.held.grow(self.bytes, self.items.len())
     }
 }
 
@@ -276,7 +291,7 @@ impl ChangeReader<'_> {
                 for (change, item) in next.iter().zip(self.fetch(next).await?) {
                     if let Some(item) = item {
                         last_lsn = Some(change.lsn);
-                        filling.add(range, item);
+                        filling.add(range, item)?;
                     }
                 }
                 left = later;

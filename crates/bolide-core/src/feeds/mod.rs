@@ -5,6 +5,7 @@
 
 mod all_versions;
 mod change_feed;
+mod held;
 mod places;
 mod read_feed;
 mod scope;

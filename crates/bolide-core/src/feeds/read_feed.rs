@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bolide_model::{RequestUnits, Result, UnixMillis, charge, limits};
 
+use super::held::Held;
 use super::walk::bear;
 use super::{ItemWalk, Scope, Slice};
 use crate::account::{Account, RequestContext};
@@ -13,6 +14,7 @@ use crate::container::{Container, ContainerState};
 use crate::continuation;
 use crate::executor::Watch;
 use crate::items::StoredItem;
+use crate::memory::MemoryShare;
 
 /// Lists items.
 #[derive(Debug, Clone, Default)]
@@ -26,12 +28,14 @@ pub struct ReadFeed {
 }
 
 /// A page of items.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct FeedPage {
     /// Live items.
     pub items: Vec<StoredItem>,
     /// Where the next page goes on; `None` if this is the last.
     pub continuation: Option<String>,
+    /// The memory that it takes; to be held until it is written out.
+    pub memory: MemoryShare,
 }
 
 const KIND: &[u8] = b"read feed";
@@ -70,6 +74,7 @@ impl Account {
             after,
             most,
             page_time: self.query_page_time(),
+            held: Held::of(self.memory()),
         };
         let (page, work) = self.execute_in(container, |watch| filling.run(watch)).await?;
         self.charge_touched(ctx, &visit, &work);
@@ -86,10 +91,11 @@ struct Filling {
     after: Option<Vec<u8>>,
     most: usize,
     page_time: Duration,
+    held: Held,
 }
 
 impl Filling {
-    async fn run(self, watch: Arc<Watch>) -> Result<(FeedPage, Work)> {
+    async fn run(mut self, watch: Arc<Watch>) -> Result<(FeedPage, Work)> {
         let rid = self.container.rid().bytes();
         let owner: [&[u8]; 2] = [KIND, &rid];
         let until = Instant::now() + self.page_time;
@@ -103,6 +109,7 @@ impl Filling {
         let mut page = FeedPage {
             items: Vec::new(),
             continuation: None,
+            memory: MemoryShare::default(),
         };
         let mut last_key = None;
         let mut bytes = 0;
@@ -111,7 +118,8 @@ impl Filling {
             watch.check()?;
             let is_long = Instant::now() >= until && !page.items.is_empty();
             for walked in items {
-                if page.items.len() == self.most || bytes >= limits::PAGE_BYTES || is_long {
+                let is_full = page.items.len() == self.most || bytes >= limits::PAGE_BYTES || self.held.is_short();
+                if is_full || is_long {
                     page.continuation = last_key.map(|key: bytes::Bytes| continuation::encode(&owner, &key));
                     break 'pages;
                 }
@@ -119,8 +127,10 @@ impl Filling {
                 costs.push((walked.range, charge::point_read(walked.item.record().size())));
                 last_key = Some(walked.key);
                 page.items.push(walked.item);
+                self.held.grow(bytes, page.items.len())?;
             }
         }
+        page.memory = self.held.into_share();
         let mut touched = walk.touched().to_vec();
         for (range, cost) in &costs {
             bear(&mut touched, *range, *cost);

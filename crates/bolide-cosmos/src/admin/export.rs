@@ -63,7 +63,11 @@ async fn page(
         .read_feed(&ctx, container, &read)
         .await
         .map_err(|refusal| refusal.error)?;
-    let FeedPage { items, continuation } = answer.value;
+    let FeedPage {
+        items,
+        continuation,
+        memory: _memory,
+    } = answer.value;
     let lines = account
         .aside(move || {
             let mut lines = Vec::new();

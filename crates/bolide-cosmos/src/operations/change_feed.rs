@@ -38,7 +38,11 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answere
         StoredItem::to_json_with_lsn
     };
     let answer = call.account().change_feed(&call.ctx, container, &read).await?;
-    let ChangePage { items, continuation } = answer.value;
+    let ChangePage {
+        items,
+        continuation,
+        memory: _memory,
+    } = answer.value;
     let container = container.clone();
     let page = feeds::written(call, items, StoredItem::document_bytes, move |items| {
         reply(&container, items.iter().map(row).collect(), &continuation)
@@ -52,7 +56,11 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answere
 async fn all_versions(call: &Call<'_>, container: &Arc<Container>, read: &ReadChanges) -> Answered<Reply> {
     let shows_previous = headers::flag(call.headers(), &headers::PREVIOUS_IMAGES);
     let answer = call.account().all_versions(&call.ctx, container, read).await?;
-    let VersionPage { changes, continuation } = answer.value;
+    let VersionPage {
+        changes,
+        continuation,
+        memory: _memory,
+    } = answer.value;
     let container = container.clone();
     let page = feeds::written(call, changes, change_bytes, move |changes| {
         let definition = &container.properties().partition_key;

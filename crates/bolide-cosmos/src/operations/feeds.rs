@@ -20,10 +20,15 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answere
         continuation: continuation(call.headers())?,
     };
     let answer = call.account().read_feed(&call.ctx, container, &read).await?;
-    let FeedPage { items, continuation } = answer.value;
+    let FeedPage {
+        items,
+        continuation,
+        memory,
+    } = answer.value;
     let (count, container) = (items.len(), container.clone());
     let page = written(call, items, StoredItem::document_bytes, move |items| {
         let rows: Vec<Bytes> = items.iter().map(StoredItem::to_json).collect();
+        drop((items, memory));
         documents(&container, &rows.join(&b','), count, continuation)
     });
     Ok(Answer {

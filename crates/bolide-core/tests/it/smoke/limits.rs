@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bolide_core::{
-    AccountOptions, Batch, BatchAnswer, BatchOperation, ItemTarget, PatchItem, QueryItems, QueryPage, RequestContext,
+    AccountOptions, Batch, BatchAnswer, BatchOperation, ItemTarget, PatchItem, QueryItems, QueryPage, ReadFeed,
+    RequestContext,
 };
 use bolide_model::document::Patch;
 use bolide_model::{ErrorKind, Result};
@@ -249,4 +250,34 @@ async fn large_items_are_patched_outside_of_the_worker() {
     assert!(stage.patch("small", add.clone(), None).await.is_ok());
     let refused = stage.patch("large", add, None).await.map(drop);
     assert_eq!(refused, Err(ErrorKind::Unavailable), "it takes a thread for queries");
+}
+
+#[tokio::test]
+async fn a_page_of_a_feed_ends_where_there_is_no_memory_for_more() {
+    const KIB: usize = 1024;
+    let short = AccountOptions {
+        memory_bytes: 1024 * KIB,
+        ..options()
+    };
+    let stage = Stage::with_options(json!({}), None, short).await;
+    for n in 0..10 {
+        let item = json!({"id": n.to_string(), "text": "x".repeat(100 * KIB)});
+        stage.create(item).await.expect("an item");
+    }
+    let (items, continuation) = stage.list(100, None).await;
+    assert!((1..10).contains(&items.len()), "{} items", items.len());
+    let (rest, _) = stage.list(100, continuation).await;
+    assert!(!rest.is_empty(), "the next page goes on");
+
+    let memory = stage.account.memory();
+    let others = memory.try_take(memory.longest_share()).expect("all of it");
+    let ctx = stage.begin().await;
+    let refused = stage
+        .account
+        .read_feed(&ctx, &stage.container, &ReadFeed::default())
+        .await;
+    let kind = refused.expect_err("not even its first item").error.kind;
+    assert!(matches!(kind, ErrorKind::Throttled { .. }), "{kind:?}");
+    drop(others);
+    assert_eq!(memory.used_bytes(), 0, "all was given back");
 }

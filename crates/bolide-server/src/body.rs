@@ -18,7 +18,7 @@ use crate::streams::Stream;
 const DRAINED_BYTES: usize = 16 * 1024 * 1024;
 /// The same for whoever has not shown a key: as much as an honest request could have.
 const DRAINED_BYTES_OF_UNKNOWN: usize = limits::ITEM_BYTES + 64 * 1024;
-/// The whole body may take this many times what each part of it may.
+/// The whole body may take this many times what each [`STEP_BYTES`] of it may.
 const PATIENCE: u32 = 10;
 /// Memory for a body is taken in steps of so many bytes, as it arrives: a length that is only claimed costs nobody anything.
 const STEP_BYTES: usize = 64 * 1024;
@@ -102,8 +102,13 @@ impl RequestBody for Unread {
         let end = Instant::now() + self.patience * PATIENCE;
         let mut collected = Collected::default();
         let mut share = None;
-        while let Some(part) = next(&mut self.body, end.min(Instant::now() + self.patience)).await? {
+        // Not for each part: whoever sends a byte now and then would hold what has come for as long as the whole body may take.
+        let (mut next_step, mut step_end) = (STEP_BYTES, Instant::now() + self.patience);
+        while let Some(part) = next(&mut self.body, end.min(step_end)).await? {
             let bytes = collected.bytes() + part.len();
+            if bytes >= next_step {
+                (next_step, step_end) = (bytes + STEP_BYTES, Instant::now() + self.patience);
+            }
             if bytes > limit {
                 self.drain(DRAINED_BYTES);
                 return Err(BodyError::TooLarge { bytes, limit });

@@ -219,3 +219,22 @@ fn a_refusal_of_who_shows_no_key_is_short_whatever_it_echoes() {
         assert!(answer.body.len() < 3_000, "{} bytes", answer.body.len());
     }
 }
+
+#[test]
+fn who_sends_a_body_byte_by_byte_does_not_hold_it_for_long() {
+    let server = Server::in_memory(&["--request-timeout", "1"]);
+    create_container(&mut server.client());
+    let mut stream = send(&server, &head_only(&Request::post(DOCS, "").pk(), 1_000)).into_stream();
+    stream
+        .set_read_timeout(Some(Duration::from_millis(200)))
+        .expect("a timeout");
+    let mut byte = [0];
+    let answered_after = (0..40).find(|_| {
+        let sent = stream.write_all(b" ");
+        sent.is_err() || stream.read(&mut byte).is_ok()
+    });
+    assert!(
+        answered_after.is_some_and(|bytes| bytes < 30),
+        "the whole body would have ten seconds: {answered_after:?}"
+    );
+}

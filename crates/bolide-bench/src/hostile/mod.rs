@@ -22,7 +22,7 @@ use crate::table::Table;
 use attacks::{Attack, Attackers};
 use watch::Watch;
 
-/// Connections that the well-behaved requests may use at the same time.
+/// Connections that the reader, and the writer, may use at the same time.
 const FOREGROUND: usize = 32;
 /// Items that are read in turn.
 const READ_ITEMS: u64 = 100;
@@ -103,12 +103,18 @@ async fn measure(server: &Server, attack: Attack, options: &Options) -> Result<[
     let watch = Watch::start(server.pid());
     let attackers = Attackers::start(attack, options.connections, server.address, &requests).await?;
     tokio::time::sleep(WARM_UP).await;
-    let foreground = OpenLoop::start(server.address, options.rate, FOREGROUND, {
+    // Apart, so that reads do not wait for connections on which creates wait.
+    let foreground = [Kind::Read, Kind::Create].map(|kind| {
         let requests = requests.clone();
-        move |number| plan(&requests, number)
+        OpenLoop::start(server.address, options.rate / 2, FOREGROUND, move |number| {
+            plan(&requests, kind, number)
+        })
     });
     tokio::time::sleep(Duration::from_secs_f64(options.seconds)).await;
-    let samples = foreground.finish_with_failures().await?;
+    let mut samples = Vec::new();
+    for requests in foreground {
+        samples.append(&mut requests.finish_with_failures().await?);
+    }
     let answers = attackers.stop().await;
     let peak = watch.stop();
     let is_alive = async {
@@ -144,17 +150,14 @@ fn millis(samples: &[Sample<Kind>], kind: Kind, percent: f64) -> String {
     format!("{:.1}", latencies.percentile(percent).as_secs_f64() * 1e3)
 }
 
-fn plan(requests: &Requests, number: u64) -> Planned<Kind> {
-    if number.is_multiple_of(2) {
-        return Planned {
-            kind: Kind::Read,
-            request: requests.read(&item::id(number / 2 * 31 % READ_ITEMS)),
-            expected: 200,
-        };
-    }
+fn plan(requests: &Requests, kind: Kind, number: u64) -> Planned<Kind> {
+    let (request, expected) = match kind {
+        Kind::Read => (requests.read(&item::id(number * 31 % READ_ITEMS)), 200),
+        Kind::Create => (requests.create(&item::id(CREATED_IDS + number), None), 201),
+    };
     Planned {
-        kind: Kind::Create,
-        request: requests.create(&item::id(CREATED_IDS + number), None),
-        expected: 201,
+        kind,
+        request,
+        expected,
     }
 }

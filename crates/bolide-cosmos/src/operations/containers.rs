@@ -9,7 +9,7 @@ use bolide_model::rid::ContainerRid;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::metadata::Feed;
+use super::metadata::{Feed, Ids};
 use super::{if_match, offers};
 use crate::addressing;
 use crate::service::{Call, owner_path};
@@ -33,10 +33,10 @@ pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
 
 pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     let parent = addressing::parent_database(call.account(), &call.route)?.rid;
-    let ids = (
-        ContainerRid::parse as fn(&str) -> _,
-        (|container| container.rid()) as fn(&Arc<Container>) -> _,
-    );
+    let ids = Ids {
+        parse: ContainerRid::parse,
+        of: |container: &Arc<Container>| container.rid(),
+    };
     let shape = |container: &Arc<Container>| Value::Object(to_json(&container.info()));
     feed(&parent.to_string())
         .list(call, ids, shape, move |account| account.list_containers(parent))

@@ -6,7 +6,7 @@ use bolide_model::{Error, Result};
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::metadata::Feed;
+use super::metadata::{Feed, Ids};
 use super::{if_match, offers};
 use crate::addressing;
 use crate::service::Call;
@@ -32,10 +32,10 @@ pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
 }
 
 pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
-    let ids = (
-        DatabaseRid::parse as fn(&str) -> _,
-        (|database| database.rid) as fn(&DatabaseInfo) -> _,
-    );
+    let ids = Ids {
+        parse: DatabaseRid::parse,
+        of: |database: &DatabaseInfo| database.rid,
+    };
     FEED.list(call, ids, to_json, |account| Ok(account.list_databases()))
         .await
 }

@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::if_match;
-use super::metadata::Feed;
+use super::metadata::{Feed, Ids};
 use crate::addressing;
 use crate::service::Call;
 use crate::status::Failure;
@@ -25,10 +25,10 @@ pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
 
 pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     let parent = addressing::parent_database(call.account(), &call.route)?.rid;
-    let ids = (
-        EncryptionKeyRid::parse as fn(&str) -> _,
-        (|key| key.rid) as fn(&EncryptionKeyInfo) -> _,
-    );
+    let ids = Ids {
+        parse: EncryptionKeyRid::parse,
+        of: |key: &EncryptionKeyInfo| key.rid,
+    };
     feed(&parent.to_string())
         .list(call, ids, to_json, move |account| account.list_encryption_keys(parent))
         .await

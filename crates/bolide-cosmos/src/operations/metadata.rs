@@ -25,25 +25,36 @@ pub(super) struct Feed<'f> {
     pub parent: &'f str,
 }
 
+/// How the resource ids of a kind are read, and where they stand.
+pub(super) struct Ids<R, T> {
+    /// Reads one from a continuation.
+    pub parse: fn(&str) -> Option<R>,
+    /// That of a resource.
+    pub of: fn(&T) -> R,
+}
+
 impl Feed<'_> {
     /// A page of the resources, in the order of their ids. There may be thousands, so they are gone through beside queries.
-    pub(super) async fn list<R: Ord + Display, T: Send + 'static>(
+    pub(super) async fn list<R, T>(
         &self,
         call: &Call<'_>,
-        (parse, rid): (fn(&str) -> Option<R>, fn(&T) -> R),
+        ids: Ids<R, T>,
         shape: impl Fn(&T) -> Value + Send + 'static,
         gather: impl FnOnce(&Account) -> Result<Vec<T>> + Send + 'static,
     ) -> Result<Reply, Failure>
     where
-        R: 'static,
+        R: Ord + Display + 'static,
+        T: Send + 'static,
     {
         let (account, headers) = (call.service.account.clone(), call.headers().clone());
         let (array, parent) = (self.array, self.parent.to_owned());
         let page = move || {
             let resources = gather(&account)?;
             let feed = Feed { array, parent: &parent };
-            let shown = resources.iter().map(|resource| (rid(resource), || shape(resource)));
-            feed.page(&headers, parse, shown)
+            let shown = resources
+                .iter()
+                .map(|resource| ((ids.of)(resource), || shape(resource)));
+            feed.page(&headers, ids.parse, shown)
         };
         call.account().aside(page).await?
     }

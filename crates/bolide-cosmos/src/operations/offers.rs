@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
 
 use super::if_match;
-use super::metadata::Feed;
+use super::metadata::{Feed, Ids};
 use crate::service::Call;
 use crate::status::Failure;
 use crate::wire::{Reply, body, headers};
@@ -40,7 +40,10 @@ pub(super) fn requested(headers: &HeaderMap) -> Result<Option<Throughput>> {
 }
 
 pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
-    let ids = (OfferRid::parse as fn(&str) -> _, (|offer| offer.rid) as fn(&Offer) -> _);
+    let ids = Ids {
+        parse: OfferRid::parse,
+        of: |offer: &Offer| offer.rid,
+    };
     FEED.list(call, ids, to_json, |account| Ok(account.list_offers())).await
 }
 

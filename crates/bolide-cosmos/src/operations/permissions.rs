@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::if_match;
-use super::metadata::Feed;
+use super::metadata::{Feed, Ids};
 use crate::addressing;
 use crate::resource_token::{Grant, Scope};
 use crate::service::Call;
@@ -43,10 +43,10 @@ pub(super) async fn upsert(call: &Call<'_>) -> Result<Reply, Failure> {
 
 pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     let (parent, permissions) = children(call)?;
-    let ids = (
-        PermissionRid::parse as fn(&str) -> _,
-        (|permission| permission.0) as fn(&(PermissionRid, Value)) -> _,
-    );
+    let ids = Ids {
+        parse: PermissionRid::parse,
+        of: |permission: &(PermissionRid, Value)| permission.0,
+    };
     feed(&parent)
         .list(call, ids, |permission| permission.1.clone(), move |_| Ok(permissions))
         .await

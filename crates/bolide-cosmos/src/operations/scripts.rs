@@ -14,7 +14,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
 use super::data_plane::map;
-use super::metadata::Feed;
+use super::metadata::{Feed, Ids};
 use super::{if_match, items};
 use crate::addressing;
 use crate::routes::Place;
@@ -69,10 +69,10 @@ pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
 pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     let (container, wire) = place(call)?;
     let parent = container.rid().to_string();
-    let ids = (
-        ChildRid::parse as fn(&str) -> _,
-        (|script| script.rid) as fn(&Arc<Script>) -> _,
-    );
+    let ids = Ids {
+        parse: ChildRid::parse,
+        of: |script: &Arc<Script>| script.rid,
+    };
     let shape = move |script: &Arc<Script>| to_json(wire, script);
     feed(wire, &parent)
         .list(call, ids, shape, move |account| {

@@ -7,7 +7,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::if_match;
-use super::metadata::Feed;
+use super::metadata::{Feed, Ids};
 use crate::addressing;
 use crate::service::Call;
 use crate::status::Failure;
@@ -34,7 +34,10 @@ pub(super) async fn upsert(call: &Call<'_>) -> Result<Reply, Failure> {
 
 pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
     let parent = addressing::parent_database(call.account(), &call.route)?.rid;
-    let ids = (UserRid::parse as fn(&str) -> _, (|user| user.rid) as fn(&UserInfo) -> _);
+    let ids = Ids {
+        parse: UserRid::parse,
+        of: |user: &UserInfo| user.rid,
+    };
     feed(&parent.to_string())
         .list(call, ids, to_json, move |account| account.list_users(parent))
         .await

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bolide_core::{Account, AccountOptions};
 use bolide_cosmos::{CosmosOptions, CosmosService};
-use tracing_appender::non_blocking::WorkerGuard;
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
 use crate::connection::Shared;
@@ -18,6 +18,9 @@ use crate::options::Settings;
 use crate::shutdown::{self, Shutdown};
 use crate::tls::Certificate;
 use crate::{banner, files, ready_file, script_host, store};
+
+/// Lines of the log that wait to be written; more are lost. Room for them is taken at the start.
+const LOG_LINES: usize = 4_096;
 
 /// Why the server does not run; one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,7 +118,9 @@ fn crash() {
 fn start_logging(filter: &str) -> Result<WorkerGuard, Failure> {
     let filter = EnvFilter::try_new(with_libraries(filter))
         .map_err(|error| Failure::new(format!("--log: {error}. value=`{filter}`")))?;
-    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
+    let (writer, guard) = NonBlockingBuilder::default()
+        .buffered_lines_limit(LOG_LINES)
+        .finish(std::io::stderr());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(writer)

@@ -109,8 +109,8 @@ pub struct CosmosService {
     pub(crate) metrics: Metrics,
     pub(crate) faults: FaultRules,
     content_paths: RwLock<HashMap<ContainerRid, ContentPaths>>,
-    /// Whose turn it is to go through all resources of a kind.
-    lists: Semaphore,
+    /// Whose turn it is to go through the figures of all containers.
+    figures: Semaphore,
     refusals: Refusals,
     pub(crate) decoding: Decoding,
     /// Pages of exports that are made at one time.
@@ -182,16 +182,16 @@ impl CosmosService {
             metrics: Metrics::default(),
             faults: FaultRules::default(),
             content_paths: RwLock::default(),
-            lists: Semaphore::new(1),
+            figures: Semaphore::new(1),
             refusals: Refusals::default(),
             decoding: Decoding::default(),
             exports: Arc::new(Semaphore::new(EXPORTS)),
         }
     }
 
-    /// The turn to go through all resources of a kind; see [`operations`].
-    pub(crate) async fn list_turn(&self) -> SemaphorePermit<'_> {
-        self.lists.acquire().await.expect("it is never closed")
+    /// The turn to go through the figures of all containers.
+    pub(crate) async fn figures_turn(&self) -> SemaphorePermit<'_> {
+        self.figures.acquire().await.expect("it is never closed")
     }
 
     /// Answers a request. Never fails: every error becomes an answer in the shape clients parse.

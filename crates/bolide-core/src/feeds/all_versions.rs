@@ -12,7 +12,7 @@ use bolide_storage::{Ask, Head, Page, Scan, Space};
 use super::held::Held;
 use super::places::{Place, decode, encode, resume};
 use super::walk::{bear, touch};
-use super::{FeedStart, ReadChanges, Slice};
+use super::{FeedStart, ReadChanges, Slice, page_items};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, RangePosition, Work};
 use crate::container::{Container, ContainerState};
@@ -73,10 +73,7 @@ impl Account {
         let slices = read.scope.slices(&visit.state)?;
         self.admit_all(ctx, &slices, &visit)?;
         let places = start(&read.start, &slices)?;
-        let most = read
-            .max_items
-            .unwrap_or(limits::PAGE_ITEMS)
-            .clamp(1, limits::PAGE_ITEMS);
+        let most = page_items(read.max_items);
 
         let job = Job {
             container: container.clone(),

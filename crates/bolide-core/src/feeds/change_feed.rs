@@ -13,7 +13,7 @@ use bytes::Bytes;
 use super::held::Held;
 use super::places::{Place, decode, encode, resume};
 use super::walk::{bear, touch};
-use super::{Scope, Slice};
+use super::{Scope, Slice, page_items};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, RangePosition, Work};
 use crate::container::{Container, ContainerState};
@@ -77,10 +77,7 @@ impl Account {
         let visit = container.enter().await?;
         let slices = read.scope.slices(&visit.state)?;
         self.admit_all(ctx, &slices, &visit)?;
-        let most = read
-            .max_items
-            .unwrap_or(limits::PAGE_ITEMS)
-            .clamp(1, limits::PAGE_ITEMS);
+        let most = page_items(read.max_items);
 
         let job = Job {
             container: container.clone(),

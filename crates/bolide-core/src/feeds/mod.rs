@@ -17,3 +17,10 @@ pub use read_feed::{FeedPage, ReadFeed};
 pub use scope::Scope;
 pub(crate) use scope::{KeyInterval, Slice};
 pub(crate) use walk::{ItemWalk, WalkedItem, bear, touch};
+
+use bolide_model::limits;
+
+/// How many items a page may have, of a feed or a query, by what its request asks for.
+pub(crate) fn page_items(asked: Option<usize>) -> usize {
+    asked.unwrap_or(limits::PAGE_ITEMS).clamp(1, limits::PAGE_ITEMS)
+}

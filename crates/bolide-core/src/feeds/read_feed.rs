@@ -7,7 +7,7 @@ use bolide_model::{RequestUnits, Result, UnixMillis, charge, limits};
 
 use super::held::Held;
 use super::walk::bear;
-use super::{ItemWalk, Scope, Slice};
+use super::{ItemWalk, Scope, Slice, page_items};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Work};
 use crate::container::{Container, ContainerState};
@@ -61,10 +61,7 @@ impl Account {
             .transpose()?;
         let slices = read.scope.slices(&visit.state)?;
         self.admit_all(ctx, &slices, &visit)?;
-        let most = read
-            .max_items
-            .unwrap_or(limits::PAGE_ITEMS)
-            .clamp(1, limits::PAGE_ITEMS);
+        let most = page_items(read.max_items);
 
         let filling = Filling {
             container: container.clone(),

@@ -11,7 +11,7 @@ use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, charge, limits};
 
 use super::condition::{self, Judged};
-use super::write::{Draft, Logical, Written, epk_of_document, epk_of_key};
+use super::write::{Draft, Logical, Written, epk_of_key, own_key};
 use super::{ItemTarget, ItemWritten, StoredItem};
 use crate::account::{Account, RequestContext};
 use crate::answer::Answered;
@@ -134,7 +134,7 @@ impl Account {
         let operations = batch
             .operations
             .into_iter()
-            .map(|operation| Prepared::new(operation, &key, &epk, &visit.state));
+            .map(|operation| Prepared::new(operation, &key, &visit.state));
         let operations: Arc<Vec<Prepared>> = Arc::new(operations.collect());
         for _ in condition::tries() {
             let done = self
@@ -212,14 +212,13 @@ enum Prepared {
 }
 
 impl Prepared {
-    fn new(operation: BatchOperation, key: &PartitionKey, epk: &Epk, state: &ContainerState) -> Prepared {
-        Prepared::check(operation, key, epk, state).unwrap_or_else(Prepared::Invalid)
+    fn new(operation: BatchOperation, key: &PartitionKey, state: &ContainerState) -> Prepared {
+        Prepared::check(operation, key, state).unwrap_or_else(Prepared::Invalid)
     }
 
-    fn check(operation: BatchOperation, key: &PartitionKey, epk: &Epk, state: &ContainerState) -> Result<Prepared> {
+    fn check(operation: BatchOperation, key: &PartitionKey, state: &ContainerState) -> Result<Prepared> {
         let draft = |document: Document| {
-            let own = epk_of_document(state, &document, Some(key))?;
-            debug_assert_eq!(own, *epk, "the same key has the same place");
+            own_key(state, &document, Some(key))?;
             Draft::new(document, state)
         };
         Ok(match operation {

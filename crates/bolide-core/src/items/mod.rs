@@ -22,8 +22,7 @@ pub(crate) use known_numbers::KnownNumbers;
 pub(crate) use read::{Admission, find, judged_at};
 pub use stored::StoredItem;
 pub(crate) use write::{
-    Draft, Logical, Written, add, epk_of_document, epk_of_key, number_in_range, remove_dropped, remove_ghost,
-    unique_digests,
+    Draft, Logical, Written, add, epk_of_key, number_in_range, own_key, remove_dropped, remove_ghost, unique_digests,
 };
 
 use crate::etag::Etag;

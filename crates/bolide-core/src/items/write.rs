@@ -275,11 +275,17 @@ pub(crate) fn epk_of_key(state: &ContainerState, key: &PartitionKey) -> Result<E
 }
 
 /// The place of a document; the key the caller gave must be the document's own.
-pub(crate) fn epk_of_document(
+fn epk_of_document(state: &ContainerState, document: &Document, given: Option<&PartitionKey>) -> Result<Epk> {
+    let own = own_key(state, document, given)?;
+    Ok(logical::of(&state.properties.partition_key, &own))
+}
+
+/// The key of a document; the one the caller gave must be it.
+pub(crate) fn own_key(
     state: &ContainerState,
     document: &Document,
     given: Option<&PartitionKey>,
-) -> Result<Epk> {
+) -> Result<PartitionKey> {
     let definition: &PartitionKeyDefinition = &state.properties.partition_key;
     let own = document.partition_key(definition);
     if let Some(given) = given {
@@ -289,7 +295,7 @@ pub(crate) fn epk_of_document(
         }
     }
     definition.check_full(&own)?;
-    Ok(logical::of(definition, &own))
+    Ok(own)
 }
 
 /// A logical partition as a decision sees it.

@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const UNIT_BYTES: usize = 1024;
 
 /// How long clients are asked to wait before they try again what found no memory.
-const RETRY_AFTER: Duration = Duration::from_millis(500);
+pub(crate) const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 /// Shares up to so many bytes are small: a part of the budget is kept for them, so that requests for small items go on while large ones
 /// wait.

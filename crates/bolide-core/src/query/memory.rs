@@ -1,15 +1,11 @@
 //! The memory of one page of a query, taken from what requests share.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bolide_query::MemorySource;
 use parking_lot::Mutex;
 
 use crate::memory::{MemoryBudget, MemoryShare};
-
-/// How long clients are asked to wait before they try again what found no memory.
-pub(super) const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 /// What a page has taken so far.
 pub(crate) struct QueryMemory {

@@ -29,7 +29,7 @@ use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Refusal, Work};
 use crate::container::{Container, ContainerState};
 use crate::executor::Watch;
-use crate::feeds::Scope;
+use crate::feeds::{Scope, page_items};
 use crate::items::Admission;
 use crate::memory::MemoryShare;
 use crate::scripts::QueryFunctions;
@@ -270,10 +270,7 @@ impl QueryJob {
             watch,
             until: started + self.page_time,
             limit: PageLimit {
-                rows: query
-                    .max_items
-                    .unwrap_or(limits::PAGE_ITEMS)
-                    .clamp(1, limits::PAGE_ITEMS),
+                rows: page_items(query.max_items),
                 bytes: limits::PAGE_BYTES,
             },
         };
@@ -368,7 +365,7 @@ pub(crate) fn query_error(error: QueryError) -> Error {
         // The request is gone, or the server stops.
         QueryError::Interrupted(Interrupt::Cancelled) => ErrorKind::Unavailable,
         QueryError::OutOfMemory => ErrorKind::Throttled {
-            retry_after: memory::RETRY_AFTER,
+            retry_after: crate::memory::RETRY_AFTER,
         },
         QueryError::BadItem(_) => ErrorKind::Corrupt,
     };

@@ -20,7 +20,7 @@ use super::run::out_of_time;
 use super::watch::{Running, Watch};
 use crate::container::{Container, ContainerState};
 use crate::continuation;
-use crate::items::{Draft, ItemTarget, ItemWritten, Logical, StoredItem, Written, epk_of_document};
+use crate::items::{Draft, ItemTarget, ItemWritten, Logical, StoredItem, Written, own_key};
 use crate::keys;
 use crate::partition::round::{Round, Step};
 use crate::partition::turn::{Turn, TurnEnd};
@@ -266,7 +266,7 @@ impl Scene {
     /// As `draft`, of a document that has its id.
     pub fn draft_of(&self, document: Document) -> Result<Draft> {
         // The service answers a document of another partition with a plain 400 (cosmos-rest §11.2).
-        epk_of_document(&self.state, &document, Some(&self.key)).map_err(|error| Error::bad_request(error.message))?;
+        own_key(&self.state, &document, Some(&self.key)).map_err(|error| Error::bad_request(error.message))?;
         Draft::new(document, &self.state)
     }
 

@@ -110,7 +110,7 @@ impl<'r> Admin<'r> {
         self.expect(&Method::GET)?;
         let service = self.service;
         let figures = {
-            let _turn = service.list_turn().await;
+            let _turn = service.figures_turn().await;
             service.account.container_figures().await?
         };
         let mut text = service.metrics.render(&figures);

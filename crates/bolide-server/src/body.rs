@@ -18,6 +18,8 @@ use crate::streams::Stream;
 const DRAINED_BYTES: usize = 16 * 1024 * 1024;
 /// The same for whoever has not shown a key: as much as an honest request could have.
 const DRAINED_BYTES_OF_UNKNOWN: usize = limits::ITEM_BYTES + 64 * 1024;
+/// Bodies of one kind of sender that are thrown away at a time.
+const DRAINS: usize = 64;
 /// The whole body may take this many times what each [`STEP_BYTES`] of it may.
 const PATIENCE: u32 = 10;
 /// Memory for a body is taken in steps of so many bytes, as it arrives: a length that is only claimed costs nobody anything.
@@ -25,13 +27,29 @@ const STEP_BYTES: usize = 64 * 1024;
 /// What a connection takes besides while a large body is read from it.
 const BUFFER_BYTES: usize = 256 * 1024;
 
+/// One permit for each body that is thrown away at a time. Who has not shown a key has permits apart: holders of keys keep theirs.
+#[derive(Debug, Clone)]
+pub struct Drains {
+    known: Arc<Semaphore>,
+    unknown: Arc<Semaphore>,
+}
+
+impl Drains {
+    /// Nothing is being thrown away.
+    pub fn new() -> Drains {
+        Drains {
+            known: Arc::new(Semaphore::new(DRAINS)),
+            unknown: Arc::new(Semaphore::new(DRAINS)),
+        }
+    }
+}
+
 /// A body that is still on its way.
 pub struct Unread {
     body: Incoming,
     pulse: Arc<Pulse>,
     patience: Duration,
-    /// One for each body that is thrown away at a time.
-    drains: Arc<Semaphore>,
+    drains: Drains,
     /// Over HTTP/2.
     stream: Option<Arc<Stream>>,
 }
@@ -42,7 +60,7 @@ impl Unread {
         body: Incoming,
         pulse: Arc<Pulse>,
         patience: Duration,
-        drains: Arc<Semaphore>,
+        drains: Drains,
         stream: Option<Arc<Stream>>,
     ) -> Unread {
         Unread {
@@ -56,7 +74,7 @@ impl Unread {
 
     /// Reads on without keeping anything, beside the answer. An answer may be lost when its connection ends with bytes unread, which happens
     /// only when very many are refused at a time: a connection that is read from has a buffer.
-    fn drain(self, bytes: usize) {
+    fn drain(self, sender: Refused) {
         // A stream of HTTP/2 ends without its connection.
         if self.stream.is_some() || self.body.is_end_stream() {
             return;
@@ -68,7 +86,11 @@ impl Unread {
             drains,
             ..
         } = self;
-        let Ok(permit) = drains.try_acquire_owned() else {
+        let (permits, bytes) = match sender {
+            Refused::Known => (drains.known, DRAINED_BYTES),
+            Refused::Unknown => (drains.unknown, DRAINED_BYTES_OF_UNKNOWN),
+        };
+        let Ok(permit) = permits.try_acquire_owned() else {
             return;
         };
         tokio::spawn(async move {
@@ -110,13 +132,13 @@ impl RequestBody for Unread {
                 (next_step, step_end) = (bytes + STEP_BYTES, Instant::now() + self.patience);
             }
             if bytes > limit {
-                self.drain(DRAINED_BYTES);
+                self.drain(Refused::Known);
                 return Err(BodyError::TooLarge { bytes, limit });
             }
             let step = if collected.is_empty() { 1 } else { STEP_BYTES };
             let buffered = if bytes > STEP_BYTES { BUFFER_BYTES } else { 0 };
             if let Err(error) = memory.grow(&mut share, buffered + bytes.next_multiple_of(step)).await {
-                self.drain(DRAINED_BYTES);
+                self.drain(Refused::Known);
                 return Err(error);
             }
             collected.add(part);
@@ -134,10 +156,7 @@ impl RequestBody for Unread {
         if let (Refused::Unknown, Some(stream)) = (sender, &self.stream) {
             stream.refuse();
         }
-        match sender {
-            Refused::Known => self.drain(DRAINED_BYTES),
-            Refused::Unknown => self.drain(DRAINED_BYTES_OF_UNKNOWN),
-        }
+        self.drain(sender);
     }
 }
 

@@ -29,7 +29,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use crate::body::Unread;
+use crate::body::{Drains, Unread};
 use crate::fair::Fair;
 use crate::patience::{Pulse, Seen, Watched};
 use crate::shutdown::Shutdown;
@@ -48,8 +48,6 @@ const SLOW_TRICKLE: Duration = Duration::from_millis(500);
 const HEAD_BYTES: usize = 128 * 1024;
 /// Connections that may hold a large head at a time.
 const LARGE_HEADS: usize = 1024;
-/// Bodies that are read and thrown away at a time, so that their senders get to see why.
-const DRAINS: usize = 64;
 /// Concurrent requests of one HTTP/2 connection.
 const STREAMS: u32 = 128;
 /// Of these, how many may be refused for want of a key and have not taken their refusals.
@@ -91,7 +89,7 @@ pub struct Shared {
     tls: TlsAcceptor,
     limits: Limits,
     large_heads: Arc<Semaphore>,
-    drains: Arc<Semaphore>,
+    drains: Drains,
     slots: Arc<Slots>,
 }
 
@@ -103,7 +101,7 @@ impl Shared {
             tls,
             limits,
             large_heads: Arc::new(Semaphore::new(LARGE_HEADS)),
-            drains: Arc::new(Semaphore::new(DRAINS)),
+            drains: Drains::new(),
             slots: Arc::new(Slots::new(limits.connections)),
         }
     }
@@ -276,7 +274,7 @@ where
                 {
                     return;
                 }
-                if goes_away_since.is_none() && streams.rest().is_some_and(|rest| rest > limits.idle) {
+                if goes_away_since.is_none() && streams.is_resting_too_long(now, limits.request, limits.idle) {
                     connection.as_mut().graceful_shutdown();
                     goes_away_since = Some(now);
                 }

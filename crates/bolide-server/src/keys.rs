@@ -1,12 +1,16 @@
 //! The account's keys: from arguments, the environment or files.
 
 use std::fs;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use bolide_cosmos::{Access, AccountKey, Keys, WELL_KNOWN_KEY};
 use clap::Args;
 
 use crate::server::Failure;
+
+/// Largest key file. Keys take some hundred bytes.
+const FILE_BYTES: usize = 64 * 1024;
 
 /// Where the keys are.
 #[derive(Debug, Clone, Args)]
@@ -144,9 +148,26 @@ pub fn given(option: &str, text: Option<&str>, file: Option<&Path>) -> Result<Op
     let Some(file) = file else {
         return Ok(text.map(str::to_owned));
     };
-    let read = fs::read_to_string(file);
-    let text = read.map_err(|error| Failure::new(format!("{option}-file: cannot read {}: {error}", file.display())))?;
+    let text = read_key_file(file).map_err(|error| {
+        // Whoever mixes up the options passes the key itself, and errors end up in logs.
+        let name = file.to_str().filter(|name| AccountKey::parse(name).is_err());
+        let name = name.unwrap_or("the file (its name is a key: keys themselves are given without `-file`)");
+        Failure::new(format!("{option}-file: cannot read {name}: {error}"))
+    })?;
     Ok(Some(text.trim().to_owned()))
+}
+
+/// The text of a key file. It may be a pipe or a device, which has no length beforehand, and may have no end.
+fn read_key_file(file: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let most = FILE_BYTES as u64 + 1;
+    fs::File::open(file)?.take(most).read_to_string(&mut text)?;
+    if text.len() > FILE_BYTES {
+        return Err(io::Error::other(format!(
+            "it is longer than {FILE_BYTES} bytes, so it is no key"
+        )));
+    }
+    Ok(text)
 }
 
 /// Reads a key.

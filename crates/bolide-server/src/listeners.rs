@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::net::{TcpListener, lookup_host};
+use tokio::net::{TcpListener, TcpSocket, lookup_host};
 
 use crate::connection::{self, Shared};
 use crate::server::Failure;
@@ -18,6 +18,9 @@ const ATTEMPTS: usize = 20;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Time between two lines about it in the log.
 const WARNING_PAUSE: Duration = Duration::from_secs(60);
+
+/// Connections that the system holds before they are accepted: as many may come at once without being sent away or made to try again.
+const BACKLOG: u32 = 1024;
 
 /// Sockets that listen, all on one port.
 #[derive(Debug)]
@@ -34,7 +37,7 @@ impl Listeners {
     pub async fn bind(host: &str, port: u16) -> Result<Listeners, Failure> {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         if host == "127.0.0.1" || host.eq_ignore_ascii_case("localhost") {
-            return bind_loopback(port).await;
+            return bind_loopback(port);
         }
         let addresses = lookup_host((host, port)).await;
         let addresses: Vec<SocketAddr> = addresses
@@ -43,7 +46,7 @@ impl Listeners {
         let address = *addresses
             .first()
             .ok_or_else(|| Failure::new(format!("--host {host}: no such address")))?;
-        let first = bind(address).await?;
+        let first = bind(address)?;
         Listeners::new(vec![first])
     }
 
@@ -72,12 +75,12 @@ impl Listeners {
     }
 }
 
-async fn bind_loopback(port: u16) -> Result<Listeners, Failure> {
+fn bind_loopback(port: u16) -> Result<Listeners, Failure> {
     for attempt in 1..=ATTEMPTS {
-        let v4 = bind(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)).await?;
+        let v4 = bind(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port))?;
         let mut listeners = Listeners::new(vec![v4])?;
         let v6 = SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), listeners.port);
-        match TcpListener::bind(v6).await {
+        match listen(v6) {
             Ok(listener) => {
                 listeners.listeners.push(listener);
                 return Ok(listeners);
@@ -94,10 +97,21 @@ async fn bind_loopback(port: u16) -> Result<Listeners, Failure> {
     Err(Failure::new("no port is free on both 127.0.0.1 and ::1"))
 }
 
-async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|error| cannot_listen(address, &error))
+fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
+    listen(address).map_err(|error| cannot_listen(address, &error))
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    // A server that is started again takes its port although connections of the one before are still being closed.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 fn cannot_listen(address: SocketAddr, error: &io::Error) -> Failure {

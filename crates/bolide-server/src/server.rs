@@ -72,7 +72,6 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         opened = open_account(&settings, descriptors.store_files) => opened?,
         () = signals.stop() => return Ok(()),
     };
-    certificate.keep(&settings.options)?;
     let options = CosmosOptions {
         clock: settings.clock.clone(),
         faults_enabled: settings.options.enable_faults,
@@ -82,6 +81,8 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         connections: shared.slots().count(),
     };
     shared.start(CosmosService::new(account.clone(), settings.keys.keys.clone(), options));
+    // Requests are answered while this syncs its files; nobody is told that the server is ready before.
+    certificate.keep(&settings.options)?;
     if let Some(path) = &settings.options.ready_file {
         ready_file::write(path, &settings.options.host, port)?;
     }

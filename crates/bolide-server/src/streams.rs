@@ -36,6 +36,8 @@ pub struct Streams {
 #[derive(Debug)]
 struct State {
     open: usize,
+    /// Whether there has been any request.
+    has_begun: bool,
     since: BTreeMap<u64, Instant>,
     next: u64,
     /// When one went, or the first came.
@@ -53,6 +55,7 @@ impl Streams {
             refused: AtomicUsize::new(0),
             state: Mutex::new(State {
                 open: 0,
+                has_begun: false,
                 since: BTreeMap::new(),
                 next: 0,
                 progress: now,
@@ -68,6 +71,7 @@ impl Streams {
             self.pulse.begin();
         }
         state.open += 1;
+        state.has_begun = true;
         drop(state);
         Arc::new(Stream {
             streams: self.clone(),
@@ -75,10 +79,11 @@ impl Streams {
         })
     }
 
-    /// Since when no request has been open; `None` if one is.
-    pub fn rest(&self) -> Option<Duration> {
+    /// Whether no request has been open for `idle`, or for `request` and there never was one: a client that connects is expected to speak.
+    pub fn is_resting_too_long(&self, now: Instant, request: Duration, idle: Duration) -> bool {
         let state = self.state.lock();
-        (state.open == 0).then(|| state.rests_since.elapsed())
+        let limit = if state.has_begun { idle } else { request };
+        state.open == 0 && now.saturating_duration_since(state.rests_since) > limit
     }
 
     /// Whether the client does not take its answers: none at all for `request`, or one of them for many times that.
@@ -249,9 +254,20 @@ mod tests {
         assert_eq!((first.len(), last.len()), (PART_BYTES, 1));
         assert!(body.is_end_stream());
         drop((body, first));
-        assert!(streams.rest().is_none());
+        let later = Instant::now() + 2 * LIMIT;
+        assert!(!streams.is_resting_too_long(later, LIMIT, LIMIT));
         drop(last);
-        assert!(streams.rest().is_some());
+        assert!(streams.is_resting_too_long(later, LIMIT, LIMIT));
+    }
+
+    #[test]
+    fn a_connection_without_any_request_rests_for_less_time() {
+        let streams = Streams::new(Pulse::new());
+        let later = Instant::now() + 2 * LIMIT;
+        let idle = 10 * LIMIT;
+        assert!(streams.is_resting_too_long(later, LIMIT, idle));
+        drop(streams.open());
+        assert!(!streams.is_resting_too_long(later, LIMIT, idle));
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 //! Whoever holds connections open takes nothing from others: neither descriptors, nor places, nor memory.
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 
 use tempfile::TempDir;
@@ -93,6 +93,46 @@ fn an_idle_http2_connection_ends() {
     let of_kind = |kind| frames.iter().filter(|frame| frame.kind == kind).collect::<Vec<_>>();
     assert_eq!(of_kind(HEADERS)[0].payload[0], STATUS_200);
     assert!(!of_kind(DATA).is_empty() && !of_kind(GOAWAY).is_empty(), "{frames:?}");
+}
+
+#[test]
+fn half_a_preface_of_http2_does_not_wait_for_the_idle_timeout() {
+    let server = Server::in_memory(&["--request-timeout", "1"]);
+    let mut stream = server.client().into_stream();
+    stream.write_all(b"PRI * HTTP/2.0\r\n").expect("sent");
+    let mut rest = Vec::new();
+    // The read ends with the connection; the client's own time limit would be an error.
+    match stream.read_to_end(&mut rest) {
+        Ok(_) => {}
+        Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}"),
+    }
+}
+
+#[test]
+fn who_has_shown_no_key_does_not_keep_others_from_reading_refusals() {
+    const BODY_BYTES: usize = 3 * 1024 * 1024;
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    create_container(&mut client);
+    // Refused by their heads; their bodies, which never come, are waited for.
+    let _held: Vec<_> = (0..80)
+        .map(|_| {
+            let head = String::from_utf8(Request::post("/dbs", "").unsigned().to_bytes()).expect("text");
+            let head = head.replace("content-length: 0", "content-length: 1000000");
+            let mut stream = server.client().into_stream();
+            stream.write_all(head.as_bytes()).expect("sent");
+            let mut refused = Client::over(stream);
+            assert_eq!(refused.receive(true).expect("an answer").status, 401);
+            refused
+        })
+        .collect();
+    let body = format!(r#"{{"id":"large","pk":"p","text":"{}"}}"#, "x".repeat(BODY_BYTES));
+    for _ in 0..5 {
+        let mut client = server.client();
+        let answer = client.send(&Request::post("/dbs/d/colls/c/docs", &body).pk());
+        answer.expect(413);
+        assert!(is_served(&mut client), "the connection goes on behind the refusal");
+    }
 }
 
 #[test]

@@ -65,3 +65,22 @@ fn a_key_comes_from_one_place() {
         ended.stderr
     );
 }
+
+#[test]
+fn a_key_given_as_the_name_of_a_file_is_not_printed() {
+    let ended = run(&["--memory", "--port", "0", "--key-file", OWN_KEY]);
+    assert!(!ended.status.success());
+    assert!(
+        ended.stderr.contains("--key-file") && !ended.stderr.contains(OWN_KEY),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_key_file_without_end_is_not_read_for_ever() {
+    let ended = run(&["--memory", "--port", "0", "--key-file", "/dev/zero"]);
+    assert!(!ended.status.success());
+    assert!(ended.stderr.contains("/dev/zero"), "{}", ended.stderr);
+}

@@ -3,6 +3,7 @@
 use super::Binder;
 use crate::error::{QueryError, Result, Span};
 use crate::functions;
+use crate::limits::ORDER_BY_KEYS;
 use crate::path::PathStep;
 use crate::program::{Ordering, Projection, Scalar, Select, SortKey};
 use crate::schema::{Coverage, DistanceFunction, Indexing};
@@ -66,6 +67,9 @@ impl Binder<'_> {
             && let Some(key) = self.computed_key(item)?
         {
             return Ok(vec![key]);
+        }
+        if let Some(beyond) = items.get(ORDER_BY_KEYS) {
+            return Err(too_many_keys(items.len(), beyond.value.span));
         }
         let mut keys = Vec::new();
         for item in items {
@@ -190,6 +194,13 @@ fn unsupported() -> QueryError {
         message: message.to_owned(),
         location: None,
     }])
+}
+
+fn too_many_keys(count: usize, span: Span) -> QueryError {
+    let message = format!(
+        "An ORDER BY clause has at most {ORDER_BY_KEYS} items, as a composite index has paths; this one has {count}."
+    );
+    QueryError::uncoded(message, span)
 }
 
 fn vector_direction(span: Span) -> QueryError {

@@ -36,10 +36,7 @@ pub(super) async fn run(
     let (sender, mut messages) = unbounded_channel();
     // Whatever it still does then has no effect any more.
     let until_the_end = CancelOnDrop(Cancel::default());
-    let running = Running {
-        watch: watch.clone(),
-        cancel: until_the_end.0.clone(),
-    };
+    let running = Running::new(watch.clone(), until_the_end.0.clone());
     let host = Remote {
         scene: scene.clone(),
         running: Arc::new(running),
@@ -126,7 +123,7 @@ impl Remote {
 
 impl Host for Remote {
     fn accepts(&mut self) -> bool {
-        self.running.watch.accepts()
+        self.running.accepts()
     }
 
     fn operate(&mut self, operation: Operation) -> Result<Reply, OperationError> {

@@ -94,9 +94,10 @@ fn spawn(call: Call, mut host: Remote, place: Place) -> Result<()> {
     let body = move || {
         let grant = host.running.grant();
         let result = place.hosts().run(&call, &grant, &mut host);
-        // What is done leaves its place first.
-        drop(place);
-        let _ = host.sender.send(Message::Done(result));
+        // What is done leaves its place first; the host has it, too.
+        let sender = host.sender.clone();
+        drop((place, host));
+        let _ = sender.send(Message::Done(result));
     };
     std::thread::Builder::new()
         .name("script".to_owned())

@@ -18,9 +18,12 @@ use super::orders::Order;
 use crate::account::{Account, AccountOptions};
 use crate::memory::{MemoryBudget, MemoryShare};
 use crate::partition::Partition;
+use crate::query::QueryMemory;
 
 /// Memory of a script at most: the engine's, and messages on their way.
 const SCRIPT_BYTES: usize = 64 * 1024 * 1024 + 8 * 1024 * 1024;
+/// Of that, what a query that it runs may hold in the server; more is taken beside it.
+const QUERY_BYTES: usize = 4 * 1024 * 1024;
 /// Part of the budget that scripts of one line may take.
 const BUDGET_PART: usize = 3;
 /// Places for each core, least and most.
@@ -144,6 +147,11 @@ impl TakenPlace {
     /// What runs a script.
     pub fn hosts(&self) -> &Hosts {
         &self.hosts
+    }
+
+    /// Memory for a query that a script runs; it runs one at a time.
+    pub fn query_memory(&self) -> Arc<QueryMemory> {
+        QueryMemory::beside(&self.memory, QUERY_BYTES)
     }
 
     /// Memory for another script in the same place: the functions of a query that a script runs.

@@ -1,10 +1,12 @@
 //! Conditions of patches: `from c where …` without a selection.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::bind::{Bound, bind};
 use crate::error::Result;
 use crate::eval::{Flow, Row, each_row};
+use crate::memory::MemorySource;
 use crate::parameters::Parameters;
 use crate::schema::Schema;
 use crate::session::{Environment, Session};
@@ -12,22 +14,34 @@ use crate::text;
 use crate::value::Item;
 
 /// A compiled condition.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Condition {
     bound: Arc<Bound>,
+    /// Gives its memory back when the last copy is dropped.
+    _memory: Option<Arc<dyn MemorySource>>,
+}
+
+impl fmt::Debug for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Condition")
+            .field("bound", &self.bound)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Condition {
-    /// Compiles `from c where …`; of the environment it needs what limits work.
+    /// Compiles `from c where …`; of the environment it needs what limits work and memory. The memory is held as long as the condition.
     ///
     /// # Errors
-    /// As [`crate::Query::compile`].
+    /// As [`crate::Query::compile_in`].
     pub fn compile(text: &str, environment: Environment) -> Result<Condition> {
+        let memory = environment.memory.clone();
         let session = Session::new(environment, false);
-        let compiled = text::parse_condition(text)
-            .and_then(|query| bind(&query, &Parameters::none(), &Schema::metadata(), session));
+        let compiled = text::parse_condition(text, &session.memory)
+            .and_then(|query| bind(&query, &Parameters::none(), &Schema::metadata(), &session));
         Ok(Condition {
             bound: Arc::new(compiled.map_err(|error| error.relocated(text))?),
+            _memory: memory,
         })
     }
 

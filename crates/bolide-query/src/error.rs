@@ -112,7 +112,7 @@ impl QueryError {
             QueryError::Refused(message) => message.clone(),
             QueryError::TooLarge { limit_bytes } => {
                 format!(
-                    "The query needs more memory for groups, distinct values, sorted or ranked rows than it may use. limit={limit_bytes} bytes"
+                    "The query needs more memory for its text and constants, groups, distinct values, sorted or ranked rows than it may use. limit={limit_bytes} bytes"
                 )
             }
             QueryError::ValueTooLarge { limit_bytes } => {

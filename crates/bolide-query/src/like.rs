@@ -1,6 +1,7 @@
 //! LIKE patterns (cosmos-sql §18.3.2).
 
 use crate::fuel::Fuel;
+use crate::memory::ALLOCATION_BYTES;
 
 /// One piece of a pattern.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,10 +23,20 @@ pub struct Like {
 }
 
 impl Like {
+    /// Units to compile a pattern.
+    pub fn units(pattern: &str) -> u64 {
+        pattern.len() as u64 * 20
+    }
+
+    /// What a compiled pattern takes at most, with what is made on the way.
+    pub fn bytes(pattern: &str) -> usize {
+        ALLOCATION_BYTES + pattern.len() * (size_of::<Piece>() + size_of::<char>())
+    }
+
     /// Compiles a pattern. After `escape` any character stands for itself.
     pub fn new(pattern: &str, escape: Option<char>) -> Like {
-        let mut pieces: Vec<Piece> = Vec::new();
         let chars: Vec<char> = pattern.chars().collect();
+        let mut pieces: Vec<Piece> = Vec::with_capacity(chars.len());
         let mut at = 0;
         while at < chars.len() {
             let c = chars[at];

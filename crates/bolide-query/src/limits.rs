@@ -1,11 +1,14 @@
 //! Limits of the query language and of its execution (cosmos-sql §21).
 
+use bolide_model::limits::COMPOSITE_INDEX_PATHS;
 pub use bolide_model::limits::QUERY_CHARS;
 
 /// Most JOINs in a query.
 pub const JOINS: usize = 10;
 /// Most calls of user-defined functions in a query text.
 pub const UDF_CALLS: usize = 10;
+/// Most keys of ORDER BY: several need a composite index with exactly their paths.
+pub const ORDER_BY_KEYS: usize = COMPOSITE_INDEX_PATHS;
 /// Largest TOP, OFFSET or LIMIT.
 pub const COUNT: u64 = 2_147_483_647;
 /// Memory for groups, distinct values and sorted rows of one execution.

@@ -1,11 +1,17 @@
-//! The memory of one execution: what its operators hold, and how large a value may grow.
+//! The memory of one execution, or of compiling a query: what it holds, and how large a value may grow.
 //!
 //! Sizes are those of the structures that hold the values, with what an allocation costs beside its content. Measured by the peak of the
 //! process, every operator stays within half and twice of what is counted; the page of rows comes on top and has a limit of its own.
 //!
-//! Where executions share memory, each takes what it holds from there, in chunks.
+//! What compiling makes (tokens, the syntax tree, the program, constants, patterns) is counted before it is made: a text can name one
+//! parameter, or one path, ten thousand times, and some of what is made of it is a copy each time.
+//!
+//! Where queries share memory, each takes what it holds from there, in chunks.
 
-use std::cell::Cell;
+#[cfg(test)]
+mod tests;
+
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::Arc;
 
@@ -21,18 +27,21 @@ pub const TABLE_ENTRY_BYTES: usize = 32;
 /// Memory is taken from its source by this much at once.
 const CHUNK_BYTES: usize = 64 * 1024;
 
+/// The first [`CHUNK_BYTES`] are taken by this much: most queries need little.
+const FIRST_CHUNK_BYTES: usize = 4 * 1024;
+
 /// What a value's identity costs in the set of those that were seen.
 pub fn seen_bytes(key: &SameKey) -> usize {
     key.len() + ALLOCATION_BYTES + TABLE_ENTRY_BYTES
 }
 
-/// Memory that an execution shares with others.
+/// Memory that a query shares with others.
 pub trait MemorySource: Send + Sync {
-    /// Takes so many bytes for the execution; `false` if they are not there now. All go back when the source is dropped.
+    /// Takes so many bytes for the query; `false` if they are not there now. All go back when the source is dropped.
     fn take(&self, bytes: usize) -> bool;
 }
 
-/// Counts what the operators of an execution hold.
+/// Counts what is held.
 pub struct Memory {
     limit_bytes: usize,
     value_bytes: usize,
@@ -41,8 +50,8 @@ pub struct Memory {
     rows: Cell<usize>,
     /// Bytes of the largest value made for the current item.
     largest: Cell<usize>,
-    /// A function would have made a value that is too large.
-    is_refused: Cell<bool>,
+    /// Why a function was refused what it would have made.
+    refusal: RefCell<Option<QueryError>>,
     source: Option<Arc<dyn MemorySource>>,
     /// Taken from the source.
     taken: Cell<usize>,
@@ -65,7 +74,7 @@ impl Memory {
             used: Cell::new(0),
             rows: Cell::new(0),
             largest: Cell::new(0),
-            is_refused: Cell::new(false),
+            refusal: RefCell::default(),
             source,
             taken: Cell::new(0),
         }
@@ -84,6 +93,17 @@ impl Memory {
             });
         }
         self.cover()
+    }
+
+    /// As [`Memory::take`], for functions: if it is refused, the query fails when the function returns.
+    pub fn take_for_function(&self, bytes: usize) -> bool {
+        let taken = self.take(bytes).map_err(|error| self.refusal.replace(Some(error)));
+        taken.is_ok()
+    }
+
+    /// What is held now, in bytes.
+    pub fn used(&self) -> usize {
+        self.used.get()
     }
 
     /// Holds so much less.
@@ -119,7 +139,12 @@ impl Memory {
     #[cold]
     fn take_from_source(&self, used: usize) -> Result<()> {
         let Some(source) = &self.source else { return Ok(()) };
-        let bytes = (used - self.taken.get()).next_multiple_of(CHUNK_BYTES);
+        let chunk = if used <= CHUNK_BYTES {
+            FIRST_CHUNK_BYTES
+        } else {
+            CHUNK_BYTES
+        };
+        let bytes = (used - self.taken.get()).next_multiple_of(chunk);
         if !source.take(bytes) {
             return Err(QueryError::OutOfMemory);
         }
@@ -131,7 +156,7 @@ impl Memory {
     pub fn allows(&self, bytes: usize) -> bool {
         let is_allowed = bytes <= self.value_bytes;
         if !is_allowed {
-            self.is_refused.set(true);
+            self.refusal.replace(Some(self.value_too_large()));
         }
         is_allowed
     }
@@ -146,10 +171,10 @@ impl Memory {
             Value::String(_) | Value::Array(_) | Value::Object(_) => value.written_out_bytes(self.value_bytes),
             _ => 0,
         };
-        if bytes > self.value_bytes || self.is_refused.get() {
-            return Err(self.value_too_large());
+        if let Some(refusal) = &*self.refusal.borrow() {
+            return Err(refusal.clone());
         }
-        self.note_value(bytes)?;
+        self.check_bytes(bytes)?;
         Ok(bytes)
     }
 

@@ -2,6 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::memory::ALLOCATION_BYTES;
 use crate::value::{Value, append_same_key, parse_json};
 
 /// Named values; names include the `@` and are case-sensitive.
@@ -44,6 +45,13 @@ impl Parameters {
         Some(out)
     }
 
+    /// What they take, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let entries = self.list.iter();
+        let bytes = entries.map(|(name, value)| name.len() + ALLOCATION_BYTES + value.written_out_bytes(usize::MAX));
+        bytes.sum()
+    }
+
     /// Feeds names and values to a hash.
     pub(crate) fn add_to(&self, hasher: &mut Sha256) {
         let mut bytes = Vec::new();
@@ -51,8 +59,9 @@ impl Parameters {
             bytes.extend_from_slice(name.as_bytes());
             bytes.push(0);
             append_same_key(value, &mut bytes);
+            hasher.update(&bytes);
+            bytes.clear();
         }
-        hasher.update(&bytes);
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Value<'static>> {

@@ -1,13 +1,14 @@
 //! A compiled query: what the core and the front ends hold.
 
+use std::fmt;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::bind::{Bound, bind};
+use crate::bind::{Bound, bind, columns_bytes};
 use crate::error::{QueryError, Result};
 use crate::execution::{Execution, PageLimit, Resume, replays, rescans};
-use crate::limits::QUERY_CHARS;
+use crate::memory::{Memory, MemorySource};
 use crate::parameters::Parameters;
 use crate::plan::{self, Info, KeyRanges, Plan, SupportedFeatures};
 use crate::program::Ordering;
@@ -28,7 +29,35 @@ struct Inner {
     parameters: Parameters,
     schema: Schema,
     fingerprint: u32,
+    held: Held,
 }
+
+/// The memory of a compiled query.
+struct Held {
+    /// The size of the syntax tree.
+    tree_bytes: usize,
+    limit_bytes: usize,
+    /// Gives it back when the query is dropped.
+    source: Option<Arc<dyn MemorySource>>,
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held")
+            .field("tree_bytes", &self.tree_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Held {
+    /// For what is made beside the query itself.
+    fn more(&self) -> Memory {
+        Memory::new(self.limit_bytes, self.source.clone())
+    }
+}
+
+/// How many times its tree a plan takes at most: copies of its parts, rewritten, and those as text and as JSON.
+const PLAN_FACTOR: usize = 2;
 
 impl Query {
     /// Compiles a text.
@@ -39,23 +68,19 @@ impl Query {
         Query::compile_in(text, parameters, schema, Environment::default())
     }
 
-    /// As [`Query::compile`]; of the environment it needs what limits work.
+    /// As [`Query::compile`]; of the environment it needs what limits work and memory. The memory is held as long as the query.
     ///
     /// # Errors
-    /// As [`Query::compile`]; [`QueryError::Interrupted`].
+    /// As [`Query::compile`]; [`QueryError::Interrupted`]; [`QueryError::TooLarge`], [`QueryError::OutOfMemory`].
     pub fn compile_in(text: &str, parameters: &Parameters, schema: &Schema, environment: Environment) -> Result<Query> {
-        if text.len() > QUERY_CHARS && text.chars().count() > QUERY_CHARS {
-            let message = format!("The SQL query text exceeded the maximum limit of {QUERY_CHARS} characters");
-            return Err(QueryError::Compile(vec![crate::error::Diagnostic {
-                code: None,
-                message,
-                location: None,
-            }]));
-        }
+        let (limit_bytes, source) = (environment.state_bytes, environment.memory.clone());
         let session = Session::new(environment, schema.geometry);
-        let compiled =
-            text::parse(text).and_then(|ast| bind(&ast, parameters, schema, session).map(|bound| (ast, bound)));
-        let (ast, bound) = compiled.map_err(|error| error.relocated(text))?;
+        let memory = &session.memory;
+        memory.take(parameters.bytes())?;
+        let before = memory.used();
+        let ast = text::parse(text, memory).map_err(|error| error.relocated(text))?;
+        let tree_bytes = memory.used() - before;
+        let bound = bind(&ast, parameters, schema, &session).map_err(|error| error.relocated(text))?;
         let fingerprint = fingerprint(text, parameters);
         let inner = Inner {
             ast,
@@ -63,6 +88,11 @@ impl Query {
             parameters: parameters.clone(),
             schema: schema.clone(),
             fingerprint,
+            held: Held {
+                tree_bytes,
+                limit_bytes,
+                source,
+            },
         };
         Ok(Query { inner: Arc::new(inner) })
     }
@@ -122,15 +152,19 @@ impl Query {
     /// The answer to a query plan request.
     ///
     /// # Errors
-    /// What only the planner refuses: compositions of aggregates, a feature the client does not have.
+    /// What only the planner refuses: compositions of aggregates, a feature the client does not have. [`QueryError::TooLarge`],
+    /// [`QueryError::OutOfMemory`].
     pub fn plan(&self, features: &SupportedFeatures) -> Result<Plan> {
         let Inner {
             ast,
             parameters,
             schema,
+            held,
             ..
         } = &*self.inner;
-        plan::plan(ast, parameters, schema, self.partition_key_ranges(), features)
+        let memory = held.more();
+        memory.take(PLAN_FACTOR * (held.tree_bytes + columns_bytes(&ast.selection, parameters)))?;
+        plan::plan(ast, parameters, schema, self.partition_key_ranges()?, features, &memory)
     }
 
     /// Whether answering over several ranges takes more than one answer after the other (400/1004).
@@ -140,13 +174,19 @@ impl Query {
     }
 
     /// Which partition keys can have results, from WHERE (cosmos-sql §22.3).
-    pub fn partition_key_ranges(&self) -> KeyRanges {
-        plan::key_ranges(&self.inner.bound, &self.inner.schema)
+    ///
+    /// # Errors
+    /// [`QueryError::TooLarge`] if they are too many; [`QueryError::OutOfMemory`].
+    pub fn partition_key_ranges(&self) -> Result<KeyRanges> {
+        plan::key_ranges(&self.inner.bound, &self.inner.schema, &self.inner.held.more())
     }
 
     /// What the query does, for people.
-    pub fn explain(&self) -> String {
-        plan::explain(&self.inner.bound, &self.partition_key_ranges())
+    ///
+    /// # Errors
+    /// As [`Query::partition_key_ranges`].
+    pub fn explain(&self) -> Result<String> {
+        Ok(plan::explain(&self.inner.bound, &self.partition_key_ranges()?))
     }
 }
 

@@ -138,11 +138,13 @@ impl Account {
     /// Compiles a patch's condition.
     ///
     /// # Errors
-    /// `QuerySyntax`; `BadRequest` if it takes too much work.
+    /// `QuerySyntax`; `BadRequest` if it takes too much work; `Throttled` without memory for it.
     pub(crate) async fn compile_condition(&self, text: &str) -> Result<Condition> {
+        let memory = QueryMemory::of(self.memory());
         if text.len() <= TEXT_BYTES {
             let environment = Environment {
                 item_work: WORK_TO_COMPILE,
+                memory: Some(memory.clone()),
                 ..Environment::default()
             };
             match Condition::compile(text, environment) {
@@ -154,6 +156,7 @@ impl Account {
         let work = async move |watch: Arc<Watch>| {
             let environment = Environment {
                 interrupts: Some(watch.interrupts()),
+                memory: Some(memory),
                 ..Environment::default()
             };
             Condition::compile(&text, environment).map_err(query_error)

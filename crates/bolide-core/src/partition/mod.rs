@@ -21,7 +21,7 @@ use crate::clock;
 use crate::keys;
 use crate::purge::Alarm;
 use crate::record::Record;
-use crate::scripts::Line;
+use crate::scripts::{Orders, OthersWait};
 use crate::throughput::SharedMeter;
 use drops::{Hiding, PublishedDrops};
 pub(crate) use pages::Pages;
@@ -58,7 +58,7 @@ pub(crate) struct Partition {
     drops: Arc<PublishedDrops>,
     removals: Arc<Removals>,
     /// Transactions of scripts, one of which at a time is queued for a turn.
-    pub scripts: Line,
+    pub scripts: Orders,
 }
 
 /// What places a partition among the ranges of its container.
@@ -92,6 +92,7 @@ impl Partition {
         let worker = Worker::open(engine.clone(), placement.id, published).await?;
         let (writes, writes_queue) = mpsc::channel(QUEUE);
         let (upkeep, upkeep_queue) = mpsc::channel(QUEUE);
+        let others_wait = anything_queued(&writes);
         tokio::spawn(worker.run(Queues {
             writes: writes_queue,
             upkeep: upkeep_queue,
@@ -119,7 +120,7 @@ impl Partition {
             alarm,
             drops,
             removals,
-            scripts: Line::new(1),
+            scripts: Orders::new(others_wait),
         }))
     }
 
@@ -261,6 +262,16 @@ impl Partition {
         self.next_trim.fetch_min(second, Ordering::SeqCst);
         self.alarm.expect(second);
     }
+}
+
+/// Tells whether anything waits in a queue, without keeping it open.
+fn anything_queued<Q: Send + 'static>(queue: &mpsc::Sender<Q>) -> OthersWait {
+    let queue = queue.downgrade();
+    Arc::new(move || {
+        queue
+            .upgrade()
+            .is_some_and(|queue| queue.capacity() < queue.max_capacity())
+    })
 }
 
 async fn transact<T, F, Q>(queue: &mpsc::Sender<Q>, decide: F, queued: fn(Box<dyn Transaction>) -> Q) -> Result<T>

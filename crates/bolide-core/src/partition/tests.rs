@@ -1,12 +1,18 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use bolide_model::epk::EpkRange;
 use bolide_model::time::Clock;
 use bolide_model::{ErrorKind, Lsn, UnixMillis, UnixSeconds};
 use bolide_storage::memory::MemoryEngine;
 use bolide_storage::{Engine, Head, PartitionId};
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep};
 
+use super::turn::{Turn, TurnEnd, TurnJob};
 use super::{Partition, Placement};
+use crate::scripts::Order;
 use crate::throughput::{Meter, PacingSettings};
 
 async fn partition() -> Arc<Partition> {
@@ -39,4 +45,76 @@ async fn a_decision_that_panics_fails_alone() {
     assert_eq!(broken.map_err(|error| error.kind), Err(ErrorKind::Internal));
     let next = partition.write(|round| Ok(round.next_lsn())).await;
     assert_eq!(next, Ok(Lsn(1)));
+}
+
+/// What happened, in order.
+type Log = Arc<Mutex<Vec<&'static str>>>;
+
+/// A script that has the partition for a second.
+struct Slow {
+    order: Order,
+    log: Log,
+}
+
+impl TurnJob for Slow {
+    type Output = ();
+
+    fn run<'t>(&'t mut self, _: &'t mut Turn) -> BoxFuture<'t, Result<(), TurnEnd>> {
+        Box::pin(async move {
+            self.order.begin();
+            self.log.lock().push("begins");
+            sleep(Duration::from_secs(1)).await;
+            self.log.lock().push("ends");
+            Ok(())
+        })
+    }
+}
+
+/// Two scripts at once. Returns when both are done.
+async fn two_scripts(partition: &Arc<Partition>, log: &Log) {
+    let script = || async {
+        let until = Instant::now() + Duration::from_secs(15);
+        let order = partition.scripts.next(until).await.expect("its turn comes");
+        let log = log.clone();
+        partition.turn(Slow { order, log }).await.expect("a turn");
+    };
+    tokio::join!(script(), script());
+}
+
+#[tokio::test(start_paused = true)]
+async fn between_two_scripts_others_write_for_as_long_as_the_first_took() {
+    let (partition, log) = (partition().await, Log::default());
+    let writer = tokio::spawn({
+        let (partition, log) = (partition.clone(), log.clone());
+        async move {
+            while log.lock().is_empty() {
+                tokio::task::yield_now().await;
+            }
+            loop {
+                partition.write(|_| Ok(())).await.expect("a write");
+                log.lock().push("write");
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+    });
+    two_scripts(&partition, &log).await;
+    writer.abort();
+    let log = log.lock().clone();
+    assert_eq!(log[..2], ["begins", "ends"], "writes wait for a script");
+    let between = log[2..].iter().take_while(|what| **what == "write").count();
+    assert!(between >= 10, "one each tenth of a second: {log:?}");
+    assert_eq!(log[2 + between..][..2], ["begins", "ends"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn scripts_follow_each_other_at_once_where_nobody_else_writes() {
+    let (partition, log) = (partition().await, Log::default());
+    let began = Instant::now();
+    two_scripts(&partition, &log).await;
+    let took = began.elapsed();
+    assert!(
+        took < Duration::from_millis(2100),
+        "two seconds by the paused clock: {took:?}"
+    );
+    assert_eq!(*log.lock(), ["begins", "ends", "begins", "ends"]);
 }

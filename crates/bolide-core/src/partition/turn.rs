@@ -235,13 +235,16 @@ impl<J: TurnJob> TakesTurn for PendingTurn<J> {
     }
 
     fn end(self: Box<Self>, ended: &Result<Lsn>) {
-        let result = match (ended, self.decided) {
+        let PendingTurn { job, decided, reply } = *self;
+        // Who hears of its end finds free what it held.
+        drop(job);
+        let result = match (ended, decided) {
             (_, Some(Err(refusal))) => Err(refusal),
             (Ok(_), Some(Ok(output))) => Ok(output),
             (Err(error), _) => Err(error.clone()),
             (Ok(_), None) => Err(Error::internal("a turn ended before it was decided")),
         };
         // The request may be gone; its writes stand.
-        let _ = self.reply.send(result);
+        let _ = reply.send(result);
     }
 }

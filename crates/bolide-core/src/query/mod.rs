@@ -160,10 +160,12 @@ impl Account {
         };
         let (text, parameters, features) = (text.to_owned(), parameters(values), features.to_owned());
         let partition_key = partition_key.cloned();
+        let memory = QueryMemory::of(self.memory());
         let work = async move |watch| {
-            let query = compile(&text, &parameters, &schema, &watch)?;
+            let query = compile(&text, &parameters, &schema, &watch, &memory)?;
             let plan = query.plan(&SupportedFeatures::parse(&features)).map_err(query_error)?;
-            let ranges = route::plan_ranges(&plan.ranges, &properties.partition_key, partition_key.as_ref())?;
+            let definition = &properties.partition_key;
+            let ranges = route::plan_ranges(&plan.ranges, definition, partition_key.as_ref(), &memory)?;
             Ok(plan.to_json(&ranges).to_string())
         };
         self.executor().run(self.query_time(), work).await
@@ -176,7 +178,11 @@ impl Account {
     pub async fn explain_query(&self, container: &Container, text: &str, values: &[(String, Value)]) -> Result<String> {
         let schema = schema::of(&container.properties());
         let (text, parameters) = (text.to_owned(), parameters(values));
-        let work = async move |watch| Ok(compile(&text, &parameters, &schema, &watch)?.explain());
+        let memory = QueryMemory::of(self.memory());
+        let work = async move |watch| {
+            let query = compile(&text, &parameters, &schema, &watch, &memory)?;
+            query.explain().map_err(query_error)
+        };
         self.executor().run(self.query_time(), work).await
     }
 
@@ -195,7 +201,7 @@ impl Account {
         let memory = QueryMemory::of(self.memory());
         let state_bytes = self.query_state_bytes();
         let work = async move |watch: Arc<Watch>| {
-            let query = compile(&text, &parameters, &Schema::metadata(), &watch)?;
+            let query = compile(&text, &parameters, &Schema::metadata(), &watch, &memory)?;
             let environment = Environment {
                 now_ms: now.0,
                 random_seed: random_seed(),
@@ -238,14 +244,15 @@ impl QueryJob {
             &parameters(&query.parameters),
             &schema::of(properties),
             &watch,
+            &self.memory,
         )?;
         let compile_ms = milliseconds(started);
 
-        let route = route::route(&compiled, query, state)?;
+        let route = route::route(&compiled, query, state, &self.memory)?;
         // A continuation without a range was given when no merge was needed. After a split, the merge is done here.
         let is_merged_here = query.merges_ranges || query.continuation.is_some();
         if route.needs_merge(&compiled) && !is_merged_here {
-            return Err(needs_client_merge(&compiled, properties));
+            return Err(needs_client_merge(&compiled, properties, &self.memory));
         }
         self.admission.admit_all(&route.slices, state)?;
         if let (true, Some(first)) = (route.slices.is_empty(), state.layout.partitions.first()) {
@@ -315,22 +322,36 @@ impl Udfs for Aside {
     }
 }
 
-/// Compiles a query, unless its text takes too much work.
-fn compile(text: &str, parameters: &Parameters, schema: &Schema, watch: &Arc<Watch>) -> Result<Query> {
+/// Compiles a query, unless its text takes too much work or memory.
+fn compile(
+    text: &str,
+    parameters: &Parameters,
+    schema: &Schema,
+    watch: &Arc<Watch>,
+    memory: &Arc<QueryMemory>,
+) -> Result<Query> {
     let environment = Environment {
         interrupts: Some(watch.interrupts()),
+        memory: Some(memory.clone()),
         ..Environment::default()
     };
     Query::compile_in(text, parameters, schema, environment).map_err(query_error)
 }
 
 /// The refusal that lets a client plan and merge by itself. A query that no client could merge has no plan to give.
-fn needs_client_merge(query: &Query, properties: &bolide_model::container::ContainerProperties) -> Error {
+fn needs_client_merge(
+    query: &Query,
+    properties: &bolide_model::container::ContainerProperties,
+    memory: &QueryMemory,
+) -> Error {
     let plan = match query.plan(&SupportedFeatures::all()) {
         Ok(plan) => plan,
         Err(error) => return query_error(error),
     };
-    let ranges = route::plan_ranges(&plan.ranges, &properties.partition_key, None).unwrap_or_default();
+    let ranges = match route::plan_ranges(&plan.ranges, &properties.partition_key, None, memory) {
+        Ok(ranges) => ranges,
+        Err(error) => return error,
+    };
     Error::new(
         ErrorKind::CrossPartitionQuery {
             plan: plan.to_json(&ranges).to_string(),

@@ -6,9 +6,15 @@ use bolide_model::{Error, Result};
 use bolide_query::{KeyRange, KeyRanges, KeyValue, Query};
 use serde_json::{Value, json};
 
-use super::QueryItems;
+use super::{QueryItems, QueryMemory, query_error};
 use crate::container::ContainerState;
 use crate::feeds::{Scope, Slice};
+
+/// What a key that a filter names takes: the interval of its items, and the slice that is read.
+const SLICE_BYTES: usize = 2 * (size_of::<EpkRange>() + size_of::<Slice>()) + 128;
+
+/// What a range of a plan takes as JSON, and as text.
+const PLAN_RANGE_BYTES: usize = 1024;
 
 /// Where a query goes.
 pub(super) struct Route {
@@ -38,8 +44,14 @@ impl Route {
 /// Finds where a query goes.
 ///
 /// # Errors
-/// `BadRequest` if it may read several logical partitions and the caller has not allowed that; `RangeGone`.
-pub(super) fn route(compiled: &Query, query: &QueryItems, state: &ContainerState) -> Result<Route> {
+/// `BadRequest` if it may read several logical partitions and the caller has not allowed that; `RangeGone`; `Throttled` without memory for
+/// all that it names.
+pub(super) fn route(
+    compiled: &Query,
+    query: &QueryItems,
+    state: &ContainerState,
+    memory: &QueryMemory,
+) -> Result<Route> {
     if !compiled.reads_items() {
         return Ok(Route {
             slices: Vec::new(),
@@ -58,7 +70,7 @@ pub(super) fn route(compiled: &Query, query: &QueryItems, state: &ContainerState
             key_components: named.partition_key.map_or(0, |key| key.0.len()),
         });
     }
-    let ranges = compiled.partition_key_ranges();
+    let ranges = compiled.partition_key_ranges().map_err(query_error)?;
     if !query.cross_partition && !ranges.is_single_key() && ranges != KeyRanges::Nothing {
         return Err(Error::bad_request(
             "Cross partition query is required but disabled. Please set x-ms-documentdb-query-enablecrosspartition to true, specify \
@@ -67,19 +79,22 @@ pub(super) fn route(compiled: &Query, query: &QueryItems, state: &ContainerState
     }
     let is_over_all_ranges = query.cross_partition && state.layout.partitions.len() > 1;
     Ok(Route {
-        slices: slices_of(&ranges, state)?,
+        slices: slices_of(&ranges, state, memory)?,
         is_over_all_ranges,
         key_components: key_components(&ranges, &state.properties.partition_key),
     })
 }
 
 /// The slices of what a filter leaves over.
-fn slices_of(ranges: &KeyRanges, state: &ContainerState) -> Result<Vec<Slice>> {
+fn slices_of(ranges: &KeyRanges, state: &ContainerState, memory: &QueryMemory) -> Result<Vec<Slice>> {
     let definition = &state.properties.partition_key;
     let mut intervals = match ranges {
         KeyRanges::All => return Scope::default().slices(state),
         KeyRanges::Nothing => return Ok(Vec::new()),
-        KeyRanges::Some(list) => list.iter().map(|range| interval(range, definition)).collect::<Vec<_>>(),
+        KeyRanges::Some(list) => {
+            memory.hold(list.len() * SLICE_BYTES)?;
+            list.iter().map(|range| interval(range, definition)).collect::<Vec<_>>()
+        }
     };
     if intervals.iter().any(|interval| *interval == EpkRange::all()) {
         return Scope::default().slices(state);
@@ -134,11 +149,12 @@ fn key_of(values: &[&KeyValue]) -> PartitionKey {
 /// The ranges of a plan on the wire: effective partition keys in hex, sorted and without overlap (cosmos-rest §6.4).
 ///
 /// # Errors
-/// `PartitionKeyMismatch` if the given key has more components than the container's.
+/// `PartitionKeyMismatch` if the given key has more components than the container's; `Throttled` without memory for them.
 pub(super) fn plan_ranges(
     ranges: &KeyRanges,
     definition: &PartitionKeyDefinition,
     partition_key: Option<&PartitionKey>,
+    memory: &QueryMemory,
 ) -> Result<Vec<Value>> {
     if let Some(key) = partition_key.filter(|key| !key.is_empty()) {
         definition.check_prefix(key)?;
@@ -152,6 +168,7 @@ pub(super) fn plan_ranges(
     if list.iter().any(|range| interval(range, definition) == EpkRange::all()) {
         return Ok(vec![full_range()]);
     }
+    memory.hold(list.len() * PLAN_RANGE_BYTES)?;
     let mut keys: Vec<PartitionKey> = list
         .iter()
         .filter_map(KeyRange::as_point)

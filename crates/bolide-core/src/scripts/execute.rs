@@ -9,7 +9,8 @@ use bolide_model::{Lsn, RequestUnits, Result};
 use bolide_script::{Call, Finished, Kind};
 use futures_util::future::BoxFuture;
 
-use super::places::{Order, Place};
+use super::orders::Order;
+use super::places::Place;
 use super::run::run;
 use super::scene::Scene;
 use super::watch::Watch;
@@ -87,7 +88,7 @@ impl Account {
             account: self.script_clock(&visit),
             scene: scene.clone(),
             place,
-            _order: order,
+            order,
             charge,
         };
         let outcome = partition.turn(job).await;
@@ -160,8 +161,11 @@ pub(super) struct ScriptClock {
 }
 
 impl ScriptClock {
-    pub fn start(self, turn: &Turn) -> Arc<Watch> {
-        Watch::start(turn.now(), self.time, self.is_virtual, self.charge_limit)
+    /// The partition is the script's from now on.
+    pub fn start(self, turn: &Turn, order: &mut Order) -> Arc<Watch> {
+        order.begin();
+        let others_wait = order.others_wait();
+        Watch::start(turn.now(), self.time, self.is_virtual, self.charge_limit, others_wait)
     }
 }
 
@@ -210,7 +214,7 @@ struct Procedure {
     account: ScriptClock,
     scene: Arc<Scene>,
     place: Place,
-    _order: Order,
+    order: Order,
     charge: Charged,
 }
 
@@ -220,7 +224,7 @@ impl TurnJob for Procedure {
     fn run<'t>(&'t mut self, turn: &'t mut Turn) -> BoxFuture<'t, Result<Self::Output, TurnEnd>> {
         Box::pin(async move {
             self.scene.take_owed();
-            let watch = self.account.start(turn);
+            let watch = self.account.start(turn, &mut self.order);
             let ended = run(turn, &self.scene, &watch, &self.place, self.call.clone(), &self.conduct).await;
             self.charge.set(watch.charge());
             let Finished { body, log } = ended?;

@@ -2,8 +2,8 @@
 //!
 //! Transactions (stored procedures, writes with triggers) and queries with user-defined functions have places of their own, so that
 //! neither keeps the other out. A place is memory of the account's budget, too. Who finds none waits in line, not for long, and lines are
-//! bounded. A partition takes one transaction of scripts at a time, before it takes a place: slow scripts of one partition hold one place
-//! and one spot in that line, and its other writes get their turn between two of them.
+//! bounded. A partition takes one transaction of scripts at a time, before it takes a place ([`super::orders`]): slow scripts of one partition
+//! hold one place and one spot in that line.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,12 +14,16 @@ use bolide_script::Hosts;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
+use super::orders::Order;
 use crate::account::{Account, AccountOptions};
 use crate::memory::{MemoryBudget, MemoryShare};
 use crate::partition::Partition;
+use crate::query::QueryMemory;
 
 /// Memory of a script at most: the engine's, and messages on their way.
 const SCRIPT_BYTES: usize = 64 * 1024 * 1024 + 8 * 1024 * 1024;
+/// Of that, what a query that it runs may hold in the server; more is taken beside it.
+const QUERY_BYTES: usize = 4 * 1024 * 1024;
 /// Part of the budget that scripts of one line may take.
 const BUDGET_PART: usize = 3;
 /// Places for each core, least and most.
@@ -28,8 +32,11 @@ const LEAST_PLACES: usize = 4;
 const MOST_PLACES: usize = 32;
 /// Requests that may wait in one line.
 const LINE: usize = 256;
-/// How long they wait.
+/// How long queries wait.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long transactions wait: whoever comes behind a single script that takes all of its five seconds, and is ended late, waits that long, then for the
+/// pause of five seconds after it, and still has some for a place.
+pub(super) const TRANSACTION_PATIENCE: Duration = Duration::from_secs(15);
 /// When to come again who found no place.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -82,9 +89,6 @@ pub(crate) struct TakenPlace {
     _share: MemoryShare,
 }
 
-/// Keeps other scripts' transactions from a partition until it is dropped.
-pub(crate) type Order = OwnedSemaphorePermit;
-
 impl Places {
     pub fn new(options: &AccountOptions, memory: &MemoryBudget) -> Places {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -107,8 +111,9 @@ impl Places {
     /// # Errors
     /// `Throttled` if too many wait, none becomes free in time, or its memory is not there.
     pub async fn for_transaction(&self, partition: &Partition) -> Result<(Place, Order)> {
-        let until = Instant::now() + PATIENCE;
-        let order = partition.scripts.place(until).await?;
+        let until = Instant::now() + TRANSACTION_PATIENCE;
+        let order = partition.scripts.next(until).await?;
+        let _waiting = self.transactions.join()?;
         let permit = self.transactions.place(until).await?;
         Ok((self.place(permit)?, order))
     }
@@ -118,6 +123,7 @@ impl Places {
     /// # Errors
     /// As [`Places::for_transaction`].
     pub async fn for_query(&self) -> Result<Place> {
+        let _waiting = self.queries.join()?;
         let permit = self.queries.place(Instant::now() + PATIENCE).await?;
         self.place(permit)
     }
@@ -141,6 +147,11 @@ impl TakenPlace {
     /// What runs a script.
     pub fn hosts(&self) -> &Hosts {
         &self.hosts
+    }
+
+    /// Memory for a query that a script runs; it runs one at a time.
+    pub fn query_memory(&self) -> Arc<QueryMemory> {
+        QueryMemory::beside(&self.memory, QUERY_BYTES)
     }
 
     /// Memory for another script in the same place: the functions of a query that a script runs.
@@ -167,16 +178,25 @@ impl Line {
         }
     }
 
-    fn waiting(&self) -> usize {
+    pub(super) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Becomes one of those who wait, until the answer is dropped.
+    ///
+    /// # Errors
+    /// `Throttled` if too many wait.
+    pub(super) fn join(&self) -> Result<Waiting<'_>> {
+        let joined = Waiting(&self.waiting);
+        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
+        if before < LINE { Ok(joined) } else { Err(crowded()) }
     }
 
     /// Waits for a place.
     ///
     /// # Errors
-    /// `Throttled` if too many wait, or none becomes free in time.
-    async fn place(&self, until: Instant) -> Result<OwnedSemaphorePermit> {
-        let _waiting = Waiting::join(&self.waiting).ok_or_else(crowded)?;
+    /// `Throttled` if none becomes free in time.
+    pub(super) async fn place(&self, until: Instant) -> Result<OwnedSemaphorePermit> {
         match tokio::time::timeout_at(until, self.places.clone().acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(crowded()),
@@ -185,14 +205,7 @@ impl Line {
 }
 
 /// One of those who wait.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl Waiting<'_> {
-    fn join(waiting: &AtomicUsize) -> Option<Waiting<'_>> {
-        let joined = Waiting(waiting);
-        (waiting.fetch_add(1, Ordering::Relaxed) < LINE).then_some(joined)
-    }
-}
+pub(super) struct Waiting<'a>(&'a AtomicUsize);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
@@ -200,7 +213,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-fn crowded() -> Error {
+pub(super) fn crowded() -> Error {
     let kind = ErrorKind::Throttled {
         retry_after: RETRY_AFTER,
     };

@@ -36,10 +36,7 @@ pub(super) async fn run(
     let (sender, mut messages) = unbounded_channel();
     // Whatever it still does then has no effect any more.
     let until_the_end = CancelOnDrop(Cancel::default());
-    let running = Running {
-        watch: watch.clone(),
-        cancel: until_the_end.0.clone(),
-    };
+    let running = Running::new(watch.clone(), until_the_end.0.clone());
     let host = Remote {
         scene: scene.clone(),
         running: Arc::new(running),
@@ -97,9 +94,10 @@ fn spawn(call: Call, mut host: Remote, place: Place) -> Result<()> {
     let body = move || {
         let grant = host.running.grant();
         let result = place.hosts().run(&call, &grant, &mut host);
-        // What is done leaves its place first.
-        drop(place);
-        let _ = host.sender.send(Message::Done(result));
+        // What is done leaves its place first; the host has it, too.
+        let sender = host.sender.clone();
+        drop((place, host));
+        let _ = sender.send(Message::Done(result));
     };
     std::thread::Builder::new()
         .name("script".to_owned())
@@ -126,7 +124,7 @@ impl Remote {
 
 impl Host for Remote {
     fn accepts(&mut self) -> bool {
-        self.running.watch.accepts()
+        self.running.accepts()
     }
 
     fn operate(&mut self, operation: Operation) -> Result<Reply, OperationError> {

@@ -290,6 +290,7 @@ impl Scene {
     ) -> Result<Reply> {
         let environment = Environment {
             interrupts: Some(running.clone()),
+            memory: Some(self.place.query_memory()),
             ..Environment::default()
         };
         let compiled = Query::compile_in(

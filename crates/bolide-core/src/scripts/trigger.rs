@@ -9,7 +9,8 @@ use bolide_script::{Call, Kind};
 use futures_util::future::BoxFuture;
 
 use super::execute::{Charged, ScriptClock, call};
-use super::places::{Order, Place};
+use super::orders::Order;
+use super::places::Place;
 use super::run::run;
 use super::scene::Scene;
 use super::watch::Watch;
@@ -179,7 +180,7 @@ impl Account {
             clock: self.script_clock(&visit),
             scene: scene.clone(),
             place,
-            _order: order,
+            order,
             charge,
         };
         let outcome = partition.turn(job).await;
@@ -231,7 +232,7 @@ struct Triggered {
     clock: ScriptClock,
     scene: Arc<Scene>,
     place: Place,
-    _order: Order,
+    order: Order,
     charge: Charged,
 }
 
@@ -241,7 +242,7 @@ impl TurnJob for Triggered {
     fn run<'t>(&'t mut self, turn: &'t mut Turn) -> BoxFuture<'t, Result<Self::Output, TurnEnd>> {
         Box::pin(async move {
             self.scene.take_owed();
-            let watch = self.clock.start(turn);
+            let watch = self.clock.start(turn, &mut self.order);
             let ended = self.steps(turn, &watch).await;
             self.charge.set(watch.charge());
             Ok((ended?, turn.lsn()))

@@ -1,6 +1,9 @@
 //! How long and how much a script may.
 
-use std::sync::Arc;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bolide_model::{RequestUnits, UnixMillis};
@@ -8,8 +11,14 @@ use bolide_query::{Interrupt, Interrupts};
 use bolide_script::{Cancel, Grant, Limits};
 use parking_lot::Mutex;
 
+use super::orders::OthersWait;
+
 /// How much longer to wait for the thread of a script whose time is over. Its process is killed before.
 const GRACE: Duration = Duration::from_secs(1);
+/// The part of its time for which a script may begin operations while others wait to write its partition, from its first one on: half a second of
+/// five. A script that goes on where it stopped loses little by that, and others wait for it like for a slow disk, not for seconds. Its first operation
+/// is accepted whenever it comes, so that each call gets somewhere.
+const BESIDE_OTHERS_PART: u32 = 10;
 /// Request units after which no further operation is accepted.
 const CHARGE: f64 = 50_000.0;
 /// Bytes written after which no further operation is accepted: they become one commit.
@@ -29,6 +38,8 @@ pub(super) struct Watch {
     is_virtual: bool,
     used: Mutex<Used>,
     charge_limit: f64,
+    /// Whether others wait to write the partition.
+    others_wait: OthersWait,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,7 +50,13 @@ struct Used {
 
 impl Watch {
     /// A transaction that begins now. `charge_limit`: what the throughput lets it use, where that is enforced.
-    pub fn start(now: UnixMillis, time: Duration, is_virtual: bool, charge_limit: Option<f64>) -> Arc<Watch> {
+    pub fn start(
+        now: UnixMillis,
+        time: Duration,
+        is_virtual: bool,
+        charge_limit: Option<f64>,
+        others_wait: OthersWait,
+    ) -> Arc<Watch> {
         Arc::new(Watch {
             started: Instant::now(),
             now,
@@ -47,6 +64,7 @@ impl Watch {
             is_virtual,
             used: Mutex::default(),
             charge_limit: charge_limit.unwrap_or(CHARGE).min(CHARGE),
+            others_wait,
         })
     }
 
@@ -62,10 +80,13 @@ impl Watch {
         RequestUnits(self.used.lock().charge)
     }
 
-    /// Whether one more operation is accepted. In the last fifth of its time a script is to return with a continuation of its own.
-    pub fn accepts(&self) -> bool {
+    /// Whether one more operation is accepted, so long after the script's first. In the last fifth of its time a script is to return with a
+    /// continuation of its own; sooner where others wait.
+    fn accepts(&self, since_first: Duration) -> bool {
         let used = *self.used.lock();
+        let is_long = since_first >= self.time / BESIDE_OTHERS_PART;
         self.started.elapsed() < self.time * 4 / 5
+            && !(is_long && (self.others_wait)())
             && used.charge < self.charge_limit
             && used.written_bytes < WRITTEN_BYTES
     }
@@ -105,9 +126,26 @@ pub(super) struct Running {
     pub watch: Arc<Watch>,
     /// Set when nobody serves it any more.
     pub cancel: Cancel,
+    /// When it asked for its first operation.
+    first_asked: OnceLock<Instant>,
 }
 
 impl Running {
+    /// A script that begins now.
+    pub fn new(watch: Arc<Watch>, cancel: Cancel) -> Running {
+        Running {
+            watch,
+            cancel,
+            first_asked: OnceLock::new(),
+        }
+    }
+
+    /// Whether one more operation is accepted.
+    pub fn accepts(&self) -> bool {
+        let first_asked = self.first_asked.get_or_init(Instant::now);
+        self.watch.accepts(first_asked.elapsed())
+    }
+
     /// Whether it must end, with whatever the host does for it.
     pub fn is_over(&self) -> bool {
         self.cancel.is_cancelled() || self.watch.left().is_zero()

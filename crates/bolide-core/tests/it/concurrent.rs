@@ -17,7 +17,7 @@ use bolide_model::document::Document;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, key, shown};
+use crate::stage::{Stage, key, patient_options, shown};
 
 const WRITERS: usize = 3;
 const WRITES: usize = 400;
@@ -69,7 +69,7 @@ struct Known {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn every_answer_is_possible_and_storage_figures_and_items_agree_in_the_end() {
-    let stage = Stage::with_ttl(DEFAULTS[0]).await;
+    let stage = Stage::with_options(json!({"defaultTtl": DEFAULTS[0]}), None, patient_options()).await;
     let scene = Arc::new(Scene {
         stage,
         defaults: Mutex::new(Defaults {

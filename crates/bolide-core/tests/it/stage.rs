@@ -4,6 +4,7 @@
 //! partition key `pk` = `"p"`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bolide_core::{
     Account, AccountOptions, Answer, Container, CreateItem, DeleteItem, FeedStart, ItemRead, ItemTarget, ItemWritten,
@@ -41,6 +42,14 @@ pub fn options() -> AccountOptions {
         virtual_clock: true,
         script_hosting: ScriptHosting::Threads,
         ..AccountOptions::default()
+    }
+}
+
+/// As [`options`], with so much time for scripts that none is told to stop because others write, however busy the machine is.
+pub fn patient_options() -> AccountOptions {
+    AccountOptions {
+        script_time: Duration::from_secs(1000),
+        ..options()
     }
 }
 

@@ -55,6 +55,9 @@ impl Binder<'_> {
         if function.name == "REGEXMATCH"
             && let Some(pattern) = constant_pattern(&args, &self.session.fuel)
         {
+            if let Some(pattern) = &pattern {
+                self.session.memory.take(pattern.bytes())?;
+            }
             let text = Box::new(args.swap_remove(0));
             // An invalid pattern makes every result undefined.
             return Ok(pattern.map_or(Scalar::Const(Value::Undefined), |pattern| {
@@ -62,7 +65,7 @@ impl Binder<'_> {
             }));
         }
         if FULL_TEXT.contains(&function.name) {
-            let language = self.language_of(&args[0]);
+            let language = self.language_of(&args[0])?;
             args.push(Scalar::Const(Value::string(language)));
         }
         if function.name == "VectorDistance" {
@@ -74,9 +77,9 @@ impl Binder<'_> {
     }
 
     /// The language of the path a full-text function looks at.
-    pub(super) fn language_of(&self, text: &Scalar) -> String {
-        let path = self.path_of(text).unwrap_or_default();
-        self.schema.language(&path).to_owned()
+    pub(super) fn language_of(&self, text: &Scalar) -> Result<String> {
+        let path = self.path_of(text)?.unwrap_or_default();
+        Ok(self.schema.language(&path).to_owned())
     }
 
     /// How a `VectorDistance` compares: by its options, else by the vector policy of its path, else by cosine.
@@ -91,10 +94,11 @@ impl Binder<'_> {
             return DistanceFunction::parse(name)
                 .ok_or_else(|| QueryError::at("SC2213", format!("Unsupported distance function '{name}'."), span));
         }
-        let of_path = args.iter().take(2).filter_map(|arg| self.path_of(arg));
-        let policy = of_path
-            .filter_map(|path| self.schema.vectors.iter().find(|v| v.path == path))
-            .next();
+        let mut policy = None;
+        for arg in args.iter().take(2) {
+            let Some(path) = self.path_of(arg)? else { continue };
+            policy = policy.or_else(|| self.schema.vectors.iter().find(|vector| vector.path[..] == path[..]));
+        }
         Ok(policy.map_or(DistanceFunction::Cosine, |policy| policy.function))
     }
 }

@@ -7,15 +7,20 @@ use crate::error::{QueryError, Result};
 use crate::parameters::Parameters;
 use crate::program::{ITEM_SLOT, Projection, Scalar, Source};
 use crate::schema::Schema;
-use crate::session::{Environment, Session};
+use crate::session::Session;
 use crate::text::{ast, parse};
 
 /// Binds all computed properties of a container.
-pub(super) fn bind_all(schema: &Schema) -> Result<Vec<(String, Arc<Scalar>)>> {
+pub(super) fn bind_all(schema: &Schema, session: &Session) -> Result<Vec<(String, Arc<Scalar>)>> {
     schema
         .computed
         .iter()
-        .map(|property| Ok((property.name.clone(), Arc::new(bind_one(&property.query, schema)?))))
+        .map(|property| {
+            Ok((
+                property.name.clone(),
+                Arc::new(bind_one(&property.query, schema, session)?),
+            ))
+        })
         .collect()
 }
 
@@ -23,8 +28,8 @@ pub(super) fn bind_all(schema: &Schema) -> Result<Vec<(String, Arc<Scalar>)>> {
 ///
 /// # Errors
 /// What `SELECT VALUE … FROM c` over the root item may not be or contain.
-pub(super) fn bind_one(text: &str, schema: &Schema) -> Result<Scalar> {
-    let query = parse(text)?;
+pub(super) fn bind_one(text: &str, schema: &Schema, session: &Session) -> Result<Scalar> {
+    let query = parse(text, &session.memory)?;
     let plain = query.filter.is_none()
         && query.group_by.is_empty()
         && query.order.is_none()
@@ -37,7 +42,6 @@ pub(super) fn bind_one(text: &str, schema: &Schema) -> Result<Scalar> {
         return Err(refused("must have the form SELECT VALUE <expression> FROM <root>"));
     }
     let parameters = Parameters::default();
-    let session = Session::new(Environment::default(), schema.geometry);
     let select = Binder::new(&parameters, schema, Vec::new(), session).root(&query)?;
     let [input] = select.inputs.as_slice() else {
         return Err(refused("must read the root item"));

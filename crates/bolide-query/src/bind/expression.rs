@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::Binder;
 use super::scope::unresolved;
 use super::select::{element_step, path_scalar};
+use super::{Binder, Path, STEP_BYTES};
 use crate::error::{QueryError, Result};
 use crate::like::Like;
+use crate::memory::ALLOCATION_BYTES;
 use crate::path::PathStep;
 use crate::program::{ITEM_SLOT, InSet, LikePattern, Scalar, SubqueryForm};
 use crate::text::ast::{Expr, ExprKind, Literal, Query, SubqueryKind, UnaryOp};
@@ -18,15 +19,19 @@ const IN_SET_LEAST: usize = 5;
 /// Units to bind a node.
 const BINDING: u64 = 200;
 
+/// What a node of the program takes.
+const SCALAR_BYTES: usize = size_of::<Scalar>() + ALLOCATION_BYTES;
+
 impl Binder<'_> {
     /// Binds an expression and folds what is constant.
     pub(super) fn expression(&mut self, expr: &Expr) -> Result<Scalar> {
         self.session.fuel.burn(BINDING)?;
+        self.session.memory.take(SCALAR_BYTES)?;
         if let Some(slot) = self.group_key(expr) {
             return Ok(Scalar::Slot(slot));
         }
         let scalar = self.unfolded(expr)?;
-        Ok(self.folded(scalar))
+        self.folded(scalar)
     }
 
     fn all(&mut self, list: &[Expr]) -> Result<Vec<Scalar>> {
@@ -88,7 +93,7 @@ impl Binder<'_> {
         let constants: Option<Vec<_>> = list.iter().map(|item| item.as_const().cloned()).collect();
         Ok(match constants {
             Some(constants) if constants.len() >= IN_SET_LEAST => {
-                Scalar::InSet(value, Arc::new(InSet::new(constants, &self.session)))
+                Scalar::InSet(value, Arc::new(InSet::new(constants, self.session)?))
             }
             _ => Scalar::In(value, list),
         })
@@ -98,10 +103,14 @@ impl Binder<'_> {
         let value = self.boxed(value)?;
         let escape = escape.and_then(|text| text.chars().next());
         let pattern = self.expression(pattern)?;
-        let compiled = pattern
-            .as_const()
-            .and_then(Value::as_str)
-            .map(|pattern| Like::new(pattern, escape));
+        let constant = pattern.as_const().and_then(Value::as_str);
+        let compiled = constant
+            .map(|pattern| {
+                self.session.fuel.burn(Like::units(pattern))?;
+                self.session.memory.take(Like::bytes(pattern))?;
+                Ok(Like::new(pattern, escape))
+            })
+            .transpose()?;
         Ok(Scalar::Like(
             value,
             Box::new(compiled.map_or(LikePattern::Dynamic(pattern, escape), LikePattern::Constant)),
@@ -121,7 +130,7 @@ impl Binder<'_> {
         if form == SubqueryForm::None {
             // ALL(… WHERE f) holds when no row fails f; a row whose f is undefined does not fail it.
             let filter = select.filter.take().unwrap_or(Scalar::Const(Value::Bool(true)));
-            select.filter = Some(self.folded(Scalar::Unary(UnaryOp::Not, Box::new(filter))));
+            select.filter = Some(self.folded(Scalar::Unary(UnaryOp::Not, Box::new(filter)))?);
         }
         Ok(Scalar::Subquery(form, Arc::new(select)))
     }
@@ -137,6 +146,7 @@ impl Binder<'_> {
             }
             match &base.kind {
                 ExprKind::Member { base: inner, name, .. } => {
+                    self.session.memory.take(STEP_BYTES + name.len())?;
                     steps.push(PathStep::Name(name.clone()));
                     base = inner;
                 }
@@ -154,11 +164,11 @@ impl Binder<'_> {
         let ExprKind::Name(name) = &base.kind else {
             let base = self.expression(base)?;
             let step = |base, step| self.folded(Scalar::Step(Box::new(base), step));
-            return Ok(steps.into_iter().fold(base, step));
+            return steps.into_iter().try_fold(base, step);
         };
         let found = self.find(name).ok_or_else(|| unresolved(name, base.span))?;
         self.check_grouped(found.scope, expr)?;
-        if found.binding.path.as_ref().is_some_and(Vec::is_empty)
+        if found.binding.path.as_ref().is_some_and(|path| path.is_empty())
             && let Some((PathStep::Name(first), rest)) = steps.split_first()
             && let Some((_, computed)) = self.computed.iter().find(|(name, _)| name == first)
         {
@@ -176,7 +186,10 @@ impl Binder<'_> {
         match &index.kind {
             ExprKind::Literal(Literal::Number(number)) => Ok(element_step(*number)),
             ExprKind::Parameter(name) => Ok(match self.parameters.get(name) {
-                Some(Value::String(name)) => PathStep::name(name.as_str()),
+                Some(Value::String(name)) => {
+                    self.session.memory.take(STEP_BYTES + name.as_str().len())?;
+                    PathStep::name(name.as_str())
+                }
                 Some(Value::Number(number)) => element_step(*number),
                 _ => PathStep::Nowhere,
             }),
@@ -188,15 +201,17 @@ impl Binder<'_> {
     }
 
     /// The path below the item that a bound expression reads, if it reads one.
-    pub(super) fn path_of(&self, scalar: &Scalar) -> Option<Vec<PathStep>> {
+    ///
+    /// # Errors
+    /// As [`crate::memory::Memory::take`].
+    pub(super) fn path_of(&self, scalar: &Scalar) -> Result<Option<Path>> {
         match scalar {
-            Scalar::Slot(slot) => self.slot_paths[*slot].clone(),
-            Scalar::Path { slot, steps } => {
-                let mut path = self.slot_paths[*slot].clone()?;
-                path.extend(steps.iter().cloned());
-                Some(path)
-            }
-            _ => None,
+            Scalar::Slot(slot) => Ok(self.slot_paths[*slot].clone()),
+            Scalar::Path { slot, steps } => match &self.slot_paths[*slot] {
+                Some(path) => self.joined(path, steps).map(Some),
+                None => Ok(None),
+            },
+            _ => Ok(None),
         }
     }
 

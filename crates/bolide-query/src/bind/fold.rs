@@ -1,6 +1,7 @@
 //! Constant folding: what needs no row is computed once.
 
 use super::Binder;
+use crate::error::{QueryError, Result};
 use crate::eval::Row;
 use crate::program::{LikePattern, Scalar};
 use crate::value::Value;
@@ -11,33 +12,42 @@ const FOLDED_BYTES: usize = 32 * 1024 * 1024;
 
 impl Binder<'_> {
     /// The constant an expression is, or the expression itself.
-    pub(super) fn folded(&self, scalar: Scalar) -> Scalar {
+    ///
+    /// # Errors
+    /// As [`crate::memory::Memory::take`].
+    pub(super) fn folded(&self, scalar: Scalar) -> Result<Scalar> {
         let scalar = match scalar {
             // One decisive operand decides, whatever the others turn out to be.
-            Scalar::And(list) if list.iter().any(|operand| is_bool(operand, false)) => return boolean(false),
-            Scalar::Or(list) if list.iter().any(|operand| is_bool(operand, true)) => return boolean(true),
+            Scalar::And(list) if list.iter().any(|operand| is_bool(operand, false)) => return Ok(boolean(false)),
+            Scalar::Or(list) if list.iter().any(|operand| is_bool(operand, true)) => return Ok(boolean(true)),
             other => other,
         };
-        match self.constant_value(&scalar) {
+        Ok(match self.constant_value(&scalar)? {
             Some(value) => Scalar::Const(value),
             // A constant already, or one that is better made anew than kept.
             None => scalar,
-        }
+        })
     }
 
-    fn constant_value(&self, scalar: &Scalar) -> Option<Value<'static>> {
+    fn constant_value(&self, scalar: &Scalar) -> Result<Option<Value<'static>>> {
         if !is_constant(scalar) || scalar.as_const().is_some() {
-            return None;
+            return Ok(None);
         }
-        let mut row = Row::new(1, &self.session);
-        let value = scalar.eval(&mut row).ok()?;
+        let mut row = Row::new(1, self.session);
+        let value = match scalar.eval(&mut row) {
+            Ok(value) => value,
+            Err(QueryError::OutOfMemory) => return Err(QueryError::OutOfMemory),
+            // It fails where it is needed, if it is.
+            Err(_) => return Ok(None),
+        };
         let left = FOLDED_BYTES - self.folded_bytes.get();
         let bytes = value.written_out_bytes(left);
         if bytes > left || !self.session.fuel.spend(bytes as u64) {
-            return None;
+            return Ok(None);
         }
         self.folded_bytes.set(self.folded_bytes.get() + bytes);
-        Some(value.into_owned())
+        self.session.memory.take(bytes)?;
+        Ok(Some(value.into_owned()))
     }
 }
 

@@ -17,15 +17,16 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::memory::ALLOCATION_BYTES;
 use crate::parameters::Parameters;
 use crate::path::PathStep;
 use crate::program::{Scalar, Select};
 use crate::schema::Schema;
-use crate::session::Session;
+use crate::session::{Environment, Session};
 use crate::text::ast;
 
 pub use group::{aggregate_of, contains_aggregate};
-pub use select::{Clause, Columns, columns, count_value};
+pub use select::{Clause, Columns, columns, columns_bytes, count_value};
 
 /// A bound query.
 #[derive(Debug, Clone)]
@@ -34,16 +35,25 @@ pub struct Bound {
     /// Length of a row.
     pub slots: usize,
     /// For each slot, the path below the item whose value it holds, where there is one.
-    pub slot_paths: Vec<Option<Vec<PathStep>>>,
+    pub slot_paths: Vec<Option<Path>>,
 }
 
-/// Binds a whole query.
+/// A path below the item, which every mention of a name with that path shares.
+pub type Path = Arc<[PathStep]>;
+
+/// Units to copy a step of a path.
+const STEP: u64 = 40;
+
+/// What a step of a path takes beside its name.
+const STEP_BYTES: usize = size_of::<PathStep>() + ALLOCATION_BYTES;
+
+/// Binds a whole query. What the program takes is taken from the session's memory.
 ///
 /// # Errors
-/// The first rule broken, with the service's code where it is published.
-pub fn bind(query: &ast::Query, parameters: &Parameters, schema: &Schema, session: Session) -> Result<Bound> {
+/// The first rule broken, with the service's code where it is published. As [`crate::memory::Memory::take`].
+pub fn bind(query: &ast::Query, parameters: &Parameters, schema: &Schema, session: &Session) -> Result<Bound> {
     rules::check_structure(query)?;
-    let computed = computed::bind_all(schema)?;
+    let computed = computed::bind_all(schema, session)?;
     let mut binder = Binder::new(parameters, schema, computed, session);
     let select = Arc::new(binder.root(query)?);
     binder.session.fuel.check()?;
@@ -59,7 +69,8 @@ pub fn bind(query: &ast::Query, parameters: &Parameters, schema: &Schema, sessio
 /// # Errors
 /// What the definition breaks.
 pub fn check_computed(query: &str) -> Result<()> {
-    computed::bind_one(query, &Schema::default()).map(|_| ())
+    let session = Session::new(Environment::default(), false);
+    computed::bind_one(query, &Schema::default(), &session).map(|_| ())
 }
 
 struct Binder<'s> {
@@ -68,9 +79,9 @@ struct Binder<'s> {
     /// Bound computed properties, by name.
     computed: Vec<(String, Arc<Scalar>)>,
     scopes: Vec<scope::Scope>,
-    slot_paths: Vec<Option<Vec<PathStep>>>,
-    /// For folding constants; functions that look at the time are never folded.
-    session: Session,
+    slot_paths: Vec<Option<Path>>,
+    /// For folding constants, and for what all of it takes; functions that look at the time are never folded.
+    session: &'s Session,
     /// Bytes of the constants that were folded.
     folded_bytes: Cell<usize>,
     /// Where aggregates stand: nowhere, or in the selection being bound.
@@ -82,7 +93,7 @@ impl<'s> Binder<'s> {
         parameters: &'s Parameters,
         schema: &'s Schema,
         computed: Vec<(String, Arc<Scalar>)>,
-        session: Session,
+        session: &'s Session,
     ) -> Binder<'s> {
         Binder {
             parameters,
@@ -90,15 +101,30 @@ impl<'s> Binder<'s> {
             computed,
             scopes: Vec::new(),
             // Slot 0 is the item.
-            slot_paths: vec![Some(Vec::new())],
+            slot_paths: vec![Some(Arc::default())],
             session,
             folded_bytes: Cell::new(0),
             aggregates: None,
         }
     }
 
-    fn new_slot(&mut self, path: Option<Vec<PathStep>>) -> usize {
+    fn new_slot(&mut self, path: Option<Path>) -> usize {
         self.slot_paths.push(path);
         self.slot_paths.len() - 1
     }
+
+    /// A path and some steps below it.
+    fn joined(&self, path: &[PathStep], steps: &[PathStep]) -> Result<Path> {
+        self.session.fuel.burn((path.len() + steps.len()) as u64 * STEP)?;
+        self.session.memory.take(path_bytes(path) + path_bytes(steps))?;
+        Ok(path.iter().chain(steps).cloned().collect())
+    }
+}
+
+fn path_bytes(path: &[PathStep]) -> usize {
+    let name = |step: &PathStep| match step {
+        PathStep::Name(name) => name.len(),
+        PathStep::Element(_) | PathStep::Each | PathStep::Nowhere => 0,
+    };
+    path.iter().map(|step| STEP_BYTES + name(step)).sum()
 }

@@ -1,8 +1,9 @@
 //! ORDER BY (cosmos-sql §13).
 
-use super::Binder;
+use super::{Binder, Path};
 use crate::error::{QueryError, Result, Span};
 use crate::functions;
+use crate::limits::ORDER_BY_KEYS;
 use crate::path::PathStep;
 use crate::program::{Ordering, Projection, Scalar, Select, SortKey};
 use crate::schema::{Coverage, DistanceFunction, Indexing};
@@ -67,6 +68,9 @@ impl Binder<'_> {
         {
             return Ok(vec![key]);
         }
+        if let Some(beyond) = items.get(ORDER_BY_KEYS) {
+            return Err(too_many_keys(items.len(), beyond.value.span));
+        }
         let mut keys = Vec::new();
         for item in items {
             let value = self.expression(&item.value)?;
@@ -78,8 +82,10 @@ impl Binder<'_> {
                 primitives_only: items.len() > 1,
             });
         }
-        let paths: Option<Vec<_>> = keys.iter().map(|key| self.sort_path(&key.value)).collect();
-        let paths = paths.ok_or_else(unsupported)?;
+        let paths = keys
+            .iter()
+            .map(|key| self.sort_path(&key.value))
+            .collect::<Result<Vec<_>>>()?;
         match &self.schema.indexing {
             None => {}
             Some(indexing) if keys.len() == 1 => {
@@ -105,12 +111,18 @@ impl Binder<'_> {
         Ok(keys)
     }
 
-    /// The document path an item sorts by: `None` if it is no path at all, `Some(None)` for a path below a subquery's result.
-    fn sort_path(&self, scalar: &Scalar) -> Option<Option<Vec<PathStep>>> {
+    /// The document path an item sorts by; `None` for a path below a subquery's result.
+    ///
+    /// # Errors
+    /// 2206 if it is no path at all.
+    fn sort_path(&self, scalar: &Scalar) -> Result<Option<Path>> {
         match scalar {
-            Scalar::Slot(_) | Scalar::Path { .. } => Some(self.path_of(scalar)),
-            Scalar::Computed(_) => self.computed_name(scalar).map(|name| Some(vec![PathStep::name(name)])),
-            _ => None,
+            Scalar::Slot(_) | Scalar::Path { .. } => self.path_of(scalar),
+            Scalar::Computed(_) => {
+                let name = self.computed_name(scalar).ok_or_else(unsupported)?;
+                Ok(Some([PathStep::name(name)].into()))
+            }
+            _ => Err(unsupported()),
         }
     }
 
@@ -171,10 +183,13 @@ fn coverage(indexing: &Indexing, path: &[PathStep]) -> Coverage {
 }
 
 /// Whether an index has exactly these paths, in these directions or in all the opposite ones.
-fn has_composite(indexing: &Indexing, wanted: &[(Vec<PathStep>, bool)]) -> bool {
+fn has_composite(indexing: &Indexing, wanted: &[(Path, bool)]) -> bool {
     indexing.composite.iter().any(|index| {
-        let same_paths =
-            index.len() == wanted.len() && index.iter().zip(wanted).all(|(own, (path, _))| own.path == *path);
+        let same_paths = index.len() == wanted.len()
+            && index
+                .iter()
+                .zip(wanted)
+                .all(|(own, (path, _))| own.path[..] == path[..]);
         let flips = index
             .iter()
             .zip(wanted)
@@ -190,6 +205,13 @@ fn unsupported() -> QueryError {
         message: message.to_owned(),
         location: None,
     }])
+}
+
+fn too_many_keys(count: usize, span: Span) -> QueryError {
+    let message = format!(
+        "An ORDER BY clause has at most {ORDER_BY_KEYS} items, as a composite index has paths; this one has {count}."
+    );
+    QueryError::uncoded(message, span)
 }
 
 fn vector_direction(span: Span) -> QueryError {

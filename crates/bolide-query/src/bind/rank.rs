@@ -42,7 +42,7 @@ impl Binder<'_> {
         if !indexing.full_text.is_empty() {
             return Ok(());
         }
-        let path = self.path_of(text).unwrap_or_default();
+        let path = self.path_of(text)?.unwrap_or_default();
         Err(QueryError::refused(format!(
             "The FullTextScore function requires a full-text index, and the container has none. path='/{}'",
             path.iter().map(step_text).collect::<Vec<_>>().join("/")
@@ -114,7 +114,7 @@ impl Binder<'_> {
             ));
         }
         let text = self.expression(text)?;
-        let language = self.language_of(&text);
+        let language = self.language_of(&text)?;
         let terms = terms.iter().map(|term| self.expression(term)).collect::<Result<_>>()?;
         Ok(RankComponent::FullText { text, terms, language })
     }

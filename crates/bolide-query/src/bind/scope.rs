@@ -1,8 +1,7 @@
 //! Names in scope (cosmos-sql §4).
 
-use super::Binder;
+use super::{Binder, Path};
 use crate::error::{QueryError, Span};
-use crate::path::PathStep;
 use crate::text::ast::Expr;
 
 /// The names one FROM introduces, and while its selection is bound under GROUP BY or aggregates, what stands for them.
@@ -20,7 +19,7 @@ pub(super) struct Scope {
 pub(super) struct Binding {
     pub slot: usize,
     /// The path below the item, if the value is one.
-    pub path: Option<Vec<PathStep>>,
+    pub path: Option<Path>,
 }
 
 /// A name that was found, and how far out.

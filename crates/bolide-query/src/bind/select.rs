@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::Binder;
 use super::scope::{Binding, Scope, unresolved};
+use super::{Binder, Path};
 use crate::error::{QueryError, Result};
 use crate::limits;
+use crate::memory::ALLOCATION_BYTES;
 use crate::number::Number;
 use crate::parameters::Parameters;
 use crate::path::PathStep;
 use crate::program::{Grouping, ITEM_SLOT, Input, Ordering, Projection, Scalar, Select, Source};
-use crate::text::ast::{self, Count, CountValue, Expr, ExprKind, FromItem, Query, Selection};
+use crate::text::ast::{self, Count, CountValue, ExprKind, FromItem, Query, Selection};
 use crate::value::Value;
 
 impl Binder<'_> {
@@ -64,7 +65,7 @@ impl Binder<'_> {
     fn input_item(&mut self, item: &FromItem, may_be_container: bool, inputs: &mut Vec<Input>) -> Result<()> {
         let (source, path) = match &item.source {
             ast::Source::Path { name, name_span, steps } => {
-                let mut binding = match self.find(name) {
+                let binding = match self.find(name) {
                     Some(found) => found.binding,
                     None if may_be_container => {
                         inputs.push(Input {
@@ -73,7 +74,7 @@ impl Binder<'_> {
                         });
                         Binding {
                             slot: ITEM_SLOT,
-                            path: Some(Vec::new()),
+                            path: Some(Path::default()),
                         }
                     }
                     None => return Err(unresolved(name, *name_span)),
@@ -84,19 +85,14 @@ impl Binder<'_> {
                     return self.introduce(alias, binding, item.span);
                 }
                 let steps: Vec<PathStep> = steps.iter().map(path_step).collect();
-                if let Some(path) = &mut binding.path {
-                    path.extend(steps.iter().cloned());
-                }
-                (path_scalar(binding.slot, steps), binding.path)
+                let path = binding.path.map(|path| self.joined(&path, &steps)).transpose()?;
+                (path_scalar(binding.slot, steps), path)
             }
             ast::Source::Expression(expr) => (self.expression(expr)?, None),
             ast::Source::Subquery(query) => return self.subquery_item(item, query, may_be_container, inputs),
         };
         let path = match (path, item.iterate) {
-            (Some(mut path), true) => {
-                path.push(PathStep::Each);
-                Some(path)
-            }
+            (Some(path), true) => Some(self.joined(&path, &[PathStep::Each])?),
             (path, _) => path,
         };
         let slot = self.new_slot(path.clone());
@@ -144,7 +140,8 @@ impl Binder<'_> {
         let mut named = Vec::new();
         for key in &query.group_by {
             let scalar = self.expression(key)?;
-            let slot = self.new_slot(self.path_of(&scalar));
+            let path = self.path_of(&scalar)?;
+            let slot = self.new_slot(path);
             keys.push((scalar, slot));
             named.push((super::group::canonical(key), slot));
         }
@@ -174,6 +171,9 @@ impl Binder<'_> {
             Selection::Star(_) => Ok(Projection::Value(self.star())),
             Selection::Value(value) => Ok(Projection::Value(self.expression(value)?)),
             Selection::List(items) => {
+                self.session
+                    .memory
+                    .take(columns_bytes(&query.selection, self.parameters))?;
                 let names = columns(&query.selection, self.parameters);
                 // Of two columns with one name the last one stays.
                 let last: HashMap<&str, usize> = names.iter().enumerate().map(|(n, name)| (name.as_str(), n)).collect();
@@ -256,22 +256,29 @@ pub fn columns(selection: &Selection, parameters: &Parameters) -> Columns {
     };
     let mut unnamed = 0;
     let mut name_of = |item: &ast::SelectItem| {
-        item.alias
-            .clone()
-            .or_else(|| inferred_name(&item.value, parameters))
-            .unwrap_or_else(|| {
-                unnamed += 1;
-                format!("${unnamed}")
-            })
+        let name = given_name(item, parameters).map(str::to_owned);
+        name.unwrap_or_else(|| {
+            unnamed += 1;
+            format!("${unnamed}")
+        })
     };
     items.iter().map(&mut name_of).collect()
 }
 
-fn inferred_name(expr: &Expr, parameters: &Parameters) -> Option<String> {
-    match &expr.kind {
-        ExprKind::Name(name) | ExprKind::Member { name, .. } => Some(name.clone()),
-        ExprKind::Index { index, .. } => match &index.kind {
-            ExprKind::Parameter(name) => parameters.get(name).and_then(Value::as_str).map(str::to_owned),
+/// What the names of a select list take, made and put to use.
+pub fn columns_bytes(selection: &Selection, parameters: &Parameters) -> usize {
+    let Selection::List(items) = selection else { return 0 };
+    let bytes = |item| given_name(item, parameters).map_or(0, str::len) + size_of::<String>() + ALLOCATION_BYTES;
+    2 * items.iter().map(bytes).sum::<usize>()
+}
+
+/// The name of a column: its alias, or the last name of a path. One given by a parameter may be longer than the text.
+fn given_name<'e>(item: &'e ast::SelectItem, parameters: &'e Parameters) -> Option<&'e str> {
+    match (&item.alias, &item.value.kind) {
+        (Some(alias), _) => Some(alias),
+        (None, ExprKind::Name(name) | ExprKind::Member { name, .. }) => Some(name),
+        (None, ExprKind::Index { index, .. }) => match &index.kind {
+            ExprKind::Parameter(name) => parameters.get(name).and_then(Value::as_str),
             _ => None,
         },
         _ => None,

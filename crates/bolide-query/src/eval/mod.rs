@@ -5,6 +5,8 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+
 use smallvec::SmallVec;
 
 pub use operators::{binary, unary};
@@ -13,7 +15,9 @@ pub use rows::{Flow, each_row, each_source_row, key_of, project, run_subquery};
 use crate::error::{QueryError, Result};
 use crate::fuel;
 use crate::functions::Call;
+use crate::like::Like;
 use crate::limits::VALUE_BYTES;
+use crate::memory::seen_bytes;
 use crate::path::PathStep;
 use crate::program::{ITEM_SLOT, InSet, LikePattern, Scalar, Select, SubqueryForm};
 use crate::session::Session;
@@ -237,13 +241,19 @@ fn is_in<'a>(value: &'a Scalar, list: &'a [Scalar], row: &mut Row<'a>) -> Result
 
 impl InSet {
     /// Remembers the constants of a list; undefined ones never match.
-    pub fn new(values: Vec<Value<'static>>, session: &Session) -> InSet {
-        let keys = values
-            .iter()
-            .filter(|value| value.is_defined() && session.fuel.check().is_ok())
-            .map(|value| key_of(value, session))
-            .collect();
-        InSet { values, keys }
+    ///
+    /// # Errors
+    /// [`QueryError::Interrupted`]; as [`crate::memory::Memory::take`].
+    pub fn new(values: Vec<Value<'static>>, session: &Session) -> Result<InSet> {
+        session.memory.take(size_of_val(&values[..]))?;
+        let mut keys = HashSet::new();
+        for value in values.iter().filter(|value| value.is_defined()) {
+            session.fuel.check()?;
+            let key = key_of(value, session);
+            session.memory.take(seen_bytes(&key))?;
+            keys.insert(key);
+        }
+        Ok(InSet { values, keys })
     }
 
     fn holds<'a>(&self, value: &Value<'_>, session: &Session) -> Value<'a> {
@@ -266,8 +276,9 @@ fn like<'a>(value: &'a Scalar, pattern: &'a LikePattern, row: &mut Row<'a>) -> R
         LikePattern::Constant(like) => Some(like.matches(text, fuel)),
         LikePattern::Dynamic(pattern, escape) => match pattern.eval(row)?.as_str() {
             Some(pattern) => {
-                fuel.burn(pattern.len() as u64 * 20)?;
-                Some(crate::like::Like::new(pattern, *escape).matches(text, fuel))
+                fuel.burn(Like::units(pattern))?;
+                row.session.memory.check_bytes(Like::bytes(pattern))?;
+                Some(Like::new(pattern, *escape).matches(text, fuel))
             }
             None => None,
         },

@@ -13,6 +13,7 @@ use super::sort_value::SortValue;
 use crate::error::Result;
 use crate::eval::Row;
 use crate::fuel::KEY_BYTE;
+use crate::limits::ORDER_BY_KEYS;
 use crate::memory::{ALLOCATION_BYTES, Memory, TABLE_ENTRY_BYTES};
 use crate::program;
 use crate::value::{SameKey, Value, append_same_key, same_key, write_json};
@@ -38,9 +39,16 @@ struct Entry {
 #[derive(Debug, Clone, Copy)]
 struct Directions(u64);
 
+const _: () = assert!(ORDER_BY_KEYS <= u64::BITS as usize, "each key has a bit");
+
 impl Directions {
+    fn of(keys: &[program::SortKey]) -> Directions {
+        let bits = keys.iter().enumerate().map(|(n, key)| u64::from(key.descending) << n);
+        Directions(bits.fold(0, |bits, bit| bits | bit))
+    }
+
     fn descends(self, key: usize) -> bool {
-        self.0 >> key.min(63) & 1 == 1
+        self.0 >> key & 1 == 1
     }
 
     fn compare(self, a: &Place, b: &Place) -> Ordering {
@@ -93,13 +101,8 @@ pub(super) struct Sorter {
 impl Sorter {
     /// Keeps at most `most` rows, all of them behind `boundary`.
     pub fn new(keys: &[program::SortKey], most: Option<usize>, boundary: Option<Place>, is_distinct: bool) -> Sorter {
-        let bits = keys
-            .iter()
-            .enumerate()
-            .map(|(n, key)| u64::from(key.descending) << n.min(63))
-            .fold(0, |bits, bit| bits | bit);
         Sorter {
-            directions: Directions(bits),
+            directions: Directions::of(keys),
             heap: BinaryHeap::new(),
             most,
             boundary,

@@ -347,6 +347,38 @@ fn rewritten_queries_show_arrays_under_a_composite_index_as_they_are_sorted() {
     );
 }
 
+#[test]
+fn order_by_takes_as_many_keys_as_a_composite_index_has_paths() {
+    let directions = |count: usize| (0..count).map(|n| ["ASC", "DESC"][n % 2]);
+    let text = |count: usize| {
+        let keys: Vec<String> = directions(count)
+            .enumerate()
+            .map(|(n, way)| format!("c.k{n} {way}"))
+            .collect();
+        format!("SELECT VALUE c.n FROM c ORDER BY {}", keys.join(", "))
+    };
+    // All keys but the last are the same.
+    let item = |n: u32| {
+        let keys = (0..8).map(|key| (format!("k{key}"), if key == 7 { json!(n) } else { json!(0) }));
+        Json::Object(keys.chain([("n".to_owned(), json!(n))]).collect())
+    };
+    let rows = pages(&compile(&text(8), &Schema::metadata()), &[item(1), item(2)], by_rows(9)).concat();
+    assert_eq!(rows, [json!(2), json!(1)], "the eighth descends");
+
+    for (count, schema) in [
+        (9, Schema::metadata()),
+        (70, Schema::metadata()),
+        (9, Schema::container(vec![vec!["id".into()]], PartitionKeyKind::Hash)),
+    ] {
+        let error = Query::compile(&text(count), &Parameters::none(), &schema).unwrap_err();
+        assert!(error.message().contains("at most 8 items"), "{error}");
+        assert!(
+            matches!(error, QueryError::Compile(_)),
+            "a 400 with the place: {error:?}"
+        );
+    }
+}
+
 /// Runs a query over items in one page, with so much memory.
 fn within(state_bytes: usize, text: &str, items: &[Json]) -> Result<usize, QueryError> {
     let mut schema = Schema::container(vec![vec!["id".into()]], PartitionKeyKind::Hash);

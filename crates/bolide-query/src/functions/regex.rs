@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{Call, Function};
 use crate::fuel::Fuel;
+use crate::session::Session;
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -19,6 +20,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 /// Largest compiled pattern, and most memory for the states of a search, in bytes.
 const COMPILED_BYTES: usize = 1024 * 1024;
+
+/// Longer patterns are not even read: compiled they would be larger than any may be, and reading them takes many times their length.
+const PATTERN_BYTES: usize = COMPILED_BYTES / 8;
+
+/// What a pattern for backtracking takes for each position, and in any case: roughly, as its engine does not tell.
+const POSITION_BYTES: u64 = 256;
+const LEAST_BYTES: usize = 16 * 1024;
 
 /// Most units for one search, if every character of the text met every position of the pattern.
 const SEARCH_WORK: u64 = 1_000_000_000;
@@ -66,6 +74,9 @@ impl Pattern {
         if !flags.chars().all(|flag| "msix".contains(flag)) {
             return None;
         }
+        if pattern.len() > PATTERN_BYTES {
+            return None;
+        }
         let positions = positions(pattern);
         if !fuel.spend(50_000 + positions.min(5_000) * 2_000 + pattern.len() as u64 * 100) {
             return None;
@@ -80,6 +91,18 @@ impl Pattern {
             None => Engine::Backtracking(Arc::new(Backtracking::new(text)?)),
         };
         fuel.look_now().then_some(Pattern { engine, positions })
+    }
+
+    /// What it takes: compiled, and as much again for the states of its searches.
+    pub fn bytes(&self) -> usize {
+        let compiled = match &self.engine {
+            Engine::Linear(regex) => regex.memory_usage(),
+            Engine::Backtracking(_) => {
+                let by_positions = usize::try_from(self.positions.saturating_mul(POSITION_BYTES)).unwrap_or(usize::MAX);
+                by_positions.min(COMPILED_BYTES)
+            }
+        };
+        LEAST_BYTES + 2 * compiled
     }
 
     /// Whether the pattern occurs anywhere; `None` if the search was given up.
@@ -247,7 +270,7 @@ pub struct Patterns {
 }
 
 impl Patterns {
-    fn get(&mut self, text: &str, flags: &str, fuel: &Fuel) -> Option<Pattern> {
+    fn get(&mut self, text: &str, flags: &str, session: &Session) -> Option<Pattern> {
         if let Some(at) = self
             .kept
             .iter()
@@ -255,19 +278,27 @@ impl Patterns {
         {
             return self.kept[at].2.clone();
         }
-        let pattern = Pattern::new(text, flags, fuel);
+        let pattern = Pattern::new(text, flags, &session.fuel);
         if self.kept.len() >= KEPT {
-            self.kept.remove(0);
+            let (text, _, pattern) = self.kept.remove(0);
+            session.memory.give_back(kept_bytes(&text, pattern.as_ref()));
+        }
+        if !session.memory.take_for_function(kept_bytes(text, pattern.as_ref())) {
+            return None;
         }
         self.kept.push((text.to_owned(), flags.to_owned(), pattern.clone()));
         pattern
     }
 }
 
+fn kept_bytes(text: &str, pattern: Option<&Pattern>) -> usize {
+    text.len() + pattern.map_or(0, Pattern::bytes)
+}
+
 fn pattern(call: &Call<'_, '_>) -> Option<Pattern> {
     let flags = if call.args.len() > 2 { call.str(2)? } else { "" };
     let text = call.str(1)?;
-    call.session.patterns.borrow_mut().get(text, flags, call.fuel())
+    call.session.patterns.borrow_mut().get(text, flags, call.session)
 }
 
 fn is_match<'a>(call: &Call<'_, 'a>) -> Value<'a> {

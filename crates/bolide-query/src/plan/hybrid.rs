@@ -7,6 +7,7 @@ use super::{DistinctType, Feature, Info, SupportedFeatures, distance_function, i
 use crate::aggregate::AggregateKind;
 use crate::bind::{Clause, count_value};
 use crate::error::{Result, Span};
+use crate::memory::Memory;
 use crate::number::Number;
 use crate::parameters::Parameters;
 use crate::schema::{DistanceFunction, Schema};
@@ -14,6 +15,7 @@ use crate::text::ast::{
     Call, Count, CountValue, Direction, Expr, ExprKind, Literal, Order, OrderItem, Query, SelectItem, Selection, Window,
 };
 use crate::text::printer::{expression_text, query_text};
+use crate::text::tree_bytes;
 use crate::value::Value;
 
 /// Candidates that a component query fetches at least.
@@ -58,12 +60,26 @@ struct Component {
     explicit: bool,
 }
 
+/// Copies of parts of the tree in a component's query, none of which is larger than the tree.
+const PARTS_OF_TREE: usize = 4;
+
+impl Component {
+    /// What the trees of its statistics take.
+    fn statistics_bytes(&self) -> usize {
+        let Some((path, terms)) = &self.full_text else { return 0 };
+        let terms_bytes: usize = terms.iter().map(|term| tree_bytes(term.span)).sum();
+        (terms.len() + 1) * tree_bytes(path.span) + terms_bytes
+    }
+}
+
+/// Plans a ranking. Each component has a query of its own with all scores in it, and each term of a full-text score its path again, so all of
+/// that is counted.
 pub(super) fn plan(
     ast: &Query,
     items: &[OrderItem],
-    parameters: &Parameters,
-    schema: &Schema,
+    (parameters, schema): (&Parameters, &Schema),
     features: &SupportedFeatures,
+    memory: &Memory,
 ) -> Result<HybridSearch> {
     let (scores, weights) = scores(items, parameters);
     if !weights.is_empty() {
@@ -83,12 +99,20 @@ pub(super) fn plan(
         .map(|window| count_value(&window.limit, Clause::Limit, parameters))
         .transpose()?;
     let take = top.or(limit);
-    let component_infos = components
-        .iter()
-        .map(|component| component_info(ast, component, &components, parameters, skip, take));
+    memory.take(components.iter().map(Component::statistics_bytes).sum())?;
+    let mut component_infos = Vec::new();
+    for component in &components {
+        let made = PARTS_OF_TREE * tree_bytes(ast.span);
+        memory.take(made)?;
+        let info = component_info(ast, component, &components, parameters, skip, take);
+        memory.give_back(made);
+        // As JSON, too.
+        memory.take(2 * info.rewritten_query.len())?;
+        component_infos.push(info);
+    }
     Ok(HybridSearch {
         statistics: statistics_query(ast, &components),
-        components: component_infos.collect(),
+        components: component_infos,
         weights,
         skip,
         take,

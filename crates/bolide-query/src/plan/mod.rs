@@ -17,6 +17,7 @@ pub use ranges::{KeyEnd, KeyRange, KeyRanges, KeyValue, key_ranges};
 use crate::aggregate::AggregateKind;
 use crate::bind::{Columns, columns};
 use crate::error::{QueryError, Result};
+use crate::memory::Memory;
 use crate::parameters::Parameters;
 use crate::schema::{DistanceFunction, Schema};
 use crate::text::ast::{Call, Direction, Expr, ExprKind, Order, Query, Selection};
@@ -146,20 +147,21 @@ impl Info {
     }
 }
 
-/// Plans a query.
+/// Plans a query. A plan of about the size of the query's tree was counted before; what can grow beyond that is taken from `memory`.
 ///
 /// # Errors
-/// Compositions of aggregates; features the client lacks.
+/// Compositions of aggregates; features the client lacks. As [`Memory::take`].
 pub fn plan(
     ast: &Query,
     parameters: &Parameters,
     schema: &Schema,
     ranges: KeyRanges,
     features: &SupportedFeatures,
+    memory: &Memory,
 ) -> Result<Plan> {
     if let Some(Order::Rank(items)) = &ast.order {
         features.require(Feature::HybridSearch)?;
-        let hybrid = hybrid::plan(ast, items, parameters, schema, features)?;
+        let hybrid = hybrid::plan(ast, items, (parameters, schema), features, memory)?;
         return Ok(Plan {
             body: Body::Hybrid(Box::new(hybrid)),
             ranges,

@@ -3,11 +3,13 @@
 //! A condition becomes a list of boxes: each box bounds some components of the key, and an item can pass only if one box holds it.
 //! AND intersects boxes pairwise, OR concatenates the lists. What cannot be understood is the box without bounds.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::fmt;
 
 use crate::bind::Bound;
+use crate::error::{QueryError, Result};
+use crate::memory::{ALLOCATION_BYTES, Memory};
 use crate::number::Number;
 use crate::path::PathStep;
 use crate::program::{LikePattern, Scalar, Select, SubqueryForm};
@@ -116,27 +118,58 @@ struct Bounds {
 /// Bounds per component; `None` is unbounded.
 type KeyBox = Vec<Option<Bounds>>;
 
+/// What a box with one bounded component takes beside its strings, and the range that is made of it.
+const BOX_BYTES: usize = size_of::<KeyBox>()
+    + size_of::<KeyRange>()
+    + size_of::<Option<Bounds>>()
+    + 2 * size_of::<KeyEnd>()
+    + 5 * ALLOCATION_BYTES;
+
+/// What a box takes, and the range that is made of it. A box without bounds is made for whatever cannot be understood, and is small.
+fn box_bytes(key: &KeyBox) -> usize {
+    let text = |end: &KeyEnd| match end {
+        KeyEnd::Value(KeyValue::String(text)) => text.len(),
+        _ => 0,
+    };
+    let bounds = key.iter().flatten();
+    bounds
+        .map(|bounds| BOX_BYTES + 2 * (text(&bounds.min) + text(&bounds.max)))
+        .sum()
+}
+
+fn bytes_of(boxes: &[KeyBox]) -> usize {
+    boxes.iter().map(box_bytes).sum()
+}
+
 /// The ranges of a bound query.
-pub fn key_ranges(bound: &Bound, schema: &Schema) -> KeyRanges {
+///
+/// # Errors
+/// As [`Memory::take`].
+pub fn key_ranges(bound: &Bound, schema: &Schema, memory: &Memory) -> Result<KeyRanges> {
     if !bound.select.reads_items() {
-        return KeyRanges::Nothing;
+        return Ok(KeyRanges::Nothing);
     }
     let mut analysis = Analysis {
         bound,
         schema,
         deep: true,
         pairs: Cell::new(0),
+        memory,
+        refusal: RefCell::default(),
     };
     let boxes = |analysis: &Analysis<'_>| match &bound.select.filter {
         Some(filter) => analysis.boxes(filter),
         None => vec![analysis.unbounded()],
     };
     // Conditions in subqueries never narrow, but they may show that nothing can pass.
-    if boxes(&analysis).is_empty() {
-        return KeyRanges::Nothing;
-    }
+    let is_impossible = boxes(&analysis).is_empty();
+    memory.give_back(memory.used());
     analysis.deep = false;
-    analysis.ranges(boxes(&analysis))
+    let boxes = if is_impossible { Vec::new() } else { boxes(&analysis) };
+    match analysis.refusal.take() {
+        Some(refusal) => Err(refusal),
+        None => Ok(analysis.ranges(boxes)),
+    }
 }
 
 struct Analysis<'q> {
@@ -146,6 +179,9 @@ struct Analysis<'q> {
     deep: bool,
     /// Pairs of boxes intersected so far.
     pairs: Cell<usize>,
+    memory: &'q Memory,
+    /// There was no memory for a box.
+    refusal: RefCell<Option<QueryError>>,
 }
 
 impl Analysis<'_> {
@@ -161,6 +197,12 @@ impl Analysis<'_> {
         vec![None; self.paths().len()]
     }
 
+    /// Counts a box; `false` if there is no memory for it, and the query fails.
+    fn holds(&self, key: &KeyBox) -> bool {
+        let taken = self.memory.take(box_bytes(key));
+        taken.map_err(|refusal| self.refusal.replace(Some(refusal))).is_ok()
+    }
+
     fn anywhere(&self) -> Vec<KeyBox> {
         vec![self.unbounded()]
     }
@@ -173,12 +215,11 @@ impl Analysis<'_> {
             _ => return None,
         };
         let base = self.bound.slot_paths.get(slot)?.as_ref()?;
-        let path: Vec<&PathStep> = base.iter().chain(steps).collect();
         let same = |own: &Vec<String>| {
-            own.len() == path.len()
+            own.len() == base.len() + steps.len()
                 && own
                     .iter()
-                    .zip(&path)
+                    .zip(base.iter().chain(steps))
                     .all(|(name, step)| matches!(step, PathStep::Name(n) if n == name))
         };
         self.paths().iter().position(same)
@@ -241,18 +282,29 @@ impl Analysis<'_> {
         }
     }
 
+    /// The boxes of both; they take the place of these.
     fn intersected(&self, left: &[KeyBox], right: &[KeyBox]) -> Vec<KeyBox> {
         let pairs = self.pairs.get() + left.len() * right.len();
         self.pairs.set(pairs);
         if left.len() * right.len() > MOST_BOXES || pairs > MOST_PAIRS {
-            return if left.len() <= right.len() {
-                left.to_vec()
+            let (kept, left_out) = if left.len() <= right.len() {
+                (left, right)
             } else {
-                right.to_vec()
+                (right, left)
             };
+            self.memory.give_back(bytes_of(left_out));
+            return kept.to_vec();
         }
+        let mut boxes = Vec::new();
         let pairs = left.iter().flat_map(|a| right.iter().map(move |b| (a, b)));
-        pairs.filter_map(|(a, b)| intersection(a, b)).collect()
+        for both in pairs.filter_map(|(a, b)| intersection(a, b)) {
+            if !self.holds(&both) {
+                return self.anywhere();
+            }
+            boxes.push(both);
+        }
+        self.memory.give_back(bytes_of(left) + bytes_of(right));
+        boxes
     }
 
     fn negated(&self, operand: &Scalar) -> Vec<KeyBox> {
@@ -269,6 +321,7 @@ impl Analysis<'_> {
     fn bounded(&self, component: usize, bounds: Bounds) -> KeyBox {
         let mut key = self.unbounded();
         key[component] = Some(bounds);
+        self.holds(&key);
         key
     }
 
@@ -278,7 +331,8 @@ impl Analysis<'_> {
             return self.anywhere();
         };
         let points = constants.filter_map(key_value).map(point);
-        points.map(|bounds| self.bounded(component, bounds)).collect()
+        let boxes = points.map(|bounds| self.bounded(component, bounds));
+        boxes.take_while(|_| self.refusal.borrow().is_none()).collect()
     }
 
     fn comparison(&self, op: BinaryOp, left: &Scalar, right: &Scalar) -> Vec<KeyBox> {

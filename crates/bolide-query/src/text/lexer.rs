@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::error::Span;
+use crate::error::{Result, Span};
+use crate::memory::Memory;
 use crate::number::Number;
 
 /// A word with a meaning of its own.
@@ -110,16 +111,23 @@ const SYMBOLS: &[&str] = &[
     "?", ":", ".", ",", "(", ")", "[", "]", "{", "}",
 ];
 
-/// Splits a text into tokens; the last one is always [`TokenKind::End`].
-pub fn tokens(text: &str) -> Vec<Token<'_>> {
+/// What a token takes in a list that has grown by doubling.
+pub const TOKEN_BYTES: usize = 2 * size_of::<Token<'static>>();
+
+/// Splits a text into tokens; the last one is always [`TokenKind::End`]. Each takes [`TOKEN_BYTES`].
+///
+/// # Errors
+/// As [`Memory::take`].
+pub fn tokens<'t>(text: &'t str, memory: &Memory) -> Result<Vec<Token<'t>>> {
     let mut lexer = Lexer { text, at: 0 };
-    let mut out = Vec::with_capacity(text.len() / 4 + 1);
+    let mut out = Vec::new();
     loop {
+        memory.take(TOKEN_BYTES)?;
         let token = lexer.next();
         let end = token.kind == TokenKind::End;
         out.push(token);
         if end {
-            return out;
+            return Ok(out);
         }
     }
 }

@@ -8,4 +8,4 @@ pub mod printer;
 #[cfg(test)]
 mod tests;
 
-pub use parser::{parse, parse_condition};
+pub use parser::{parse, parse_condition, tree_bytes};

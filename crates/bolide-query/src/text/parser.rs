@@ -4,8 +4,10 @@ use super::ast::{
     Count, CountValue, Direction, Expr, ExprKind, FromItem, Order, OrderItem, Query, SelectItem, Selection, Source,
     Step, Window,
 };
-use super::lexer::{Keyword, Token, TokenKind, tokens};
-use crate::error::{QueryError, Result, Span};
+use super::lexer::{Keyword, TOKEN_BYTES, Token, TokenKind, tokens};
+use crate::error::{Diagnostic, QueryError, Result, Span};
+use crate::limits::QUERY_CHARS;
+use crate::memory::{ALLOCATION_BYTES, Memory};
 
 /// Deepest recursion of the parser; a run of opening parentheses counts once.
 pub(super) const MAX_NESTING: usize = 64;
@@ -13,42 +15,51 @@ pub(super) const MAX_NESTING: usize = 64;
 /// Deepest expression tree, which chains of binary operators build without nesting in the text.
 pub(super) const MAX_HEIGHT: u16 = 256;
 
-/// Reads one whole query.
+/// What the tree takes for a token, at most: a node of its own, or half of the place for one in a list that has grown by doubling, as an
+/// element is followed by a comma.
+const NODE_BYTES: usize = size_of::<Expr>() + ALLOCATION_BYTES;
+
+/// What a tree takes that was read from so much text, at most.
+pub fn tree_bytes(span: Span) -> usize {
+    (span.end.saturating_sub(span.start) + 1) * NODE_BYTES
+}
+
+/// Reads one whole query. The memory of its tree is taken from `memory`.
 ///
 /// # Errors
-/// `SC1001` at the first token that fits nowhere.
-pub fn parse(text: &str) -> Result<Query> {
-    let mut parser = Parser {
-        text,
-        tokens: tokens(text),
-        at: 0,
-        nesting: 0,
-        pending: None,
-    };
+/// `SC1001` at the first token that fits nowhere. A text that is too long. As [`Memory::take`].
+pub fn parse(text: &str, memory: &Memory) -> Result<Query> {
+    let mut parser = Parser::new(text, memory)?;
     let query = parser.query()?;
-    match parser.peek().kind {
-        TokenKind::End => Ok(query),
-        _ => Err(parser.unexpected()),
-    }
+    parser.end(query, memory)
 }
 
 /// Reads FROM and WHERE of a patch condition, which has no SELECT.
-pub fn parse_condition(text: &str) -> Result<Query> {
-    let mut parser = Parser {
-        text,
-        tokens: tokens(text),
-        at: 0,
-        nesting: 0,
-        pending: None,
-    };
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_condition(text: &str, memory: &Memory) -> Result<Query> {
+    let mut parser = Parser::new(text, memory)?;
     let star = Span::default();
     let mut query = empty_query(Selection::Star(star), star);
     parser.inputs_clause(&mut query)?;
     parser.where_clause(&mut query)?;
-    match parser.peek().kind {
-        TokenKind::End if !query.from.is_empty() => Ok(query),
-        _ => Err(parser.unexpected()),
+    if query.from.is_empty() {
+        return Err(parser.unexpected());
     }
+    parser.end(query, memory)
+}
+
+fn check_length(text: &str) -> Result<()> {
+    if text.len() > QUERY_CHARS && text.chars().count() > QUERY_CHARS {
+        let message = format!("The SQL query text exceeded the maximum limit of {QUERY_CHARS} characters");
+        return Err(QueryError::Compile(vec![Diagnostic {
+            code: None,
+            message,
+            location: None,
+        }]));
+    }
+    Ok(())
 }
 
 fn empty_query(selection: Selection, span: Span) -> Query {
@@ -94,6 +105,29 @@ pub(super) struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
+    fn new(text: &'t str, memory: &Memory) -> Result<Parser<'t>> {
+        check_length(text)?;
+        let tokens = tokens(text, memory)?;
+        // The caller has a copy of the text; its names and strings are in the tree and in the program.
+        memory.take(tokens.len() * NODE_BYTES + 3 * text.len())?;
+        Ok(Parser {
+            text,
+            tokens,
+            at: 0,
+            nesting: 0,
+            pending: None,
+        })
+    }
+
+    /// All of the text was read, and only the tree is kept.
+    fn end(self, query: Query, memory: &Memory) -> Result<Query> {
+        if self.peek().kind != TokenKind::End {
+            return Err(self.unexpected());
+        }
+        memory.give_back(self.tokens.len() * TOKEN_BYTES);
+        Ok(query)
+    }
+
     pub(super) fn peek(&self) -> &Token<'t> {
         &self.tokens[self.at]
     }

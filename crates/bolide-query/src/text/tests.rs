@@ -1,8 +1,13 @@
 use proptest::prelude::*;
 
-use super::parse;
+use super::ast::Query;
 use super::printer::query_text;
-use crate::error::{QueryError, Span};
+use crate::error::{QueryError, Result, Span};
+use crate::memory::Memory;
+
+fn parse(text: &str) -> Result<Query> {
+    super::parse(text, &Memory::new(usize::MAX, None))
+}
 
 fn printed(text: &str) -> String {
     query_text(&parse(text).unwrap())

@@ -17,7 +17,7 @@ use super::followers::Followers;
 use super::procedure;
 use super::track::Track;
 use crate::random::{Dice, Kind, Store};
-use crate::stage::{START, definition, options};
+use crate::stage::{START, definition, patient_options};
 
 const CLIENTS: usize = 4;
 /// Splits of one container.
@@ -51,7 +51,7 @@ impl Race {
     pub async fn begin(kind: Kind, seed: u64) -> Race {
         let clock = Arc::new(Clock::virtual_at(UnixMillis(START * 1000)));
         let store = Store::new(kind, clock.clone());
-        let account = Account::open(store.engine().clone(), options())
+        let account = Account::open(store.engine().clone(), patient_options())
             .await
             .expect("a new account");
         let ctx = account.begin().await.expect("a clock");

@@ -121,7 +121,8 @@ async fn without_memory_for_it_a_script_is_refused_for_a_while() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_expensive_query_of_a_script_ends_with_the_script() {
-    let stage = stage(Duration::from_millis(300)).await;
+    // Its operation is accepted on a busy machine, too.
+    let stage = stage(Duration::from_secs(2)).await;
     let many: Vec<u32> = (0..100).collect();
     for n in 0..300 {
         stage

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bolide_core::AccountOptions;
 use bolide_model::ErrorKind;
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, options};
 
 /// The one test that waits for the time limit itself: five seconds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -47,6 +48,28 @@ async fn a_procedure_that_writes_too_much_is_told_to_stop() {
     let written = body.as_u64().unwrap();
     assert!((5..60).contains(&written), "{written}");
     assert_eq!(stage.count().await, written, "what was accepted is kept");
+}
+
+#[tokio::test]
+async fn what_a_query_of_a_script_holds_is_counted() {
+    let options = AccountOptions {
+        memory_bytes: 8 * 1024 * 1024,
+        ..options()
+    };
+    let stage = Stage::with_options(json!({}), None, options).await;
+    for n in 0..60 {
+        let item = json!({"id": n.to_string(), "n": n, "text": "x".repeat(100_000)});
+        stage.create(item).await.unwrap();
+    }
+    let sorted = |most: u32| {
+        format!(
+            "c.queryDocuments(l, 'SELECT c.n, c.text FROM c WHERE c.n < {most} ORDER BY c.n', \
+             function (e, rows) {{ r.setBody(e ? e.number : rows.length); }});"
+        )
+    };
+    assert_eq!(stage.execute(&sorted(10)).await, Ok(json!(10)), "a megabyte is its own");
+    assert_eq!(stage.execute(&sorted(60)).await, Ok(json!(429)), "more is not there");
+    assert_eq!(stage.execute(&sorted(9)).await, Ok(json!(9)), "all was given back");
 }
 
 #[tokio::test]

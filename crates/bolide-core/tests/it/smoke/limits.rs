@@ -126,6 +126,65 @@ async fn queries_beyond_the_memory_of_all_requests_are_throttled_and_later_run()
     assert_eq!(stage.account.memory().used_bytes(), 0);
 }
 
+/// An expression of a megabyte and a half, in two or three thousand characters.
+fn large_constants() -> String {
+    let constants: Vec<String> = (0..150).map(|n| format!("REPLICATE('{}', 10000)", n % 10)).collect();
+    format!("ARRAY_CONTAINS([{}], c.n)", constants.join(", "))
+}
+
+#[tokio::test]
+async fn what_a_text_is_compiled_to_is_memory_of_all_requests() {
+    let options = AccountOptions {
+        memory_bytes: 512 * 1024,
+        ..options()
+    };
+    let stage = stage_with_items(options, 1).await;
+    let (constants, ctx) = (large_constants(), stage.begin().await);
+    let query = format!("SELECT * FROM c WHERE {constants}");
+    let account = &stage.account;
+    let is_throttled = |kind: &ErrorKind| matches!(kind, ErrorKind::Throttled { .. });
+
+    let refused = run(&stage, &query).await.expect_err("there is not so much");
+    assert!(is_throttled(&refused.kind), "{refused:?}");
+    let refused = account.query_plan(&stage.container, &query, &[], "None", None).await;
+    assert!(is_throttled(&refused.expect_err("nor for a plan").kind));
+    let refused = account.explain_query(&stage.container, &query, &[]).await;
+    assert!(is_throttled(&refused.expect_err("nor for words").kind));
+    let refused = account.query_documents(&ctx, &query, &[], vec![]).await;
+    assert!(is_throttled(&refused.expect_err("nor over a list").kind));
+    let condition = format!("from c where {constants}");
+    let refused = patch_with(&stage, &condition).await;
+    assert!(is_throttled(&refused.expect_err("nor for a condition")));
+    assert_eq!(account.memory().used_bytes(), 0, "all was given back");
+    assert!(run(&stage, "SELECT * FROM c").await.is_ok());
+}
+
+#[tokio::test]
+async fn what_is_made_of_many_keys_is_memory_of_all_requests() {
+    let options = AccountOptions {
+        memory_bytes: 1024 * 1024,
+        ..options()
+    };
+    let stage = stage_with_items(options, 1).await;
+    let run = async |path: &str| {
+        let query = QueryItems {
+            text: format!("SELECT VALUE c.n FROM c WHERE ARRAY_CONTAINS(@keys, {path})"),
+            parameters: Arc::new(vec![("@keys".to_owned(), (0..2_000).collect())]),
+            cross_partition: true,
+            ..QueryItems::default()
+        };
+        let answer = stage
+            .account
+            .query(&stage.begin().await, &stage.container, &query)
+            .await;
+        answer.map(|_| ()).map_err(|refusal| refusal.error.kind)
+    };
+    assert_eq!(run("c.n").await, Ok(()), "they are no keys");
+    let refused = run("c.pk").await;
+    assert!(matches!(refused, Err(ErrorKind::Throttled { .. })), "{refused:?}");
+    assert_eq!(stage.account.memory().used_bytes(), 0);
+}
+
 fn patch(condition: &str) -> Patch {
     let text = json!({"condition": condition, "operations": [{"op": "set", "path": "/v", "value": 1}]});
     Patch::parse(text.to_string().as_bytes()).expect("a patch")

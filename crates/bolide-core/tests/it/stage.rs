@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bolide_core::{
-    Account, AccountOptions, Answer, Container, CreateItem, DeleteItem, FeedStart, ItemRead, ItemTarget, ItemWritten,
-    PatchItem, PurgeMode, ReadChanges, ReadFeed, ReadItem, ReplaceItem, RequestContext, Scope, ScriptDraft,
-    ScriptHosting, ScriptKind, StoredItem, Throughput, UpsertItem,
+    Account, AccountOptions, Answer, Answered, Container, CreateItem, DeleteItem, FeedStart, ItemRead, ItemTarget,
+    ItemWritten, PatchItem, PurgeMode, ReadChanges, ReadFeed, ReadItem, ReplaceItem, RequestContext, Scope,
+    ScriptDraft, ScriptHosting, ScriptKind, StoredItem, Throughput, UpsertItem,
 };
 use bolide_model::container::ContainerProperties;
 use bolide_model::document::{Document, Patch};
@@ -292,12 +292,13 @@ impl Stage {
             continuation,
             ..ReadFeed::default()
         };
-        let answer = self
-            .account
-            .read_feed(&self.begin().await, &self.container, &read)
-            .await;
-        let page = seen(answer).expect("a page");
-        (page.items, page.continuation)
+        loop {
+            let ctx = self.begin().await;
+            let answer = self.account.read_feed(&ctx, &self.container, &read).await;
+            if let Some(page) = page(answer).await {
+                return (page.items, page.continuation);
+            }
+        }
     }
 
     /// The ids in the read feed.
@@ -313,12 +314,13 @@ impl Stage {
             start,
             max_items: Some(size),
         };
-        let answer = self
-            .account
-            .change_feed(&self.begin().await, &self.container, &read)
-            .await;
-        let page = seen(answer).expect("a page");
-        (page.items, page.continuation)
+        loop {
+            let ctx = self.begin().await;
+            let answer = self.account.change_feed(&ctx, &self.container, &read).await;
+            if let Some(page) = page(answer).await {
+                return (page.items, page.continuation);
+            }
+        }
     }
 
     /// Replaces the container's definition by one with `more`.
@@ -349,4 +351,15 @@ impl Stage {
 
 fn seen<T>(answer: Result<Answer<T>, bolide_core::Refusal>) -> Seen<T> {
     answer.map(|answer| answer.value).map_err(|refusal| refusal.error.kind)
+}
+
+/// The page of an answer; `None` if it made way for a change of its container, and is to be asked for again as clients do.
+async fn page<T>(answer: Answered<T>) -> Option<T> {
+    match seen(answer) {
+        Err(ErrorKind::Throttled { retry_after }) => {
+            tokio::time::sleep(retry_after).await;
+            None
+        }
+        page => Some(page.expect("a page")),
+    }
 }

@@ -11,6 +11,8 @@ pub const UDF_CALLS: usize = 10;
 pub const ORDER_BY_KEYS: usize = COMPOSITE_INDEX_PATHS;
 /// Largest TOP, OFFSET or LIMIT.
 pub const COUNT: u64 = 2_147_483_647;
+/// Most scores that RRF fuses. A plan repeats all of them in the query of each.
+pub const RANK_SCORES: usize = 100;
 /// Memory for groups, distinct values and sorted rows of one execution.
 pub const STATE_BYTES: usize = 256 * 1024 * 1024;
 /// Largest value that an expression may make, and largest row.

@@ -2,6 +2,7 @@
 
 use super::Binder;
 use crate::error::{QueryError, Result, Span};
+use crate::limits::RANK_SCORES;
 use crate::path::PathStep;
 use crate::program::{RankComponent, Ranking, Scalar};
 use crate::text::ast::{Call, Expr, ExprKind, OrderItem};
@@ -61,6 +62,9 @@ impl Binder<'_> {
         };
         if scores.len() < 2 {
             return Err(not_a_score(item.value.span));
+        }
+        if let Some(beyond) = scores.get(RANK_SCORES) {
+            return Err(too_many_scores(scores.len(), beyond.span));
         }
         Ok((scores.iter().collect(), weights))
     }
@@ -134,6 +138,11 @@ fn is_score(expr: &Expr) -> bool {
 fn not_a_score(span: Span) -> QueryError {
     let message = "The ORDER BY RANK clause must be followed by a VectorDistance and/or a FullTextScore function call.";
     QueryError::at("SC2221", message, span)
+}
+
+fn too_many_scores(count: usize, span: Span) -> QueryError {
+    let message = format!("RRF fuses at most {RANK_SCORES} scores; this one has {count}.");
+    QueryError::uncoded(message, span)
 }
 
 fn bad_weights(span: Span) -> QueryError {

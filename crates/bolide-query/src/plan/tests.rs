@@ -173,6 +173,18 @@ fn hybrid_plans_number_their_placeholders() {
 }
 
 #[test]
+fn rrf_fuses_a_hundred_scores_and_no_more() {
+    let compiled = |count: usize| {
+        let scores = vec!["VectorDistance(c.v, [1, 2])"; count].join(", ");
+        let text = format!("SELECT TOP 10 c.id FROM c ORDER BY RANK RRF({scores})");
+        Query::compile(&text, &Parameters::none(), &Schema::metadata()).map(drop)
+    };
+    assert_eq!(compiled(100), Ok(()));
+    let error = compiled(101).unwrap_err();
+    assert!(error.message().contains("at most 100 scores"), "{error}");
+}
+
+#[test]
 fn a_score_needs_a_full_text_index_in_the_container() {
     let compiled = |indexed: &[&str]| {
         let mut schema = Schema::container(vec![vec!["id".to_owned()]], PartitionKeyKind::Hash);

@@ -115,6 +115,11 @@ impl Fuel {
         self.spend(bytes as u64 / 8)
     }
 
+    /// Whether so many units are left for the current item.
+    pub fn has(&self, units: u64) -> bool {
+        self.left.get().saturating_add(self.reserve.get()) >= units
+    }
+
     /// How often there was a reason to ask the outside.
     pub fn looks(&self) -> u64 {
         self.looks.get()

@@ -37,6 +37,8 @@ impl Like {
     pub fn new(pattern: &str, escape: Option<char>) -> Like {
         let chars: Vec<char> = pattern.chars().collect();
         let mut pieces: Vec<Piece> = Vec::with_capacity(chars.len());
+        // Behind the last `]` no set is closed, which is not to be found out for each `[`.
+        let last_close = chars.iter().rposition(|c| *c == ']').unwrap_or(0);
         let mut at = 0;
         while at < chars.len() {
             let c = chars[at];
@@ -49,6 +51,7 @@ impl Like {
                 '%' if pieces.last() == Some(&Piece::Any) => continue,
                 '%' => Piece::Any,
                 '_' => Piece::One,
+                '[' if at > last_close => Piece::Literal('['),
                 '[' => match set(&chars[at..]) {
                     Some((piece, len)) => {
                         at += len;

@@ -183,6 +183,68 @@ fn a_backtracking_search_that_is_given_up_is_an_error_and_no_answer() {
     assert_eq!(ended, Err(QueryError::Interrupted(Interrupt::TooMuchWork)));
 }
 
+/// Each of these would take hours without any step back.
+#[test]
+fn look_arounds_in_loops_are_refused_over_a_text_that_is_too_long_for_them() {
+    let item = serde_json::json!({"id": "x", "t": "a".repeat(100_000)});
+    for pattern in [
+        "^(?:(?=.*)a)*b",
+        "^(?>(?:(?=.*)a)*)b",
+        "^(?>(?:(?=(?>(?:(?=.*)a)*))a)*)b",
+        "^(?:a(?!(?:(?<!c)a)*b))*b",
+    ] {
+        let text = format!("SELECT VALUE RegexMatch(c.t, '{pattern}') FROM c");
+        let ended = run(&text, &item, Environment::default());
+        assert_eq!(ended, Err(QueryError::Interrupted(Interrupt::TooMuchWork)), "{pattern}");
+    }
+}
+
+#[test]
+fn look_arounds_have_their_answers_where_they_are_usual() {
+    let password = "^(?=.*[A-Z])(?=.*[0-9])(?!.* ).{8,}$";
+    for (pattern, text, is_match) in [
+        (password, "Sunflower7".to_owned(), true),
+        (password, "sunflower7".to_owned(), false),
+        ("^(?:(?!end).)*$", "x".repeat(2_000), true),
+        ("^(?:(?!end).)*$", format!("{}end", "x".repeat(2_000)), false),
+        ("^(?:(?=[a-z]+[0-9])[a-z]|[0-9])*$", "abc1def2".to_owned(), true),
+        (r"\\b(\\w+) \\1\\b", "this is is it".to_owned(), true),
+    ] {
+        let item = serde_json::json!({"id": "x", "t": text});
+        let query = format!("SELECT VALUE RegexMatch(c.t, '{pattern}') FROM c");
+        let rows = run(&query, &item, Environment::default());
+        assert_eq!(rows, Ok(is_match.to_string().into_bytes()), "{pattern}");
+    }
+}
+
+/// A partition's worker and the compiler of short conditions have no more fuel than that, and no way to end a search.
+#[test]
+fn nothing_backtracks_where_fuel_is_short() {
+    let environment = Environment {
+        item_work: 1_000_000,
+        ..Environment::default()
+    };
+    let condition = Condition::compile("from c where RegexMatch(c.t, '(?=a)a')", Environment::default());
+    let ended = condition
+        .expect("a condition")
+        .holds(br#"{"t": "a"}"#, environment.clone());
+    assert_eq!(ended, Err(QueryError::Interrupted(Interrupt::TooMuchWork)));
+    let folded = Condition::compile("from c where RegexMatch('a', '(?=a)a')", environment).map(drop);
+    assert_eq!(folded, Err(QueryError::Interrupted(Interrupt::TooMuchWork)));
+}
+
+#[test]
+fn brackets_that_are_never_closed_are_looked_for_once() {
+    let text = serde_json::json!("[".repeat(1_000_000));
+    let parameters = Parameters::none().with("@p", &text);
+    let query = Query::compile("SELECT VALUE '[' LIKE @p FROM c", &parameters, &Schema::metadata()).expect("a query");
+    let mut page = query
+        .execution(Environment::default(), PageLimit::NONE, None)
+        .expect("an execution");
+    page.push(b"{}", 1).expect("an item");
+    assert_eq!(page.finish(true).expect("done").rows.into_joined(), b"false");
+}
+
 #[test]
 fn a_pattern_whose_repetitions_multiply_is_no_pattern() {
     let item = serde_json::json!({"id": "x", "t": "aaa"});

@@ -1,8 +1,12 @@
 //! Regular expressions (cosmos-sql §18.3.1).
 //!
 //! A pattern without look-around and back-references runs on an engine whose time is at most text × pattern. Others need backtracking: it
-//! is given up after so many steps that text, pattern and steps together stay within a limit. Both kinds cannot be ended in the middle,
-//! so what could take long by that measure is refused before, and whoever runs the query is asked whether it may go on after.
+//! is given up after so many steps back that text, pattern and steps together stay within a limit. Steps forward are not counted by that
+//! engine, and a look-around in a loop goes through the text for each round of the loop: how deep these are nested counts, too ([`depth`]).
+//! Both kinds cannot be ended in the middle, so what could take long by that measure is refused before, and whoever runs the query is asked
+//! whether it may go on after.
+
+mod depth;
 
 use std::sync::{Arc, OnceLock};
 
@@ -37,6 +41,9 @@ const BACKTRACKING_WORK: u64 = 4_000_000_000;
 /// Backtracking may go through the text from each of its places: this part of that is charged before.
 const BACKTRACKING_SHARE: u64 = 64;
 
+/// A search with backtracking takes its time for one item where less is left than this: where conditions are judged beside others' writes.
+const BACKTRACKING_LEAST: u64 = 2_000_000;
+
 /// How many steps back a search may take: the most that its text allows.
 const STEPS: [u64; 3] = [1_000_000, 30_000, 1_000];
 
@@ -64,6 +71,8 @@ enum Engine {
 #[derive(Debug)]
 struct Backtracking {
     text: String,
+    /// See [`depth`]; at least 1.
+    depth: u32,
     /// Compiled for each of [`STEPS`], when first needed.
     by_steps: [OnceLock<Option<fancy_regex::Regex>>; STEPS.len()],
 }
@@ -154,20 +163,24 @@ impl Pattern {
 
     /// Runs a search within limits.
     fn search<T>(&self, text: &str, fuel: &Fuel, run: impl FnOnce(Searching<'_>) -> Option<T>) -> Option<T> {
-        let worst = (text.len() as u64 + 16).saturating_mul(self.positions);
-        let steps = match &self.engine {
-            Engine::Linear(_) => 0,
-            Engine::Backtracking(_) => text.len() as u64 * text.len() as u64 / BACKTRACKING_SHARE,
+        let length = text.len() as u64 + 16;
+        let (depth, steps) = match &self.engine {
+            Engine::Linear(_) => (1, 0),
+            Engine::Backtracking(own) => (own.depth, (length * length) / BACKTRACKING_SHARE),
         };
+        let worst = length.saturating_pow(depth).saturating_mul(self.positions);
+        let is_afforded = matches!(self.engine, Engine::Linear(_)) || fuel.has(BACKTRACKING_LEAST);
+        if !is_afforded {
+            fuel.exhaust();
+            return None;
+        }
         if !fuel.spend(200 + steps) {
             return None;
         }
         let found = match &self.engine {
             Engine::Linear(regex) if worst <= SEARCH_WORK => run(Searching::Linear(regex)),
             Engine::Linear(_) => None,
-            Engine::Backtracking(own) => own
-                .within(BACKTRACKING_WORK / worst)
-                .and_then(|regex| run(Searching::Backtracking(regex))),
+            Engine::Backtracking(own) => own.within(worst).and_then(|regex| run(Searching::Backtracking(regex))),
         };
         if found.is_none() {
             // It was given up, which is no answer.
@@ -196,16 +209,21 @@ impl Backtracking {
     /// Compiles a pattern; `None` if it is invalid or too large.
     fn new(text: String) -> Option<Backtracking> {
         let own = Backtracking {
+            depth: depth::of(&text)?.max(1),
             text,
             by_steps: [const { OnceLock::new() }; STEPS.len()],
         };
         own.regex(0).is_some().then_some(own)
     }
 
-    /// The pattern for a search of at most so many steps, or of the fewest that are of use.
-    fn within(&self, steps: u64) -> Option<&fancy_regex::Regex> {
+    /// The pattern for a search that takes so many units without a step back. `None` if that is too much.
+    fn within(&self, units: u64) -> Option<&fancy_regex::Regex> {
+        let steps = BACKTRACKING_WORK / units.max(1);
+        let fewest = STEPS.len() - 1;
         let at = STEPS.iter().position(|most| *most <= steps);
-        self.regex(at.unwrap_or(STEPS.len() - 1))
+        // Without look-arounds in loops hardly a step goes through much of the text.
+        let at = at.or((self.depth == 1 && units <= SEARCH_WORK).then_some(fewest))?;
+        self.regex(at)
     }
 
     fn regex(&self, at: usize) -> Option<&fancy_regex::Regex> {

@@ -69,8 +69,8 @@ fn what_is_made_of_a_text_is_counted() {
         )
     };
     let scores = |count| {
-        let score = "FullTextScore(c.text, 'some', 'words', 'to', 'look', 'for')";
-        format!("SELECT * FROM c ORDER BY RANK RRF({})", listed(score, count, ", "))
+        let score = format!("FullTextScore(c.text, {})", listed("'words'", 50, ", "));
+        format!("SELECT * FROM c ORDER BY RANK RRF({})", listed(&score, count, ", "))
     };
     let numbers = |count| format!("SELECT VALUE [{}]", listed("1", count, ","));
     let patterns = |count| {
@@ -81,7 +81,7 @@ fn what_is_made_of_a_text_is_counted() {
     };
     for (little, much) in [
         (of_path(1), of_path(100)),
-        (scores(2), scores(300)),
+        (scores(2), scores(100)),
         (numbers(1_000), numbers(30_000)),
         (patterns(1), patterns(200)),
     ] {

@@ -80,7 +80,7 @@ pub struct RequestContext {
 pub struct Account {
     engine: Arc<dyn Engine>,
     options: AccountOptions,
-    catalog: Catalog,
+    catalog: Arc<Catalog>,
     keeper: parking_lot::Mutex<Option<Arc<Keeper>>>,
     /// How many requests have begun: by it the background purge notices users.
     requests: AtomicU64,
@@ -98,7 +98,7 @@ impl Account {
     /// # Errors
     /// `Unavailable` or `Corrupt`, from the engine.
     pub async fn open(engine: Arc<dyn Engine>, options: AccountOptions) -> Result<Arc<Account>> {
-        let catalog = Catalog::open(engine.clone()).await?;
+        let catalog = Arc::new(Catalog::open(engine.clone()).await?);
         let pace = Pace {
             items_per_second: options.purge_items_per_second,
             hold: options.purge_hold,
@@ -278,7 +278,7 @@ impl Account {
         &self.known_numbers
     }
 
-    pub(crate) fn catalog(&self) -> &Catalog {
+    pub(crate) fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }
 
@@ -300,7 +300,9 @@ impl Account {
         id: &str,
         throughput: Option<Throughput>,
     ) -> Result<DatabaseInfo> {
-        self.catalog.create_database(id, throughput).await
+        let id = id.to_owned();
+        let create = |catalog: Arc<Catalog>| async move { catalog.create_database(&id, throughput).await };
+        self.catalog.carry_out(create).await
     }
 
     /// All databases, in the order of their creation.
@@ -329,7 +331,9 @@ impl Account {
     /// # Errors
     /// `NotFound`; `PreconditionFailed` if it is another version.
     pub async fn delete_database(&self, _ctx: &RequestContext, rid: DatabaseRid, if_match: Option<&str>) -> Result<()> {
-        self.catalog.delete_database(rid, if_match).await
+        let if_match = if_match.map(str::to_owned);
+        let delete = |catalog: Arc<Catalog>| async move { catalog.delete_database(rid, if_match.as_deref()).await };
+        self.catalog.carry_out(delete).await
     }
 
     /// Creates a container, with as many ranges as its throughput implies.
@@ -343,7 +347,9 @@ impl Account {
         properties: ContainerProperties,
         throughput: Option<Throughput>,
     ) -> Result<Arc<Container>> {
-        self.catalog.create_container(database, properties, throughput).await
+        let create =
+            |catalog: Arc<Catalog>| async move { catalog.create_container(database, properties, throughput).await };
+        self.catalog.carry_out(create).await
     }
 
     /// The containers of a database, in the order of their creation.
@@ -387,7 +393,11 @@ impl Account {
         sent: &Value,
         if_match: Option<&str>,
     ) -> Result<ContainerInfo> {
-        self.catalog.replace_container(container, sent, if_match).await
+        let (container, sent, if_match) = (container.clone(), sent.clone(), if_match.map(str::to_owned));
+        let replace = |catalog: Arc<Catalog>| async move {
+            catalog.replace_container(&container, &sent, if_match.as_deref()).await
+        };
+        self.catalog.carry_out(replace).await
     }
 
     /// Deletes a container. Its purge ends with it (TTL-271).
@@ -400,7 +410,9 @@ impl Account {
         rid: ContainerRid,
         if_match: Option<&str>,
     ) -> Result<()> {
-        self.catalog.delete_container(rid, if_match).await
+        let if_match = if_match.map(str::to_owned);
+        let delete = |catalog: Arc<Catalog>| async move { catalog.delete_container(rid, if_match.as_deref()).await };
+        self.catalog.carry_out(delete).await
     }
 
     /// All offers.
@@ -427,9 +439,13 @@ impl Account {
         throughput: Throughput,
         if_match: Option<&str>,
     ) -> Result<Offer> {
-        let offer = self.catalog.replace_offer(rid, throughput, if_match).await?;
-        self.catalog.split_for_throughput(&offer).await?;
-        Ok(offer)
+        let if_match = if_match.map(str::to_owned);
+        let replace = |catalog: Arc<Catalog>| async move {
+            let offer = catalog.replace_offer(rid, throughput, if_match.as_deref()).await?;
+            catalog.split_for_throughput(&offer).await?;
+            Ok(offer)
+        };
+        self.catalog.carry_out(replace).await
     }
 
     /// Sets how a container's purge is paced.
@@ -437,7 +453,9 @@ impl Account {
     /// # Errors
     /// From the engine.
     pub async fn set_pacing(&self, container: &Arc<Container>, pacing: PacingSettings) -> Result<()> {
-        self.catalog.set_pacing(container, pacing).await
+        let container = container.clone();
+        let set = |catalog: Arc<Catalog>| async move { catalog.set_pacing(&container, pacing).await };
+        self.catalog.carry_out(set).await
     }
 
     /// Consumes request units as users would in the running second, evenly over the partitions.
@@ -469,7 +487,8 @@ impl Account {
     /// # Errors
     /// From the engine.
     pub async fn set_mongo_document_ttl(&self, is_on: bool) -> Result<()> {
-        self.catalog.set_mongo_document_ttl(is_on).await
+        let set = |catalog: Arc<Catalog>| async move { catalog.set_mongo_document_ttl(is_on).await };
+        self.catalog.carry_out(set).await
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bolide_model::{Result, UnixMillis};
 use bolide_storage::{Engine, PartitionId};
 use bytes::Bytes;
-use tokio::sync::MutexGuard;
 
 use super::records::{account_key, container_key, dropped_key};
 use super::{Catalog, Moment};
@@ -14,11 +13,6 @@ use crate::container::{Change, Container, ContainerState};
 use crate::purge::Alarm;
 
 impl Catalog {
-    /// Keeps other changes of the catalog out.
-    pub async fn changing(&self) -> MutexGuard<'_, ()> {
-        self.changing.lock().await
-    }
-
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
     }
@@ -38,7 +32,6 @@ impl Catalog {
     }
 
     pub async fn set_mongo_document_ttl(&self, is_on: bool) -> Result<()> {
-        let _changing = self.changing.lock().await;
         let mut account = self.memory.read().account.clone();
         account.mongo_document_ttl = is_on;
         let committed = account.clone();

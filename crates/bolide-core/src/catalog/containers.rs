@@ -36,7 +36,6 @@ impl Catalog {
         validate_resource_id(&properties.id)?;
         check_computed_properties(&properties)?;
         throughput.map_or(Ok(()), Throughput::validate)?;
-        let _changing = self.changing.lock().await;
         let draft = self.draft_container(database, &properties, throughput)?;
         let Draft {
             rid,
@@ -188,7 +187,6 @@ impl Catalog {
     ) -> Result<ContainerInfo> {
         let properties = ContainerProperties::from_json(sent)?;
         check_computed_properties(&properties)?;
-        let _changing = self.changing.lock().await;
         let change = container.lock().await;
         let state = change.state();
         if state.is_deleted {
@@ -233,7 +231,6 @@ impl Catalog {
     }
 
     pub async fn delete_container(&self, rid: ContainerRid, if_match: Option<&str>) -> Result<()> {
-        let _changing = self.changing.lock().await;
         let container = self.container_by_rid(rid)?;
         check_etag(container.state().etag, if_match)?;
         self.drop_container(&container).await
@@ -299,7 +296,6 @@ impl Catalog {
 
     /// Sets how a container's purge is paced.
     pub async fn set_pacing(&self, container: &Arc<Container>, pacing: PacingSettings) -> Result<()> {
-        let _changing = self.changing.lock().await;
         let change = container.lock().await;
         let now = self.now().await?.seconds();
         let state = change.state();

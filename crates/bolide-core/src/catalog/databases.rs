@@ -45,7 +45,6 @@ impl Catalog {
     pub async fn create_database(&self, id: &str, throughput: Option<Throughput>) -> Result<DatabaseInfo> {
         validate_resource_id(id)?;
         throughput.map_or(Ok(()), Throughput::validate)?;
-        let _changing = self.changing.lock().await;
         let now = self.now().await?.seconds();
         let mut account = {
             let memory = self.memory.read();
@@ -121,7 +120,6 @@ impl Catalog {
 
     /// Deletes a database with all its containers and users.
     pub async fn delete_database(&self, rid: DatabaseRid, if_match: Option<&str>) -> Result<()> {
-        let _changing = self.changing.lock().await;
         let containers: Vec<_> = {
             let memory = self.memory.read();
             let database = memory.database(rid)?;

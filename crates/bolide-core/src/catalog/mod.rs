@@ -1,7 +1,7 @@
 //! The catalog: databases, containers and their offers, users and their permissions.
 //!
 //! Partition 0 keeps it ([`records`] has the rows), and all of it is in memory while the account is open. Changes are rare and come
-//! one after the other; each is one commit in partition 0, after which memory follows. A crash between the commit of a container
+//! one after the other ([`Catalog::carry_out`]); each is one commit in partition 0, after which memory follows. A crash between the commit of a container
 //! and the creation of its partitions is mended at the next start; partitions of deleted containers are named in the same commit that
 //! deletes them, and removed from there.
 
@@ -17,6 +17,7 @@ mod scripts;
 mod users;
 
 use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
 use std::sync::Arc;
 
 use bolide_model::rid::{ContainerRid, DatabaseRid, EncryptionKeyRid, UserRid};
@@ -50,7 +51,7 @@ pub(crate) struct Catalog {
     partition: Arc<Partition>,
     memory: RwLock<Memory>,
     /// Held while the catalog changes.
-    changing: Mutex<()>,
+    changing: Arc<Mutex<()>>,
 }
 
 /// The catalog as the last commit left it.
@@ -95,6 +96,28 @@ impl Moment {
 }
 
 impl Catalog {
+    /// Carries a change out, one at a time and to its end: its request may be dropped meanwhile, and memory still follows what was committed.
+    /// Everything that changes the catalog of an open account goes through here.
+    ///
+    /// # Errors
+    /// Those of the change; `Internal` if it panicked.
+    pub async fn carry_out<T, F>(self: &Arc<Self>, change: impl FnOnce(Arc<Catalog>) -> F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        // Who waits still leaves with its request: no more than one change at a time outlives it.
+        let changing = self.changing.clone().lock_owned().await;
+        let change = change(self.clone());
+        let carried_out = tokio::spawn(async move {
+            let _changing = changing;
+            change.await
+        });
+        carried_out
+            .await
+            .unwrap_or_else(|_| Err(Error::internal("a change of the catalog panicked")))
+    }
+
     /// Commits one change: `decide` drafts it and gives back what memory needs.
     async fn commit<T, F>(&self, decide: F) -> Result<T>
     where

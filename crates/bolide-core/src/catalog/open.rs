@@ -69,7 +69,7 @@ impl Catalog {
             alarm,
             partition,
             memory,
-            changing: Mutex::new(()),
+            changing: Arc::new(Mutex::new(())),
         };
         for (rid, row) in rows.databases {
             catalog.remember_database(rid, row, now.seconds());

@@ -96,7 +96,6 @@ impl Catalog {
         is_upsert: bool,
     ) -> Result<(Arc<Script>, bool)> {
         check(kind, &draft)?;
-        let _changing = self.changing.lock().await;
         let scripts = container.scripts();
         match scripts.by_id(kind, &draft.id) {
             Some(existing) if is_upsert => {
@@ -125,7 +124,6 @@ impl Catalog {
         if_match: Option<&str>,
     ) -> Result<Arc<Script>> {
         check(kind, &draft)?;
-        let _changing = self.changing.lock().await;
         let scripts = container.scripts();
         let existing = scripts.get(kind, name)?;
         check_etag(existing.etag, if_match)?;
@@ -143,7 +141,6 @@ impl Catalog {
         name: &ScriptName,
         if_match: Option<&str>,
     ) -> Result<()> {
-        let _changing = self.changing.lock().await;
         let scripts = container.scripts();
         let existing = scripts.get(kind, name)?.clone();
         check_etag(existing.etag, if_match)?;
@@ -166,7 +163,7 @@ impl Catalog {
         number: Option<u64>,
         draft: ScriptDraft,
     ) -> Result<Arc<Script>> {
-        // Whoever deletes the container holds `changing` too.
+        // No change of the catalog goes on beside this one.
         if container.state().is_deleted {
             return Err(Error::not_found("the container was deleted"));
         }

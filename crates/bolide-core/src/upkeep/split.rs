@@ -40,14 +40,15 @@ impl Account {
     /// # Errors
     /// `RangeGone` if there is no such range; `BadRequest` if it is too narrow to be split.
     pub async fn split(&self, container: &Arc<Container>, range: Option<u32>) -> Result<SplitReport> {
-        self.catalog().split(container, range).await
+        let container = container.clone();
+        let split = |catalog: Arc<Catalog>| async move { catalog.split(&container, range).await };
+        self.catalog().carry_out(split).await
     }
 }
 
 impl Catalog {
     /// See [`Account::split`].
     pub async fn split(&self, container: &Arc<Container>, range: Option<u32>) -> Result<SplitReport> {
-        let _changing = self.changing().await;
         let change = container.lock().await;
         let layout = change.state().layout.clone();
         let parent = match range {

@@ -10,7 +10,7 @@ use bolide_model::{Error, ErrorKind, RequestUnits, Result, UnixMillis};
 use bolide_storage::Engine;
 use serde_json::Value;
 
-use crate::catalog::{Catalog, DatabaseInfo, Offer};
+use crate::catalog::{Catalog, DatabaseInfo, DefinitionUsage, Offer, definition_limit};
 use crate::clock;
 use crate::container::{Container, ContainerInfo};
 use crate::executor::{Executor, Watch};
@@ -35,6 +35,9 @@ pub struct AccountOptions {
     pub purge_hold: Duration,
     /// Most memory that all requests may hold together: bodies, answers, the state of queries and scripts; in bytes.
     pub memory_bytes: usize,
+    /// Most memory that the definitions of databases, containers and all that belongs to them may take, in bytes; `None`: a quarter of
+    /// `memory_bytes`, and at least 128 MiB.
+    pub definition_bytes: Option<usize>,
     /// Where scripts run. Servers use processes; without a setting scripts are refused.
     pub script_hosting: ScriptHosting,
     /// How long a script may run. A call of a user-defined function has a fifth of it, all calls of a page twice as much.
@@ -59,6 +62,7 @@ impl Default for AccountOptions {
             purge_items_per_second: None,
             purge_hold: Duration::from_secs(600),
             memory_bytes: 1024 * 1024 * 1024,
+            definition_bytes: None,
             script_hosting: ScriptHosting::default(),
             script_time: Duration::from_secs(5),
             query_state_bytes: bolide_query::Environment::default().state_bytes,
@@ -98,7 +102,9 @@ impl Account {
     /// # Errors
     /// `Unavailable` or `Corrupt`, from the engine.
     pub async fn open(engine: Arc<dyn Engine>, options: AccountOptions) -> Result<Arc<Account>> {
-        let catalog = Arc::new(Catalog::open(engine.clone()).await?);
+        let definition_bytes = options.definition_bytes;
+        let definition_bytes = definition_bytes.unwrap_or_else(|| definition_limit(options.memory_bytes));
+        let catalog = Arc::new(Catalog::open(engine.clone(), definition_bytes).await?);
         let pace = Pace {
             items_per_second: options.purge_items_per_second,
             hold: options.purge_hold,
@@ -256,6 +262,11 @@ impl Account {
     /// The memory that requests share. Front ends take from it for bodies and answers.
     pub fn memory(&self) -> &MemoryBudget {
         &self.memory
+    }
+
+    /// What the definitions of databases, containers and all that belongs to them take, and may take.
+    pub fn definitions(&self) -> DefinitionUsage {
+        self.catalog.definitions()
     }
 
     pub(crate) fn script_places(&self) -> &Arc<Places> {

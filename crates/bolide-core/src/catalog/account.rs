@@ -6,6 +6,7 @@ use bolide_model::{Result, UnixMillis};
 use bolide_storage::{Engine, PartitionId};
 use bytes::Bytes;
 
+use super::budget::{Definition, DefinitionUsage};
 use super::records::{account_key, container_key, dropped_key};
 use super::{Catalog, Moment};
 use crate::clock;
@@ -24,6 +25,11 @@ impl Catalog {
 
     pub async fn now(&self) -> Result<UnixMillis> {
         clock::exact_now(self.engine.as_ref()).await
+    }
+
+    /// What definitions take, and may take.
+    pub fn definitions(&self) -> DefinitionUsage {
+        self.budget.lock().usage()
     }
 
     /// Whether MongoDB documents may have a ttl of their own (TTL-288).
@@ -77,7 +83,7 @@ impl Catalog {
         let state = after.clone();
         self.commit(move |round| {
             Moment::begin(round);
-            round.put(container_key(rid), state.to_row().encode());
+            round.extend(container_key(rid), Definition::Container(&state.to_row()));
             for partition in &state.layout.partitions {
                 round.delete(dropped_key(partition.id));
             }

@@ -12,6 +12,7 @@ use bolide_storage::{Head, PartitionId};
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::budget::Definition;
 use super::records::{
     AccountRow, ContainerRow, DatabaseRow, OfferRow, account_key, container_key, database_key, dropped_key, script_key,
 };
@@ -58,8 +59,8 @@ impl Catalog {
                     &placements,
                 );
                 round.put(account_key(), account.encode());
-                round.put(database_key(database), database_row.encode());
-                round.put(container_key(rid), row.encode());
+                round.define(database_key(database), Definition::Database(&database_row));
+                round.define(container_key(rid), Definition::Container(&row));
                 Ok(row)
             })
             .await?;
@@ -224,7 +225,7 @@ impl Catalog {
     {
         self.commit(move |round| {
             let state = change(Moment::begin(round));
-            round.put(container_key(rid), state.to_row().encode());
+            round.define(container_key(rid), Definition::Container(&state.to_row()));
             Ok(state)
         })
         .await

@@ -4,6 +4,7 @@ use bolide_model::names::validate_resource_id;
 use bolide_model::rid::DatabaseRid;
 use bolide_model::{Error, Result, UnixSeconds};
 
+use super::budget::Definition;
 use super::records::{DatabaseRow, OfferRow, account_key, database_key};
 use super::{Catalog, Database, Moment, check_etag, database_not_found, number_of};
 use crate::etag::Etag;
@@ -82,7 +83,7 @@ impl Catalog {
                     offer,
                 };
                 round.put(account_key(), account.encode());
-                round.put(database_key(rid), row.encode());
+                round.define(database_key(rid), Definition::Database(&row));
                 Ok(row)
             })
             .await?;

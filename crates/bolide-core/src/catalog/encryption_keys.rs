@@ -6,6 +6,7 @@ use bolide_model::encryption_key::EncryptionKeyProperties;
 use bolide_model::rid::{DatabaseRid, EncryptionKeyRid};
 use bolide_model::{Error, Result, UnixSeconds};
 
+use super::budget::Definition;
 use super::records::{EncryptionKeyRow, encryption_key_key};
 use super::{Catalog, Moment, check_etag};
 use crate::account::{Account, RequestContext};
@@ -86,7 +87,7 @@ impl Catalog {
                     etag: moment.etag(),
                     last_modified: moment.now,
                 };
-                round.put(encryption_key_key(rid), row.encode());
+                round.define(encryption_key_key(rid), Definition::EncryptionKey(&row));
                 Ok(row)
             })
             .await?;

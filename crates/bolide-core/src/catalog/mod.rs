@@ -6,6 +6,7 @@
 //! deletes them, and removed from there.
 
 mod account;
+mod budget;
 mod containers;
 mod databases;
 mod encryption_keys;
@@ -26,6 +27,9 @@ use bolide_storage::Engine;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
+pub use budget::DefinitionUsage;
+pub(crate) use budget::limit_of as definition_limit;
+use budget::{CatalogRound, DefinitionBudget};
 pub use databases::DatabaseInfo;
 pub use encryption_keys::EncryptionKeyInfo;
 pub use offers::{Offer, OfferResource};
@@ -50,6 +54,7 @@ pub(crate) struct Catalog {
     /// Partition 0.
     partition: Arc<Partition>,
     memory: RwLock<Memory>,
+    budget: Arc<parking_lot::Mutex<DefinitionBudget>>,
     /// Held while the catalog changes.
     changing: Arc<Mutex<()>>,
 }
@@ -83,7 +88,7 @@ struct Moment {
 
 impl Moment {
     /// Begins a change in the draft of a commit.
-    fn begin(round: &mut Round<'_>) -> Moment {
+    fn begin(round: &mut CatalogRound<'_, '_>) -> Moment {
         Moment {
             lsn: round.next_lsn(),
             now: round.seconds(),
@@ -119,12 +124,19 @@ impl Catalog {
     }
 
     /// Commits one change: `decide` drafts it and gives back what memory needs.
-    async fn commit<T, F>(&self, decide: F) -> Result<T>
+    ///
+    /// # Errors
+    /// Those of `decide`; `QuotaExceeded` if definitions would take more than they may.
+    async fn commit<T, F>(&self, mut decide: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnMut(&mut Round<'_>) -> Step<T> + Send + 'static,
+        F: FnMut(&mut CatalogRound<'_, '_>) -> Step<T> + Send + 'static,
     {
-        self.partition.write(decide).await
+        let budget = self.budget.clone();
+        let draft = move |round: &mut Round<'_>| CatalogRound::draft(round, &budget.lock(), &mut decide);
+        let (value, resizing) = self.partition.write(draft).await?;
+        self.budget.lock().apply(resizing);
+        Ok(value)
     }
 
     /// Every container of the account.

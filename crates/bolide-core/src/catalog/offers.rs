@@ -3,6 +3,7 @@
 use bolide_model::rid::{ContainerRid, DatabaseRid, OfferRid};
 use bolide_model::{Error, Result, UnixSeconds};
 
+use super::budget::Definition;
 use super::records::{OfferRow, database_key};
 use super::{Catalog, Moment, check_etag};
 use crate::container::ContainerState;
@@ -95,7 +96,7 @@ impl Catalog {
             .commit(move |round| {
                 let mut row = row.clone();
                 row.offer = row.offer.map(|offer| offer.renewed(throughput, Moment::begin(round)));
-                round.put(database_key(rid), row.encode());
+                round.define(database_key(rid), Definition::Database(&row));
                 Ok(row)
             })
             .await?;

@@ -7,6 +7,7 @@ use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::{PermissionRid, UserRid};
 use bolide_model::{Error, Result, UnixSeconds};
 
+use super::budget::Definition;
 use super::records::{PermissionRow, permission_key, user_key};
 use super::users::User;
 use super::{Catalog, Moment, check_etag};
@@ -121,8 +122,8 @@ impl Catalog {
         let row = self
             .commit(move |round| {
                 let row = written(Moment::begin(round), &grant);
-                round.put(user_key(user), user_row.encode());
-                round.put(permission_key(rid), row.encode());
+                round.define(user_key(user), Definition::User(&user_row));
+                round.define(permission_key(rid), Definition::Permission(&row));
                 Ok(row)
             })
             .await?;
@@ -150,7 +151,7 @@ impl Catalog {
         let row = self
             .commit(move |round| {
                 let row = written(Moment::begin(round), &grant);
-                round.put(permission_key(rid), row.encode());
+                round.define(permission_key(rid), Definition::Permission(&row));
                 Ok(row)
             })
             .await?;

@@ -7,6 +7,7 @@ use bolide_model::names::validate_resource_id;
 use bolide_model::rid::{ChildKind, ChildRid, ContainerRid};
 use bolide_model::{Error, ErrorKind, Result};
 
+use super::budget::Definition;
 use super::records::{ScriptRow, script_key};
 use super::{Catalog, Moment, check_etag};
 use crate::container::Container;
@@ -181,7 +182,7 @@ impl Catalog {
                     ChildRid::new(rid, child_kind(kind), number.unwrap_or(moment.lsn.0)),
                     kind,
                 );
-                round.put(script_key(script.rid), ScriptRow::of(&script).encode());
+                round.define(script_key(script.rid), Definition::Script(&ScriptRow::of(&script)));
                 Ok(Arc::new(script))
             })
             .await?;

@@ -8,6 +8,7 @@ use bolide_model::rid::{DatabaseRid, PermissionRid, UserRid};
 use bolide_model::{Error, Result, UnixSeconds};
 use bolide_storage::Key;
 
+use super::budget::Definition;
 use super::records::{PermissionRow, UserRow, database_key, encryption_key_key, permission_key, user_key};
 use super::{Catalog, Database, Memory, Moment, check_etag};
 use crate::account::{Account, RequestContext};
@@ -95,8 +96,8 @@ impl Catalog {
         let row = self
             .commit(move |round| {
                 let row = written(Moment::begin(round), &name, 1);
-                round.put(database_key(database), database_row.encode());
-                round.put(user_key(rid), row.encode());
+                round.define(database_key(database), Definition::Database(&database_row));
+                round.define(user_key(rid), Definition::User(&row));
                 Ok(row)
             })
             .await?;
@@ -125,7 +126,7 @@ impl Catalog {
         let row = self
             .commit(move |round| {
                 let row = written(Moment::begin(round), &name, row.next_permission);
-                round.put(user_key(rid), row.encode());
+                round.define(user_key(rid), Definition::User(&row));
                 Ok(row)
             })
             .await?;

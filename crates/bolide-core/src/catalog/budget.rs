@@ -333,13 +333,13 @@ mod tests {
             offer: None,
         };
         let permission = PermissionRow {
-            grant: PermissionProperties {
+            grant: std::sync::Arc::new(PermissionProperties {
                 id: "permission-1234".into(),
                 mode: PermissionMode::Read,
                 mode_text: "Read".into(),
                 resource: "dbs/database-1234/colls/container-1234".into(),
                 partition_key: None,
-            },
+            }),
             etag: Etag(1),
             last_modified: UnixSeconds(1),
         };

@@ -18,7 +18,7 @@ pub struct EncryptionKeyInfo {
     /// Its resource id.
     pub rid: EncryptionKeyRid,
     /// Its definition.
-    pub properties: EncryptionKeyProperties,
+    pub properties: Arc<EncryptionKeyProperties>,
     /// Its version.
     pub etag: Etag,
     /// When it was last written.
@@ -79,6 +79,7 @@ impl Catalog {
         rid: EncryptionKeyRid,
         properties: EncryptionKeyProperties,
     ) -> Result<EncryptionKeyInfo> {
+        let properties = Arc::new(properties);
         let row = self
             .commit(move |round| {
                 let moment = Moment::begin(round);

@@ -61,7 +61,7 @@ pub struct PermissionInfo {
     /// Its resource id.
     pub rid: PermissionRid,
     /// What it grants.
-    pub properties: PermissionProperties,
+    pub properties: Arc<PermissionProperties>,
     /// Its version.
     pub etag: Etag,
     /// When it was last written.
@@ -118,7 +118,7 @@ impl Catalog {
             number: user_row.next_permission,
         };
         user_row.next_permission += 1;
-        let row_after = user_row.clone();
+        let (row_after, grant) = (user_row.clone(), Arc::new(grant));
         let row = self
             .commit(move |round| {
                 let row = written(Moment::begin(round), &grant);
@@ -148,6 +148,7 @@ impl Catalog {
             check_etag(row.etag, if_match)?;
             user.check_free(&grant, Some(rid))?;
         }
+        let grant = Arc::new(grant);
         let row = self
             .commit(move |round| {
                 let row = written(Moment::begin(round), &grant);
@@ -201,7 +202,7 @@ impl Catalog {
     }
 }
 
-fn written(moment: Moment, grant: &PermissionProperties) -> PermissionRow {
+fn written(moment: Moment, grant: &Arc<PermissionProperties>) -> PermissionRow {
     PermissionRow {
         grant: grant.clone(),
         etag: moment.etag(),

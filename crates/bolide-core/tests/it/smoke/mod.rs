@@ -18,3 +18,4 @@ mod settings;
 mod shared_throughput;
 mod upkeep;
 mod users;
+mod verify;

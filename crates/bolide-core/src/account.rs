@@ -10,7 +10,7 @@ use bolide_model::{Error, ErrorKind, RequestUnits, Result, UnixMillis};
 use bolide_storage::Engine;
 use serde_json::Value;
 
-use crate::catalog::{Catalog, DatabaseInfo, Offer};
+use crate::catalog::{Catalog, DatabaseInfo, DefinitionUsage, Offer, definition_limit};
 use crate::clock;
 use crate::container::{Container, ContainerInfo};
 use crate::executor::{Executor, Watch};
@@ -35,6 +35,9 @@ pub struct AccountOptions {
     pub purge_hold: Duration,
     /// Most memory that all requests may hold together: bodies, answers, the state of queries and scripts; in bytes.
     pub memory_bytes: usize,
+    /// Most memory that the definitions of databases, containers and all that belongs to them may take, in bytes; `None`: a quarter of
+    /// `memory_bytes`, and at least 128 MiB.
+    pub definition_bytes: Option<usize>,
     /// Where scripts run. Servers use processes; without a setting scripts are refused.
     pub script_hosting: ScriptHosting,
     /// How long a script may run. A call of a user-defined function has a fifth of it, all calls of a page twice as much.
@@ -59,6 +62,7 @@ impl Default for AccountOptions {
             purge_items_per_second: None,
             purge_hold: Duration::from_secs(600),
             memory_bytes: 1024 * 1024 * 1024,
+            definition_bytes: None,
             script_hosting: ScriptHosting::default(),
             script_time: Duration::from_secs(5),
             query_state_bytes: bolide_query::Environment::default().state_bytes,
@@ -80,7 +84,7 @@ pub struct RequestContext {
 pub struct Account {
     engine: Arc<dyn Engine>,
     options: AccountOptions,
-    catalog: Catalog,
+    catalog: Arc<Catalog>,
     keeper: parking_lot::Mutex<Option<Arc<Keeper>>>,
     /// How many requests have begun: by it the background purge notices users.
     requests: AtomicU64,
@@ -98,7 +102,9 @@ impl Account {
     /// # Errors
     /// `Unavailable` or `Corrupt`, from the engine.
     pub async fn open(engine: Arc<dyn Engine>, options: AccountOptions) -> Result<Arc<Account>> {
-        let catalog = Catalog::open(engine.clone()).await?;
+        let definition_bytes = options.definition_bytes;
+        let definition_bytes = definition_bytes.unwrap_or_else(|| definition_limit(options.memory_bytes));
+        let catalog = Arc::new(Catalog::open(engine.clone(), definition_bytes).await?);
         let pace = Pace {
             items_per_second: options.purge_items_per_second,
             hold: options.purge_hold,
@@ -258,6 +264,11 @@ impl Account {
         &self.memory
     }
 
+    /// What the definitions of databases, containers and all that belongs to them take, and may take.
+    pub fn definitions(&self) -> DefinitionUsage {
+        self.catalog.definitions()
+    }
+
     pub(crate) fn script_places(&self) -> &Arc<Places> {
         &self.script_places
     }
@@ -278,7 +289,7 @@ impl Account {
         &self.known_numbers
     }
 
-    pub(crate) fn catalog(&self) -> &Catalog {
+    pub(crate) fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }
 
@@ -300,7 +311,9 @@ impl Account {
         id: &str,
         throughput: Option<Throughput>,
     ) -> Result<DatabaseInfo> {
-        self.catalog.create_database(id, throughput).await
+        let id = id.to_owned();
+        let create = |catalog: Arc<Catalog>| async move { catalog.create_database(&id, throughput).await };
+        self.catalog.carry_out(create).await
     }
 
     /// All databases, in the order of their creation.
@@ -329,7 +342,9 @@ impl Account {
     /// # Errors
     /// `NotFound`; `PreconditionFailed` if it is another version.
     pub async fn delete_database(&self, _ctx: &RequestContext, rid: DatabaseRid, if_match: Option<&str>) -> Result<()> {
-        self.catalog.delete_database(rid, if_match).await
+        let if_match = if_match.map(str::to_owned);
+        let delete = |catalog: Arc<Catalog>| async move { catalog.delete_database(rid, if_match.as_deref()).await };
+        self.catalog.carry_out(delete).await
     }
 
     /// Creates a container, with as many ranges as its throughput implies.
@@ -343,7 +358,9 @@ impl Account {
         properties: ContainerProperties,
         throughput: Option<Throughput>,
     ) -> Result<Arc<Container>> {
-        self.catalog.create_container(database, properties, throughput).await
+        let create =
+            |catalog: Arc<Catalog>| async move { catalog.create_container(database, properties, throughput).await };
+        self.catalog.carry_out(create).await
     }
 
     /// The containers of a database, in the order of their creation.
@@ -387,7 +404,11 @@ impl Account {
         sent: &Value,
         if_match: Option<&str>,
     ) -> Result<ContainerInfo> {
-        self.catalog.replace_container(container, sent, if_match).await
+        let (container, sent, if_match) = (container.clone(), sent.clone(), if_match.map(str::to_owned));
+        let replace = |catalog: Arc<Catalog>| async move {
+            catalog.replace_container(&container, &sent, if_match.as_deref()).await
+        };
+        self.catalog.carry_out(replace).await
     }
 
     /// Deletes a container. Its purge ends with it (TTL-271).
@@ -400,7 +421,9 @@ impl Account {
         rid: ContainerRid,
         if_match: Option<&str>,
     ) -> Result<()> {
-        self.catalog.delete_container(rid, if_match).await
+        let if_match = if_match.map(str::to_owned);
+        let delete = |catalog: Arc<Catalog>| async move { catalog.delete_container(rid, if_match.as_deref()).await };
+        self.catalog.carry_out(delete).await
     }
 
     /// All offers.
@@ -427,9 +450,13 @@ impl Account {
         throughput: Throughput,
         if_match: Option<&str>,
     ) -> Result<Offer> {
-        let offer = self.catalog.replace_offer(rid, throughput, if_match).await?;
-        self.catalog.split_for_throughput(&offer).await?;
-        Ok(offer)
+        let if_match = if_match.map(str::to_owned);
+        let replace = |catalog: Arc<Catalog>| async move {
+            let offer = catalog.replace_offer(rid, throughput, if_match.as_deref()).await?;
+            catalog.split_for_throughput(&offer).await?;
+            Ok(offer)
+        };
+        self.catalog.carry_out(replace).await
     }
 
     /// Sets how a container's purge is paced.
@@ -437,7 +464,9 @@ impl Account {
     /// # Errors
     /// From the engine.
     pub async fn set_pacing(&self, container: &Arc<Container>, pacing: PacingSettings) -> Result<()> {
-        self.catalog.set_pacing(container, pacing).await
+        let container = container.clone();
+        let set = |catalog: Arc<Catalog>| async move { catalog.set_pacing(&container, pacing).await };
+        self.catalog.carry_out(set).await
     }
 
     /// Consumes request units as users would in the running second, evenly over the partitions.
@@ -469,7 +498,8 @@ impl Account {
     /// # Errors
     /// From the engine.
     pub async fn set_mongo_document_ttl(&self, is_on: bool) -> Result<()> {
-        self.catalog.set_mongo_document_ttl(is_on).await
+        let set = |catalog: Arc<Catalog>| async move { catalog.set_mongo_document_ttl(is_on).await };
+        self.catalog.carry_out(set).await
     }
 }
 

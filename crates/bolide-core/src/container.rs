@@ -11,7 +11,7 @@ use bolide_model::rid::{ContainerRid, DatabaseRid};
 use bolide_model::ttl::{Policy, Settings};
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::RwLockReadGuard;
+use tokio::sync::{MutexGuard, RwLockReadGuard};
 
 use crate::catalog::Scripts;
 use crate::catalog::records::OfferRow;
@@ -34,6 +34,8 @@ pub struct Container {
     state: RwLock<Arc<ContainerState>>,
     readers: Mutex<BTreeMap<UnixSeconds, usize>>,
     scripts: RwLock<Arc<Scripts>>,
+    /// Held by a full check: its tallies are one check's at a time.
+    checking: tokio::sync::Mutex<()>,
 }
 
 /// What changes of a container replace as a whole.
@@ -147,6 +149,7 @@ impl Container {
             state: RwLock::new(Arc::new(state)),
             readers: Mutex::new(BTreeMap::new()),
             scripts: RwLock::default(),
+            checking: tokio::sync::Mutex::new(()),
         })
     }
 
@@ -234,6 +237,11 @@ impl Container {
     /// Whether long work of readers is to end now.
     pub(crate) fn ending(&self) -> &Ending {
         &self.ending
+    }
+
+    /// Keeps other full checks of the container out.
+    pub(crate) async fn check_alone(&self) -> MutexGuard<'_, ()> {
+        self.checking.lock().await
     }
 
     /// Registers a request that reads in several steps at server time `now`: until it is dropped, the purge removes nothing that

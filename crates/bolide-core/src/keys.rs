@@ -70,6 +70,11 @@ pub(crate) fn unique_index(epk: &[u8], constraint: usize, digest: &UniqueDigest)
     Key::new(Space::Index, bytes.freeze())
 }
 
+/// The effective partition key with the id behind it, of an index entry that finds an item by its id; `None` for other entries.
+pub(crate) fn id_in_index(index_key: &[u8]) -> Option<&[u8]> {
+    index_key.strip_prefix(&[ID_INDEX])
+}
+
 /// The effective partition key an index entry belongs to, with whatever follows it; `None` for an unknown kind of entry.
 pub(crate) fn epk_and_rest_of_index(index_key: &[u8]) -> Option<&[u8]> {
     match *index_key.first()? {

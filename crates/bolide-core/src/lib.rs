@@ -39,8 +39,8 @@ mod upkeep;
 pub use account::{Account, AccountOptions, RequestContext};
 pub use answer::{Answer, Answered, RangePosition, Refusal, Work};
 pub use catalog::{
-    DatabaseInfo, EncryptionKeyInfo, Offer, OfferResource, PermissionInfo, PermissionMode, PermissionProperties,
-    UserInfo,
+    DatabaseInfo, DefinitionUsage, EncryptionKeyInfo, Offer, OfferResource, PermissionInfo, PermissionMode,
+    PermissionProperties, UserInfo,
 };
 pub use container::{Container, ContainerInfo, Range, Ranges};
 pub use etag::Etag;

@@ -41,6 +41,18 @@ pub(crate) fn of(definition: &PartitionKeyDefinition, key: &PartitionKey) -> Epk
     Epk::from_bytes(bytes)
 }
 
+/// How many of the first bytes of `bytes` are those of a logical partition, whatever follows; `None` if they begin with none.
+///
+/// Agrees with: [`of`].
+pub(crate) fn length_in(definition: &PartitionKeyDefinition, bytes: &[u8]) -> Option<usize> {
+    let tag = match definition.paths.len() {
+        1 => TAG_BYTES,
+        levels => levels * LEVEL_TAG_BYTES,
+    };
+    let length = Epk::length_in(definition, bytes)? + tag;
+    (length <= bytes.len()).then_some(length)
+}
+
 /// Tells the item keys below a prefix of a hierarchical key from those below another prefix with the same hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PrefixTag {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bolide_core::{ContainerFigures, MemoryBudget, TtlState};
+use bolide_core::{ContainerFigures, DefinitionUsage, MemoryBudget, TtlState};
 
 use crate::operation::Operation;
 use crate::wire::Reply;
@@ -237,7 +237,7 @@ fn render_containers(page: &mut Page, containers: &[ContainerFigures]) {
 }
 
 /// What the process as a whole takes.
-pub(crate) fn render_process(memory: &MemoryBudget, connections: usize) -> String {
+pub(crate) fn render_process(memory: &MemoryBudget, definitions: DefinitionUsage, connections: usize) -> String {
     let mut page = Page::default();
     for (name, help, value) in [
         ("bolide_connections", "Open connections.", connections),
@@ -250,6 +250,16 @@ pub(crate) fn render_process(memory: &MemoryBudget, connections: usize) -> Strin
             "bolide_memory_limit_bytes",
             "Memory that requests may hold together.",
             memory.limit_bytes(),
+        ),
+        (
+            "bolide_definitions_used_bytes",
+            "Memory that the definitions of databases, containers and all that belongs to them take.",
+            definitions.used_bytes,
+        ),
+        (
+            "bolide_definitions_limit_bytes",
+            "Memory that definitions may take together.",
+            definitions.limit_bytes,
         ),
     ] {
         page.family(name, "gauge", help);

@@ -637,6 +637,7 @@ mod tests {
         ] {
             assert_eq!(response.status(), status);
             assert!(response.headers().contains_key(&headers::ACTIVITY_ID));
+            assert_eq!(response.headers()[&headers::CONTENT_TYPE_OPTIONS], "nosniff");
             let body = json(response);
             assert!(body["code"].is_string() && body["message"].is_string(), "{body}");
         }
@@ -647,6 +648,7 @@ mod tests {
         let health = Request::get("/_bolide/health").body(()).expect("valid");
         let response = stand_in::starting(&health);
         assert_eq!(response.status(), 503);
+        assert_eq!(response.headers()[&headers::CONTENT_TYPE_OPTIONS], "nosniff");
         assert_eq!(json(response)["status"], "starting");
     }
 

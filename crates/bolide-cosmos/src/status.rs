@@ -97,6 +97,8 @@ pub(crate) fn of(kind: &ErrorKind) -> Status {
         ErrorKind::PartitionKeyMissing => Status::new(StatusCode::BAD_REQUEST, 1013, "BadRequest"),
         ErrorKind::ContainerRecreated => Status::new(StatusCode::BAD_REQUEST, 1024, "BadRequest"),
         ErrorKind::Forbidden => FORBIDDEN,
+        // The service's ProvisionLimitReached, which no SDK retries.
+        ErrorKind::QuotaExceeded => Status::new(StatusCode::FORBIDDEN, 1005, "Forbidden"),
         ErrorKind::TooLarge => TOO_LARGE,
         ErrorKind::Throttled { .. } => Status::new(StatusCode::TOO_MANY_REQUESTS, 3200, "TooManyRequests"),
         ErrorKind::RangeGone => Status::new(StatusCode::GONE, 1002, "Gone"),
@@ -185,6 +187,13 @@ mod tests {
             "Resource with specified id, name, or unique index already exists. id=`a`",
         ));
         assert_eq!(failure.message.matches("already exists").count(), 1);
+    }
+
+    #[test]
+    fn an_account_that_is_full_is_forbidden_more_in_the_services_words() {
+        let failure = Failure::from(Error::new(ErrorKind::QuotaExceeded, "too many"));
+        assert_eq!((failure.status.http.as_u16(), failure.status.sub), (403, 1005));
+        assert_eq!(failure.message, "too many");
     }
 
     #[test]

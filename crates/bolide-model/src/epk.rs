@@ -81,6 +81,20 @@ impl Epk {
         Epk(bytes.into())
     }
 
+    /// How many of the first bytes of `bytes` are the key of a whole partition key under `definition`, whatever follows; `None` if they
+    /// begin with none.
+    pub fn length_in(definition: &PartitionKeyDefinition, bytes: &[u8]) -> Option<usize> {
+        let components = definition.paths.len();
+        let length = match (definition.kind, definition.version) {
+            (PartitionKind::Range, _) => encoded_length(bytes, components)?,
+            (PartitionKind::MultiHash, _) => V2_BYTES * components,
+            (PartitionKind::Hash, PartitionKeyVersion::V2) => V2_BYTES,
+            // The hash is a component in front of the others.
+            (PartitionKind::Hash, PartitionKeyVersion::V1) => encoded_length(bytes, 1 + components)?,
+        };
+        (length <= bytes.len()).then_some(length)
+    }
+
     /// The bytes, whose order is the order of keys.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -354,6 +368,29 @@ fn encode(components: &[Component]) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// How many of the first bytes of `bytes` encode so many components.
+fn encoded_length(bytes: &[u8], components: usize) -> Option<usize> {
+    (0..components).try_fold(0, |length, _| Some(length + component_length(bytes.get(length..)?)?))
+}
+
+/// How many of the first bytes of `bytes` encode a component.
+fn component_length(bytes: &[u8]) -> Option<usize> {
+    let (marker, rest) = bytes.split_first()?;
+    let value = match *marker {
+        marker::UNDEFINED | marker::NULL | marker::FALSE | marker::TRUE => 0,
+        marker::NUMBER => 2 + rest.get(1..)?.iter().position(|group| group & 1 == 0)?,
+        marker::STRING => {
+            let text = rest.get(..V1_STRING + 1).unwrap_or(rest);
+            match text.iter().position(|byte| *byte == 0) {
+                Some(end) => end + 1,
+                None => (text.len() > V1_STRING).then_some(text.len())?,
+            }
+        }
+        _ => return None,
+    };
+    Some(1 + value)
 }
 
 /// The top bit of a double's bits: its sign.

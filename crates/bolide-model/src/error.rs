@@ -55,6 +55,8 @@ pub enum ErrorKind {
     Forbidden,
     /// The item, request or result is over a limit; the message names both sizes.
     TooLarge,
+    /// The account holds as much as it may. Delete something, or raise the limit that the message names.
+    QuotaExceeded,
     /// Over the provisioned throughput. Retry after this time.
     Throttled {
         /// How long to wait.

@@ -93,7 +93,7 @@ pub struct ServeOptions {
     #[arg(long, env = "BOLIDE_CACHE_MB", default_value_t = 64, value_name = "MIB")]
     pub cache_mb: u64,
     /// Memory for all requests together (bodies, answers, the state of queries and scripts), in MiB. By default a quarter of what the machine or
-    /// its container has, from 64 to 2048.
+    /// its container has, from 64 to 2048. Definitions of databases and containers may take a quarter of it besides, and at least 128.
     #[arg(long = "memory-limit", env = "BOLIDE_MEMORY_LIMIT", value_name = "MIB", value_parser = clap::value_parser!(u64).range(16..))]
     pub memory_limit_mb: Option<u64>,
     /// Open a store although acknowledged writes are missing from it, and keep what is left.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bolide_model::{Result, UnixMillis};
 use bolide_storage::{Engine, PartitionId};
 use bytes::Bytes;
-use tokio::sync::MutexGuard;
 
+use super::budget::{Definition, DefinitionUsage};
 use super::records::{account_key, container_key, dropped_key};
 use super::{Catalog, Moment};
 use crate::clock;
@@ -14,11 +14,6 @@ use crate::container::{Change, Container, ContainerState};
 use crate::purge::Alarm;
 
 impl Catalog {
-    /// Keeps other changes of the catalog out.
-    pub async fn changing(&self) -> MutexGuard<'_, ()> {
-        self.changing.lock().await
-    }
-
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
     }
@@ -32,13 +27,17 @@ impl Catalog {
         clock::exact_now(self.engine.as_ref()).await
     }
 
+    /// What definitions take, and may take.
+    pub fn definitions(&self) -> DefinitionUsage {
+        self.budget.lock().usage()
+    }
+
     /// Whether MongoDB documents may have a ttl of their own (TTL-288).
     pub fn mongo_document_ttl(&self) -> bool {
         self.memory.read().account.mongo_document_ttl
     }
 
     pub async fn set_mongo_document_ttl(&self, is_on: bool) -> Result<()> {
-        let _changing = self.changing.lock().await;
         let mut account = self.memory.read().account.clone();
         account.mongo_document_ttl = is_on;
         let committed = account.clone();
@@ -84,7 +83,7 @@ impl Catalog {
         let state = after.clone();
         self.commit(move |round| {
             Moment::begin(round);
-            round.put(container_key(rid), state.to_row().encode());
+            round.extend(container_key(rid), Definition::Container(&state.to_row()));
             for partition in &state.layout.partitions {
                 round.delete(dropped_key(partition.id));
             }

@@ -12,6 +12,7 @@ use bolide_storage::{Head, PartitionId};
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::budget::Definition;
 use super::records::{
     AccountRow, ContainerRow, DatabaseRow, OfferRow, account_key, container_key, database_key, dropped_key, script_key,
 };
@@ -36,7 +37,6 @@ impl Catalog {
         validate_resource_id(&properties.id)?;
         check_computed_properties(&properties)?;
         throughput.map_or(Ok(()), Throughput::validate)?;
-        let _changing = self.changing.lock().await;
         let draft = self.draft_container(database, &properties, throughput)?;
         let Draft {
             rid,
@@ -59,8 +59,8 @@ impl Catalog {
                     &placements,
                 );
                 round.put(account_key(), account.encode());
-                round.put(database_key(database), database_row.encode());
-                round.put(container_key(rid), row.encode());
+                round.define(database_key(database), Definition::Database(&database_row));
+                round.define(container_key(rid), Definition::Container(&row));
                 Ok(row)
             })
             .await?;
@@ -188,7 +188,6 @@ impl Catalog {
     ) -> Result<ContainerInfo> {
         let properties = ContainerProperties::from_json(sent)?;
         check_computed_properties(&properties)?;
-        let _changing = self.changing.lock().await;
         let change = container.lock().await;
         let state = change.state();
         if state.is_deleted {
@@ -226,14 +225,13 @@ impl Catalog {
     {
         self.commit(move |round| {
             let state = change(Moment::begin(round));
-            round.put(container_key(rid), state.to_row().encode());
+            round.define(container_key(rid), Definition::Container(&state.to_row()));
             Ok(state)
         })
         .await
     }
 
     pub async fn delete_container(&self, rid: ContainerRid, if_match: Option<&str>) -> Result<()> {
-        let _changing = self.changing.lock().await;
         let container = self.container_by_rid(rid)?;
         check_etag(container.state().etag, if_match)?;
         self.drop_container(&container).await
@@ -299,7 +297,6 @@ impl Catalog {
 
     /// Sets how a container's purge is paced.
     pub async fn set_pacing(&self, container: &Arc<Container>, pacing: PacingSettings) -> Result<()> {
-        let _changing = self.changing.lock().await;
         let change = container.lock().await;
         let now = self.now().await?.seconds();
         let state = change.state();

@@ -4,6 +4,7 @@ use bolide_model::names::validate_resource_id;
 use bolide_model::rid::DatabaseRid;
 use bolide_model::{Error, Result, UnixSeconds};
 
+use super::budget::Definition;
 use super::records::{DatabaseRow, OfferRow, account_key, database_key};
 use super::{Catalog, Database, Moment, check_etag, database_not_found, number_of};
 use crate::etag::Etag;
@@ -45,7 +46,6 @@ impl Catalog {
     pub async fn create_database(&self, id: &str, throughput: Option<Throughput>) -> Result<DatabaseInfo> {
         validate_resource_id(id)?;
         throughput.map_or(Ok(()), Throughput::validate)?;
-        let _changing = self.changing.lock().await;
         let now = self.now().await?.seconds();
         let mut account = {
             let memory = self.memory.read();
@@ -83,7 +83,7 @@ impl Catalog {
                     offer,
                 };
                 round.put(account_key(), account.encode());
-                round.put(database_key(rid), row.encode());
+                round.define(database_key(rid), Definition::Database(&row));
                 Ok(row)
             })
             .await?;
@@ -121,7 +121,6 @@ impl Catalog {
 
     /// Deletes a database with all its containers and users.
     pub async fn delete_database(&self, rid: DatabaseRid, if_match: Option<&str>) -> Result<()> {
-        let _changing = self.changing.lock().await;
         let containers: Vec<_> = {
             let memory = self.memory.read();
             let database = memory.database(rid)?;

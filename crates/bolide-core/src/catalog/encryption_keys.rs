@@ -1,11 +1,14 @@
 //! Client encryption keys of a database: stored for clients, and never deleted, since what they encrypted could not be read any more.
 
+use std::sync::Arc;
+
 use bolide_model::encryption_key::EncryptionKeyProperties;
 use bolide_model::rid::{DatabaseRid, EncryptionKeyRid};
 use bolide_model::{Error, Result, UnixSeconds};
 
+use super::budget::Definition;
 use super::records::{EncryptionKeyRow, encryption_key_key};
-use super::{Moment, check_etag};
+use super::{Catalog, Moment, check_etag};
 use crate::account::{Account, RequestContext};
 use crate::etag::Etag;
 
@@ -15,7 +18,7 @@ pub struct EncryptionKeyInfo {
     /// Its resource id.
     pub rid: EncryptionKeyRid,
     /// Its definition.
-    pub properties: EncryptionKeyProperties,
+    pub properties: Arc<EncryptionKeyProperties>,
     /// Its version.
     pub etag: Etag,
     /// When it was last written.
@@ -33,6 +36,76 @@ impl EncryptionKeyInfo {
     }
 }
 
+impl Catalog {
+    async fn create_encryption_key(
+        &self,
+        database: DatabaseRid,
+        properties: EncryptionKeyProperties,
+    ) -> Result<EncryptionKeyInfo> {
+        let number = {
+            let memory = self.memory.read();
+            let keys = &memory.database(database)?.encryption_keys;
+            if keys.values().any(|row| row.properties.id == properties.id) {
+                return Err(Error::conflict(format!(
+                    "Resource with specified id, name, or unique index already exists: client encryption key '{}'.",
+                    properties.id
+                )));
+            }
+            keys.last_key_value().map_or(0, |(last, _)| last.number) + 1
+        };
+        self.write_encryption_key(EncryptionKeyRid { database, number }, properties)
+            .await
+    }
+
+    async fn replace_encryption_key(
+        &self,
+        rid: EncryptionKeyRid,
+        properties: EncryptionKeyProperties,
+        if_match: Option<&str>,
+    ) -> Result<EncryptionKeyInfo> {
+        let known = self.encryption_key_by_rid(rid)?;
+        check_etag(known.etag, if_match)?;
+        if known.properties.id != properties.id {
+            return Err(Error::bad_request(format!(
+                "The 'id' of a client encryption key cannot be changed from '{}' to '{}'.",
+                known.properties.id, properties.id
+            )));
+        }
+        self.write_encryption_key(rid, properties).await
+    }
+
+    async fn write_encryption_key(
+        &self,
+        rid: EncryptionKeyRid,
+        properties: EncryptionKeyProperties,
+    ) -> Result<EncryptionKeyInfo> {
+        let properties = Arc::new(properties);
+        let row = self
+            .commit(move |round| {
+                let moment = Moment::begin(round);
+                let row = EncryptionKeyRow {
+                    properties: properties.clone(),
+                    etag: moment.etag(),
+                    last_modified: moment.now,
+                };
+                round.define(encryption_key_key(rid), Definition::EncryptionKey(&row));
+                Ok(row)
+            })
+            .await?;
+        let info = EncryptionKeyInfo::new(rid, &row);
+        let mut memory = self.memory.write();
+        memory.database_mut(rid.database)?.encryption_keys.insert(rid, row);
+        Ok(info)
+    }
+
+    fn encryption_key_by_rid(&self, rid: EncryptionKeyRid) -> Result<EncryptionKeyInfo> {
+        let memory = self.memory.read();
+        let row = memory.database(rid.database)?.encryption_keys.get(&rid);
+        row.map(|row| EncryptionKeyInfo::new(rid, row))
+            .ok_or_else(|| not_found(&rid.to_string()))
+    }
+}
+
 /// Client encryption keys.
 impl Account {
     /// Creates a key.
@@ -45,16 +118,8 @@ impl Account {
         database: DatabaseRid,
         properties: EncryptionKeyProperties,
     ) -> Result<EncryptionKeyInfo> {
-        let _changing = self.catalog().changing.lock().await;
-        let keys = self.list_encryption_keys(database)?;
-        if keys.iter().any(|key| key.properties.id == properties.id) {
-            return Err(Error::conflict(format!(
-                "Resource with specified id, name, or unique index already exists: client encryption key '{}'.",
-                properties.id
-            )));
-        }
-        let number = keys.last().map_or(0, |last| last.rid.number) + 1;
-        self.write_key(EncryptionKeyRid { database, number }, properties).await
+        let create = |catalog: Arc<Catalog>| async move { catalog.create_encryption_key(database, properties).await };
+        self.catalog().carry_out(create).await
     }
 
     /// Replaces a key: wraps it in another way.
@@ -68,36 +133,13 @@ impl Account {
         properties: EncryptionKeyProperties,
         if_match: Option<&str>,
     ) -> Result<EncryptionKeyInfo> {
-        let _changing = self.catalog().changing.lock().await;
-        let known = self.encryption_key_by_rid(rid)?;
-        check_etag(known.etag, if_match)?;
-        if known.properties.id != properties.id {
-            return Err(Error::bad_request(format!(
-                "The 'id' of a client encryption key cannot be changed from '{}' to '{}'.",
-                known.properties.id, properties.id
-            )));
-        }
-        self.write_key(rid, properties).await
-    }
-
-    async fn write_key(&self, rid: EncryptionKeyRid, properties: EncryptionKeyProperties) -> Result<EncryptionKeyInfo> {
-        let catalog = self.catalog();
-        let row = catalog
-            .commit(move |round| {
-                let moment = Moment::begin(round);
-                let row = EncryptionKeyRow {
-                    properties: properties.clone(),
-                    etag: moment.etag(),
-                    last_modified: moment.now,
-                };
-                round.put(encryption_key_key(rid), row.encode());
-                Ok(row)
-            })
-            .await?;
-        let info = EncryptionKeyInfo::new(rid, &row);
-        let mut memory = catalog.memory.write();
-        memory.database_mut(rid.database)?.encryption_keys.insert(rid, row);
-        Ok(info)
+        let if_match = if_match.map(str::to_owned);
+        let replace = |catalog: Arc<Catalog>| async move {
+            catalog
+                .replace_encryption_key(rid, properties, if_match.as_deref())
+                .await
+        };
+        self.catalog().carry_out(replace).await
     }
 
     /// The keys of a database, in the order of their creation.
@@ -115,9 +157,12 @@ impl Account {
     /// # Errors
     /// `NotFound`.
     pub fn encryption_key_by_name(&self, database: DatabaseRid, id: &str) -> Result<EncryptionKeyInfo> {
-        let keys = self.list_encryption_keys(database)?;
-        let found = keys.into_iter().find(|key| key.properties.id == id);
-        found.ok_or_else(|| not_found(id))
+        let memory = self.catalog().memory.read();
+        let mut keys = memory.database(database)?.encryption_keys.iter();
+        let found = keys.find(|(_, row)| row.properties.id == id);
+        found
+            .map(|(rid, row)| EncryptionKeyInfo::new(*rid, row))
+            .ok_or_else(|| not_found(id))
     }
 
     /// The key with this resource id.
@@ -125,9 +170,7 @@ impl Account {
     /// # Errors
     /// `NotFound`.
     pub fn encryption_key_by_rid(&self, rid: EncryptionKeyRid) -> Result<EncryptionKeyInfo> {
-        let keys = self.list_encryption_keys(rid.database)?;
-        let found = keys.into_iter().find(|key| key.rid == rid);
-        found.ok_or_else(|| not_found(&rid.to_string()))
+        self.catalog().encryption_key_by_rid(rid)
     }
 }
 

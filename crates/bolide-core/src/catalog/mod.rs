@@ -1,11 +1,12 @@
 //! The catalog: databases, containers and their offers, users and their permissions.
 //!
 //! Partition 0 keeps it ([`records`] has the rows), and all of it is in memory while the account is open. Changes are rare and come
-//! one after the other; each is one commit in partition 0, after which memory follows. A crash between the commit of a container
+//! one after the other ([`Catalog::carry_out`]); each is one commit in partition 0, after which memory follows. A crash between the commit of a container
 //! and the creation of its partitions is mended at the next start; partitions of deleted containers are named in the same commit that
 //! deletes them, and removed from there.
 
 mod account;
+mod budget;
 mod containers;
 mod databases;
 mod encryption_keys;
@@ -17,6 +18,7 @@ mod scripts;
 mod users;
 
 use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
 use std::sync::Arc;
 
 use bolide_model::rid::{ContainerRid, DatabaseRid, EncryptionKeyRid, UserRid};
@@ -25,6 +27,9 @@ use bolide_storage::Engine;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
+pub use budget::DefinitionUsage;
+pub(crate) use budget::limit_of as definition_limit;
+use budget::{CatalogRound, DefinitionBudget};
 pub use databases::DatabaseInfo;
 pub use encryption_keys::EncryptionKeyInfo;
 pub use offers::{Offer, OfferResource};
@@ -49,8 +54,9 @@ pub(crate) struct Catalog {
     /// Partition 0.
     partition: Arc<Partition>,
     memory: RwLock<Memory>,
+    budget: Arc<parking_lot::Mutex<DefinitionBudget>>,
     /// Held while the catalog changes.
-    changing: Mutex<()>,
+    changing: Arc<Mutex<()>>,
 }
 
 /// The catalog as the last commit left it.
@@ -82,7 +88,7 @@ struct Moment {
 
 impl Moment {
     /// Begins a change in the draft of a commit.
-    fn begin(round: &mut Round<'_>) -> Moment {
+    fn begin(round: &mut CatalogRound<'_, '_>) -> Moment {
         Moment {
             lsn: round.next_lsn(),
             now: round.seconds(),
@@ -95,13 +101,42 @@ impl Moment {
 }
 
 impl Catalog {
-    /// Commits one change: `decide` drafts it and gives back what memory needs.
-    async fn commit<T, F>(&self, decide: F) -> Result<T>
+    /// Carries a change out, one at a time and to its end: its request may be dropped meanwhile, and memory still follows what was committed.
+    /// Everything that changes the catalog of an open account goes through here.
+    ///
+    /// # Errors
+    /// Those of the change; `Internal` if it panicked.
+    pub async fn carry_out<T, F>(self: &Arc<Self>, change: impl FnOnce(Arc<Catalog>) -> F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnMut(&mut Round<'_>) -> Step<T> + Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
     {
-        self.partition.write(decide).await
+        // Who waits still leaves with its request: no more than one change at a time outlives it.
+        let changing = self.changing.clone().lock_owned().await;
+        let change = change(self.clone());
+        let carried_out = tokio::spawn(async move {
+            let _changing = changing;
+            change.await
+        });
+        carried_out
+            .await
+            .unwrap_or_else(|_| Err(Error::internal("a change of the catalog panicked")))
+    }
+
+    /// Commits one change: `decide` drafts it and gives back what memory needs.
+    ///
+    /// # Errors
+    /// Those of `decide`; `QuotaExceeded` if definitions would take more than they may.
+    async fn commit<T, F>(&self, mut decide: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut CatalogRound<'_, '_>) -> Step<T> + Send + 'static,
+    {
+        let budget = self.budget.clone();
+        let draft = move |round: &mut Round<'_>| CatalogRound::draft(round, &budget.lock(), &mut decide);
+        let (value, resizing) = self.partition.write(draft).await?;
+        self.budget.lock().apply(resizing);
+        Ok(value)
     }
 
     /// Every container of the account.

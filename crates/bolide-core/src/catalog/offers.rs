@@ -3,6 +3,7 @@
 use bolide_model::rid::{ContainerRid, DatabaseRid, OfferRid};
 use bolide_model::{Error, Result, UnixSeconds};
 
+use super::budget::Definition;
 use super::records::{OfferRow, database_key};
 use super::{Catalog, Moment, check_etag};
 use crate::container::ContainerState;
@@ -80,7 +81,6 @@ impl Catalog {
     /// Replaces what an offer grants, and paces the purge by it.
     pub async fn replace_offer(&self, rid: OfferRid, throughput: Throughput, if_match: Option<&str>) -> Result<Offer> {
         throughput.validate()?;
-        let _changing = self.changing.lock().await;
         let offer = self.offer(rid)?;
         check_etag(offer.etag, if_match)?;
         match offer.resource {
@@ -96,7 +96,7 @@ impl Catalog {
             .commit(move |round| {
                 let mut row = row.clone();
                 row.offer = row.offer.map(|offer| offer.renewed(throughput, Moment::begin(round)));
-                round.put(database_key(rid), row.encode());
+                round.define(database_key(rid), Definition::Database(&row));
                 Ok(row)
             })
             .await?;

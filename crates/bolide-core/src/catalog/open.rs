@@ -6,13 +6,15 @@ use std::sync::Arc;
 use bolide_model::epk::EpkRange;
 use bolide_model::rid::{ContainerRid, DatabaseRid, EncryptionKeyRid, PermissionRid, UserRid};
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
-use bolide_storage::{Engine, Head, PartitionId, Space};
+use bolide_storage::{Engine, Head, Key, PartitionId, Space};
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
+use super::budget::{Definition, DefinitionBudget};
 use super::records::{
     AccountRow, CONTAINER, ContainerRow, DATABASE, DROPPED, DatabaseRow, ENCRYPTION_KEY, EncryptionKeyRow, PERMISSION,
-    PermissionRow, SCRIPT, ScriptRow, USER, UserRow, account_key,
+    PermissionRow, SCRIPT, ScriptRow, USER, UserRow, account_key, container_key, database_key, encryption_key_key,
+    permission_key, script_key, user_key,
 };
 use super::scripts::{self, ScriptRows};
 use super::users::User;
@@ -38,11 +40,11 @@ struct Rows {
 }
 
 impl Catalog {
-    /// Opens the catalog of a new or existing account.
+    /// Opens the catalog of a new or existing account whose definitions may take so many bytes.
     ///
     /// # Errors
     /// From the engine; `Corrupt` if a row is damaged.
-    pub async fn open(engine: Arc<dyn Engine>) -> Result<Catalog> {
+    pub async fn open(engine: Arc<dyn Engine>, definition_bytes: usize) -> Result<Catalog> {
         let now = clock::exact_now(engine.as_ref()).await?;
         let head = Head {
             lsn: Lsn(0),
@@ -60,6 +62,9 @@ impl Catalog {
         let partition = Partition::open(engine.clone(), placement, meter, alarm.clone()).await?;
 
         let rows = read_rows(&partition).await?;
+        let mut budget = DefinitionBudget::new(definition_bytes);
+        rows.definitions()
+            .for_each(|(key, definition)| budget.count(key, definition));
         let memory = RwLock::new(Memory {
             account: rows.account,
             ..Memory::default()
@@ -69,7 +74,8 @@ impl Catalog {
             alarm,
             partition,
             memory,
-            changing: Mutex::new(()),
+            budget: Arc::new(parking_lot::Mutex::new(budget)),
+            changing: Arc::new(Mutex::new(())),
         };
         for (rid, row) in rows.databases {
             catalog.remember_database(rid, row, now.seconds());
@@ -155,6 +161,27 @@ async fn read_rows(partition: &Partition) -> Result<Rows> {
 }
 
 impl Rows {
+    fn definitions(&self) -> impl Iterator<Item = (Key, Definition<'_>)> {
+        let databases = self.databases.iter();
+        let databases = databases.map(|(rid, row)| (database_key(*rid), Definition::Database(row)));
+        let containers = self.containers.iter();
+        let containers = containers.map(|(rid, row)| (container_key(*rid), Definition::Container(row)));
+        let users = self.users.iter();
+        let users = users.map(|(rid, row)| (user_key(*rid), Definition::User(row)));
+        let permissions = self.permissions.iter();
+        let permissions = permissions.map(|(rid, row)| (permission_key(*rid), Definition::Permission(row)));
+        let scripts = self.scripts.iter();
+        let scripts = scripts.map(|(rid, row)| (script_key(*rid), Definition::Script(row)));
+        let keys = self.encryption_keys.iter();
+        let keys = keys.map(|(rid, row)| (encryption_key_key(*rid), Definition::EncryptionKey(row)));
+        databases
+            .chain(containers)
+            .chain(users)
+            .chain(permissions)
+            .chain(scripts)
+            .chain(keys)
+    }
+
     fn take(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let unknown = || damaged("a row with an unknown key");
         if key == account_key().bytes {

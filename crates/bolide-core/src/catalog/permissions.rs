@@ -1,10 +1,13 @@
 //! Permissions of a user: what a token made of one opens. What that means for a request is the front end's business.
 
+use std::sync::Arc;
+
 use bolide_model::names::validate_resource_id;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::{PermissionRid, UserRid};
 use bolide_model::{Error, Result, UnixSeconds};
 
+use super::budget::Definition;
 use super::records::{PermissionRow, permission_key, user_key};
 use super::users::User;
 use super::{Catalog, Moment, check_etag};
@@ -58,7 +61,7 @@ pub struct PermissionInfo {
     /// Its resource id.
     pub rid: PermissionRid,
     /// What it grants.
-    pub properties: PermissionProperties,
+    pub properties: Arc<PermissionProperties>,
     /// Its version.
     pub etag: Etag,
     /// When it was last written.
@@ -84,7 +87,9 @@ impl User {
 
     /// Refuses a second permission of the same name, or for the same items; `except` is about to be replaced.
     fn check_free(&self, grant: &PermissionProperties, except: Option<PermissionRid>) -> Result<()> {
-        let resource = |grant: &PermissionProperties| grant.resource.trim_matches('/').to_owned();
+        fn resource(grant: &PermissionProperties) -> &str {
+            grant.resource.trim_matches('/')
+        }
         for (rid, row) in &self.permissions {
             if Some(*rid) == except {
                 continue;
@@ -113,12 +118,12 @@ impl Catalog {
             number: user_row.next_permission,
         };
         user_row.next_permission += 1;
-        let row_after = user_row.clone();
+        let (row_after, grant) = (user_row.clone(), Arc::new(grant));
         let row = self
             .commit(move |round| {
                 let row = written(Moment::begin(round), &grant);
-                round.put(user_key(user), user_row.encode());
-                round.put(permission_key(rid), row.encode());
+                round.define(user_key(user), Definition::User(&user_row));
+                round.define(permission_key(rid), Definition::Permission(&row));
                 Ok(row)
             })
             .await?;
@@ -143,10 +148,11 @@ impl Catalog {
             check_etag(row.etag, if_match)?;
             user.check_free(&grant, Some(rid))?;
         }
+        let grant = Arc::new(grant);
         let row = self
             .commit(move |round| {
                 let row = written(Moment::begin(round), &grant);
-                round.put(permission_key(rid), row.encode());
+                round.define(permission_key(rid), Definition::Permission(&row));
                 Ok(row)
             })
             .await?;
@@ -155,9 +161,48 @@ impl Catalog {
         memory.user_mut(rid.user)?.permissions.insert(rid, row);
         Ok(info)
     }
+
+    async fn upsert_permission(
+        &self,
+        user: UserRid,
+        grant: PermissionProperties,
+        if_match: Option<&str>,
+    ) -> Result<(PermissionInfo, bool)> {
+        match self.permission_by_name(user, &grant.id) {
+            Ok(found) => Ok((self.replace_permission(found.rid, grant, if_match).await?, false)),
+            Err(_) => Ok((self.create_permission(user, grant).await?, true)),
+        }
+    }
+
+    async fn delete_permission(&self, rid: PermissionRid, if_match: Option<&str>) -> Result<()> {
+        check_etag(self.permission_by_rid(rid)?.etag, if_match)?;
+        self.commit(move |round| {
+            Moment::begin(round);
+            round.delete(permission_key(rid));
+            Ok(())
+        })
+        .await?;
+        let mut memory = self.memory.write();
+        memory.user_mut(rid.user)?.permissions.remove(&rid);
+        Ok(())
+    }
+
+    fn permission_by_name(&self, user: UserRid, id: &str) -> Result<PermissionInfo> {
+        let memory = self.memory.read();
+        let found = memory.user(user)?.permission_named(id);
+        found.map(|(rid, row)| row.info(rid)).ok_or_else(|| not_found(id))
+    }
+
+    fn permission_by_rid(&self, rid: PermissionRid) -> Result<PermissionInfo> {
+        let memory = self.memory.read();
+        let found = memory.user(rid.user)?.permissions.get(&rid);
+        found
+            .map(|row| row.info(rid))
+            .ok_or_else(|| not_found(&rid.to_string()))
+    }
 }
 
-fn written(moment: Moment, grant: &PermissionProperties) -> PermissionRow {
+fn written(moment: Moment, grant: &Arc<PermissionProperties>) -> PermissionRow {
     PermissionRow {
         grant: grant.clone(),
         etag: moment.etag(),
@@ -178,8 +223,8 @@ impl Account {
         properties: PermissionProperties,
     ) -> Result<PermissionInfo> {
         validate_resource_id(&properties.id)?;
-        let _changing = self.catalog().changing.lock().await;
-        self.catalog().create_permission(user, properties).await
+        let create = |catalog: Arc<Catalog>| async move { catalog.create_permission(user, properties).await };
+        self.catalog().carry_out(create).await
     }
 
     /// Creates a permission, or replaces the one of this name. Tells whether it was created.
@@ -194,14 +239,11 @@ impl Account {
         if_match: Option<&str>,
     ) -> Result<(PermissionInfo, bool)> {
         validate_resource_id(&properties.id)?;
-        let _changing = self.catalog().changing.lock().await;
-        match self.permission_by_name(user, &properties.id) {
-            Ok(found) => {
-                let replaced = self.catalog().replace_permission(found.rid, properties, if_match);
-                Ok((replaced.await?, false))
-            }
-            Err(_) => Ok((self.catalog().create_permission(user, properties).await?, true)),
-        }
+        let if_match = if_match.map(str::to_owned);
+        let upsert = |catalog: Arc<Catalog>| async move {
+            catalog.upsert_permission(user, properties, if_match.as_deref()).await
+        };
+        self.catalog().carry_out(upsert).await
     }
 
     /// Replaces a permission. Tokens made of it before hold as they were made.
@@ -217,8 +259,11 @@ impl Account {
         if_match: Option<&str>,
     ) -> Result<PermissionInfo> {
         validate_resource_id(&properties.id)?;
-        let _changing = self.catalog().changing.lock().await;
-        self.catalog().replace_permission(rid, properties, if_match).await
+        let if_match = if_match.map(str::to_owned);
+        let replace = |catalog: Arc<Catalog>| async move {
+            catalog.replace_permission(rid, properties, if_match.as_deref()).await
+        };
+        self.catalog().carry_out(replace).await
     }
 
     /// Deletes a permission. Its tokens hold until they expire.
@@ -231,19 +276,9 @@ impl Account {
         rid: PermissionRid,
         if_match: Option<&str>,
     ) -> Result<()> {
-        let catalog = self.catalog();
-        let _changing = catalog.changing.lock().await;
-        check_etag(self.permission_by_rid(rid)?.etag, if_match)?;
-        catalog
-            .commit(move |round| {
-                Moment::begin(round);
-                round.delete(permission_key(rid));
-                Ok(())
-            })
-            .await?;
-        let mut memory = catalog.memory.write();
-        memory.user_mut(rid.user)?.permissions.remove(&rid);
-        Ok(())
+        let if_match = if_match.map(str::to_owned);
+        let delete = |catalog: Arc<Catalog>| async move { catalog.delete_permission(rid, if_match.as_deref()).await };
+        self.catalog().carry_out(delete).await
     }
 
     /// The permissions of a user, in the order of their creation.
@@ -261,9 +296,7 @@ impl Account {
     /// # Errors
     /// `NotFound`.
     pub fn permission_by_name(&self, user: UserRid, id: &str) -> Result<PermissionInfo> {
-        let memory = self.catalog().memory.read();
-        let found = memory.user(user)?.permission_named(id);
-        found.map(|(rid, row)| row.info(rid)).ok_or_else(|| not_found(id))
+        self.catalog().permission_by_name(user, id)
     }
 
     /// The permission with this resource id.
@@ -271,11 +304,7 @@ impl Account {
     /// # Errors
     /// `NotFound`.
     pub fn permission_by_rid(&self, rid: PermissionRid) -> Result<PermissionInfo> {
-        let memory = self.catalog().memory.read();
-        let found = memory.user(rid.user)?.permissions.get(&rid);
-        found
-            .map(|row| row.info(rid))
-            .ok_or_else(|| not_found(&rid.to_string()))
+        self.catalog().permission_by_rid(rid)
     }
 }
 

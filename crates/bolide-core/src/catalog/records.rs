@@ -13,6 +13,8 @@
 //!
 //! Values are JSON: they are few, change rarely, and people may want to look at them.
 
+use std::sync::Arc;
+
 use bolide_model::container::ContainerProperties;
 use bolide_model::encryption_key::EncryptionKeyProperties;
 use bolide_model::epk::{Epk, EpkRange};
@@ -84,7 +86,7 @@ pub(crate) struct OfferRow {
 /// A client encryption key of a database.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EncryptionKeyRow {
-    pub properties: EncryptionKeyProperties,
+    pub properties: Arc<EncryptionKeyProperties>,
     pub etag: Etag,
     pub last_modified: UnixSeconds,
 }
@@ -101,7 +103,7 @@ pub(crate) struct UserRow {
 /// A permission of a user.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PermissionRow {
-    pub grant: PermissionProperties,
+    pub grant: Arc<PermissionProperties>,
     pub etag: Etag,
     pub last_modified: UnixSeconds,
 }
@@ -228,7 +230,7 @@ impl EncryptionKeyRow {
         let row = Row::parse(bytes)?;
         let properties = row.get("properties").ok_or_else(damaged)?;
         Ok(EncryptionKeyRow {
-            properties: EncryptionKeyProperties::from_json(properties).map_err(|_| damaged())?,
+            properties: Arc::new(EncryptionKeyProperties::from_json(properties).map_err(|_| damaged())?),
             etag: row.etag("etag")?,
             last_modified: UnixSeconds(row.number("ts")?),
         })
@@ -264,7 +266,7 @@ impl PermissionRow {
             mode_text,
             resource,
             partition_key,
-        } = &self.grant;
+        } = &*self.grant;
         to_bytes(&json!({
             "id": id,
             "mode": mode_text,
@@ -282,13 +284,13 @@ impl PermissionRow {
             PartitionKey::from_header(text).map_err(|_| damaged())
         };
         Ok(PermissionRow {
-            grant: PermissionProperties {
+            grant: Arc::new(PermissionProperties {
                 id: row.text("id")?.to_owned(),
                 mode: PermissionMode::parse(row.text("mode")?).ok_or_else(damaged)?,
                 mode_text: row.text("mode")?.to_owned(),
                 resource: row.text("resource")?.to_owned(),
                 partition_key: row.get("partitionKey").map(key).transpose()?,
-            },
+            }),
             etag: row.etag("etag")?,
             last_modified: UnixSeconds(row.number("ts")?),
         })

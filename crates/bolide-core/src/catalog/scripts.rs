@@ -7,6 +7,7 @@ use bolide_model::names::validate_resource_id;
 use bolide_model::rid::{ChildKind, ChildRid, ContainerRid};
 use bolide_model::{Error, ErrorKind, Result};
 
+use super::budget::Definition;
 use super::records::{ScriptRow, script_key};
 use super::{Catalog, Moment, check_etag};
 use crate::container::Container;
@@ -96,7 +97,6 @@ impl Catalog {
         is_upsert: bool,
     ) -> Result<(Arc<Script>, bool)> {
         check(kind, &draft)?;
-        let _changing = self.changing.lock().await;
         let scripts = container.scripts();
         match scripts.by_id(kind, &draft.id) {
             Some(existing) if is_upsert => {
@@ -125,7 +125,6 @@ impl Catalog {
         if_match: Option<&str>,
     ) -> Result<Arc<Script>> {
         check(kind, &draft)?;
-        let _changing = self.changing.lock().await;
         let scripts = container.scripts();
         let existing = scripts.get(kind, name)?;
         check_etag(existing.etag, if_match)?;
@@ -143,7 +142,6 @@ impl Catalog {
         name: &ScriptName,
         if_match: Option<&str>,
     ) -> Result<()> {
-        let _changing = self.changing.lock().await;
         let scripts = container.scripts();
         let existing = scripts.get(kind, name)?.clone();
         check_etag(existing.etag, if_match)?;
@@ -166,7 +164,7 @@ impl Catalog {
         number: Option<u64>,
         draft: ScriptDraft,
     ) -> Result<Arc<Script>> {
-        // Whoever deletes the container holds `changing` too.
+        // No change of the catalog goes on beside this one.
         if container.state().is_deleted {
             return Err(Error::not_found("the container was deleted"));
         }
@@ -184,7 +182,7 @@ impl Catalog {
                     ChildRid::new(rid, child_kind(kind), number.unwrap_or(moment.lsn.0)),
                     kind,
                 );
-                round.put(script_key(script.rid), ScriptRow::of(&script).encode());
+                round.define(script_key(script.rid), Definition::Script(&ScriptRow::of(&script)));
                 Ok(Arc::new(script))
             })
             .await?;

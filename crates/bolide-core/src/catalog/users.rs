@@ -1,12 +1,14 @@
 //! Users of a database: whom permissions are granted to. They sign nothing themselves; a permission's token does.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bolide_model::names::validate_resource_id;
 use bolide_model::rid::{DatabaseRid, PermissionRid, UserRid};
 use bolide_model::{Error, Result, UnixSeconds};
 use bolide_storage::Key;
 
+use super::budget::Definition;
 use super::records::{PermissionRow, UserRow, database_key, encryption_key_key, permission_key, user_key};
 use super::{Catalog, Database, Memory, Moment, check_etag};
 use crate::account::{Account, RequestContext};
@@ -94,8 +96,8 @@ impl Catalog {
         let row = self
             .commit(move |round| {
                 let row = written(Moment::begin(round), &name, 1);
-                round.put(database_key(database), database_row.encode());
-                round.put(user_key(rid), row.encode());
+                round.define(database_key(database), Definition::Database(&database_row));
+                round.define(user_key(rid), Definition::User(&row));
                 Ok(row)
             })
             .await?;
@@ -124,7 +126,7 @@ impl Catalog {
         let row = self
             .commit(move |round| {
                 let row = written(Moment::begin(round), &name, row.next_permission);
-                round.put(user_key(rid), row.encode());
+                round.define(user_key(rid), Definition::User(&row));
                 Ok(row)
             })
             .await?;
@@ -132,6 +134,39 @@ impl Catalog {
         let user = memory.user_mut(rid)?;
         user.row = row;
         Ok(user.info(rid))
+    }
+
+    async fn upsert_user(&self, database: DatabaseRid, id: &str, if_match: Option<&str>) -> Result<(UserInfo, bool)> {
+        match self.user_by_name(database, id) {
+            Ok(user) => Ok((self.replace_user(user.rid, id, if_match).await?, false)),
+            Err(_) => Ok((self.create_user(database, id).await?, true)),
+        }
+    }
+
+    async fn delete_user(&self, rid: UserRid, if_match: Option<&str>) -> Result<()> {
+        let keys = {
+            let memory = self.memory.read();
+            let user = memory.user(rid)?;
+            check_etag(user.row.etag, if_match)?;
+            user.keys(rid)
+        };
+        self.commit(move |round| {
+            Moment::begin(round);
+            for key in &keys {
+                round.delete(key.clone());
+            }
+            Ok(())
+        })
+        .await?;
+        let mut memory = self.memory.write();
+        memory.database_mut(rid.database())?.users.remove(&rid);
+        Ok(())
+    }
+
+    fn user_by_name(&self, database: DatabaseRid, id: &str) -> Result<UserInfo> {
+        let memory = self.memory.read();
+        let user = memory.database(database)?.user_named(id);
+        user.map(|(rid, user)| user.info(rid)).ok_or_else(|| user_not_found(id))
     }
 }
 
@@ -153,8 +188,9 @@ impl Account {
     /// `NotFound` without the database; `Conflict` if it has a user of this name; `BadRequest` for a bad name.
     pub async fn create_user(&self, _ctx: &RequestContext, database: DatabaseRid, id: &str) -> Result<UserInfo> {
         validate_resource_id(id)?;
-        let _changing = self.catalog().changing.lock().await;
-        self.catalog().create_user(database, id).await
+        let id = id.to_owned();
+        let create = |catalog: Arc<Catalog>| async move { catalog.create_user(database, &id).await };
+        self.catalog().carry_out(create).await
     }
 
     /// Creates a user, or writes the one of this name again. Tells whether it was created.
@@ -169,14 +205,10 @@ impl Account {
         if_match: Option<&str>,
     ) -> Result<(UserInfo, bool)> {
         validate_resource_id(id)?;
-        let _changing = self.catalog().changing.lock().await;
-        match self.user_by_name(database, id) {
-            Ok(user) => {
-                let user = self.catalog().replace_user(user.rid, id, if_match).await?;
-                Ok((user, false))
-            }
-            Err(_) => Ok((self.catalog().create_user(database, id).await?, true)),
-        }
+        let (id, if_match) = (id.to_owned(), if_match.map(str::to_owned));
+        let upsert =
+            |catalog: Arc<Catalog>| async move { catalog.upsert_user(database, &id, if_match.as_deref()).await };
+        self.catalog().carry_out(upsert).await
     }
 
     /// Replaces a user: gives it the name `id`.
@@ -191,8 +223,9 @@ impl Account {
         if_match: Option<&str>,
     ) -> Result<UserInfo> {
         validate_resource_id(id)?;
-        let _changing = self.catalog().changing.lock().await;
-        self.catalog().replace_user(rid, id, if_match).await
+        let (id, if_match) = (id.to_owned(), if_match.map(str::to_owned));
+        let replace = |catalog: Arc<Catalog>| async move { catalog.replace_user(rid, &id, if_match.as_deref()).await };
+        self.catalog().carry_out(replace).await
     }
 
     /// Deletes a user with its permissions. Their tokens hold until they expire.
@@ -200,26 +233,9 @@ impl Account {
     /// # Errors
     /// `NotFound`; `PreconditionFailed` if it is another version.
     pub async fn delete_user(&self, _ctx: &RequestContext, rid: UserRid, if_match: Option<&str>) -> Result<()> {
-        let catalog = self.catalog();
-        let _changing = catalog.changing.lock().await;
-        let keys = {
-            let memory = catalog.memory.read();
-            let user = memory.user(rid)?;
-            check_etag(user.row.etag, if_match)?;
-            user.keys(rid)
-        };
-        catalog
-            .commit(move |round| {
-                Moment::begin(round);
-                for key in &keys {
-                    round.delete(key.clone());
-                }
-                Ok(())
-            })
-            .await?;
-        let mut memory = catalog.memory.write();
-        memory.database_mut(rid.database())?.users.remove(&rid);
-        Ok(())
+        let if_match = if_match.map(str::to_owned);
+        let delete = |catalog: Arc<Catalog>| async move { catalog.delete_user(rid, if_match.as_deref()).await };
+        self.catalog().carry_out(delete).await
     }
 
     /// The users of a database, in the order of their creation.
@@ -237,9 +253,7 @@ impl Account {
     /// # Errors
     /// `NotFound`.
     pub fn user_by_name(&self, database: DatabaseRid, id: &str) -> Result<UserInfo> {
-        let memory = self.catalog().memory.read();
-        let user = memory.database(database)?.user_named(id);
-        user.map(|(rid, user)| user.info(rid)).ok_or_else(|| user_not_found(id))
+        self.catalog().user_by_name(database, id)
     }
 
     /// The user with this resource id.

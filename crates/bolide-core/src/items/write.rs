@@ -592,7 +592,7 @@ pub(crate) fn add(round: &mut Round<'_>, epk: &Epk, record: &Record) -> Bytes {
     }
     let item_key = key.bytes.clone();
     round.put(key, record.bytes().clone());
-    round.state.added(record);
+    round.state.added(&item_key, record);
     item_key
 }
 
@@ -608,7 +608,7 @@ pub(crate) fn remove(round: &mut Round<'_>, key: &Key, record: &Record) {
         round.delete(position.key());
     }
     round.delete(key.clone());
-    round.state.removed(record);
+    round.state.removed(&key.bytes, record);
 }
 
 /// Removes a ghost in the write at `version`: what it costs is owed by the purge, never charged to a writer (TTL-255).

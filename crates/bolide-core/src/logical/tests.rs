@@ -38,6 +38,9 @@ fn a_place_begins_with_the_effective_partition_key_and_has_one_length() {
             let key = key(&vec![*value; paths.len()]);
             let place = of(&definition, &key);
             assert!(place.as_bytes().starts_with(Epk::of(&definition, &key).as_bytes()));
+            let with_id = [place.as_bytes(), b"id"].concat();
+            assert_eq!(length_in(&definition, &with_id), Some(place.as_bytes().len()));
+            assert_eq!(length_in(&definition, &place.as_bytes()[1..]), None);
             place.as_bytes().len()
         });
         let first = lengths.next().expect("there are values");

@@ -26,7 +26,8 @@ use crate::throughput::SharedMeter;
 use drops::{Hiding, PublishedDrops};
 pub(crate) use pages::Pages;
 use removals::Removals;
-use round::{Round, Step, Stop, Transaction};
+use round::{Loaded, Round, Step, Stop, Transaction};
+use state::PartitionState;
 use turn::{PendingTurn, TurnJob};
 pub(crate) use worker::down;
 use worker::{Published, Queued, Queues, Worker, read_state};
@@ -191,6 +192,26 @@ impl Partition {
         F: FnMut(&mut Round<'_>) -> Step<T> + Send + 'static,
     {
         transact(&self.upkeep, decide, |transaction| transaction).await
+    }
+
+    /// Reads what a decision would need, so that the engine has it at hand when the worker decides. What the decision comes to is dropped.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn read_ahead<T>(&self, mut decide: impl FnMut(&mut Round<'_>) -> Step<T>) -> Result<()> {
+        let (now, mut loaded) = (self.now().await?, Loaded::default());
+        loop {
+            let missing = {
+                let mut round = Round::new(now, self.lsn(), PartitionState::default(), &loaded);
+                let _ = decide(&mut round);
+                round.missing()
+            };
+            if missing.is_empty() {
+                return Ok(());
+            }
+            let reply = self.read(missing.ask()).await?;
+            loaded.take(missing, reply);
+        }
     }
 
     /// Whether something may be due by `now`.

@@ -11,7 +11,8 @@
 //!
 //! Rows of format 1, from before there was a history, end with the cursors.
 //!
-//! The ghosts counted so far are kept in memory only: [`Ghosts`] are counted again from the purge cursors after a start.
+//! The ghosts counted so far are kept in memory only: [`Ghosts`] are counted again from the purge cursors after a start. So is the
+//! [`Tally`] of a full check, which begins again.
 
 use bolide_model::ttl::Class;
 use bolide_model::{Error, ErrorKind, RequestUnits, Result};
@@ -50,6 +51,8 @@ pub(crate) struct PartitionState {
     pub drops: Drops,
     /// Ghosts counted so far.
     pub ghosts: Ghosts,
+    /// What a full check has counted so far, if one is under way.
+    pub tally: Option<Tally>,
 }
 
 /// A number of items and the bytes of their documents.
@@ -96,12 +99,8 @@ pub(crate) struct Ghosts {
 }
 
 impl Ghosts {
-    /// Counts one more ghost.
-    pub fn count(&mut self, size: usize) {
-        self.counted.add(size);
-    }
-
-    fn contain(&self, record: &Record) -> bool {
+    /// Whether a record is among those counted.
+    pub fn contain(&self, record: &Record) -> bool {
         match record.stamp().class {
             Class::Inherited => record.version() < self.upto.log,
             Class::Own => record
@@ -110,6 +109,15 @@ impl Ghosts {
             Class::Never => false,
         }
     }
+}
+
+/// What a full check has counted of the items whose keys lie before `upto`, ghosts among them as [`Ghosts`] has them. Commits change it as
+/// they change the counters, so that in the end both must be the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub upto: Bytes,
+    pub stored: Amount,
+    pub ghosts: Amount,
 }
 
 impl PartitionState {
@@ -124,16 +132,38 @@ impl PartitionState {
     }
 
     /// Takes note of a record that is now stored.
-    pub fn added(&mut self, record: &Record) {
+    pub fn added(&mut self, item_key: &[u8], record: &Record) {
         self.stored.add(record.size());
+        if let Some(tally) = self.tallied(item_key) {
+            tally.stored.add(record.size());
+        }
     }
 
     /// Takes note of a record that is no longer stored.
-    pub fn removed(&mut self, record: &Record) {
-        self.stored.remove(record.size());
-        if self.ghosts.contain(record) {
-            self.ghosts.counted.remove(record.size());
+    pub fn removed(&mut self, item_key: &[u8], record: &Record) {
+        let (size, is_ghost) = (record.size(), self.ghosts.contain(record));
+        self.stored.remove(size);
+        if is_ghost {
+            self.ghosts.counted.remove(size);
         }
+        if let Some(tally) = self.tallied(item_key) {
+            tally.stored.remove(size);
+            if is_ghost {
+                tally.ghosts.remove(size);
+            }
+        }
+    }
+
+    /// Counts one more ghost.
+    pub fn count_ghost(&mut self, item_key: &[u8], size: usize) {
+        self.ghosts.counted.add(size);
+        if let Some(tally) = self.tallied(item_key) {
+            tally.ghosts.add(size);
+        }
+    }
+
+    fn tallied(&mut self, item_key: &[u8]) -> Option<&mut Tally> {
+        self.tally.as_mut().filter(|tally| item_key < &tally.upto[..])
     }
 
     /// The row to store.
@@ -210,6 +240,7 @@ impl PartitionState {
             history_from,
             drops,
             ghosts,
+            tally: None,
         })
     }
 }
@@ -254,6 +285,7 @@ mod tests {
                 counted: Amount::default(),
                 upto: purge,
             },
+            tally: None,
         };
         assert_eq!(PartitionState::decode(&state.encode()), Ok(state.clone()));
         let mut older = state.encode()[..BYTES_1].to_vec();

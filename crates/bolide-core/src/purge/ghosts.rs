@@ -14,10 +14,10 @@ use crate::container::ContainerState;
 use crate::keys::{self, ExpiryPosition, LogPosition};
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step};
-use crate::partition::state::{Cursors, Ghosts, PartitionState};
+use crate::partition::state::{Cursors, PartitionState};
 use crate::record::{ExpiryEntry, LogEntry};
 
-/// Entries counted in one round: more would hold up users' writes.
+/// Entries of each line counted in one round: more would hold up users' writes.
 const ROWS: usize = 2_000;
 const BYTES: usize = 512 * 1024;
 
@@ -53,7 +53,10 @@ pub(crate) async fn counted_at(
     loop {
         let container = state.clone();
         let (is_complete, counted, now) = partition
-            .upkeep(move |round| Ok((count_some(round, &container)?, round.state.clone(), round.seconds())))
+            .upkeep(move |round| {
+                let is_complete = count_some(round, &container, ROWS)?;
+                Ok((is_complete, round.state.clone(), round.seconds()))
+            })
             .await?;
         if is_complete {
             return Ok((counted, now));
@@ -61,41 +64,41 @@ pub(crate) async fn counted_at(
     }
 }
 
-/// Counts what is due behind the cursors; tells whether that was all.
-fn count_some(round: &mut Round<'_>, container: &ContainerState) -> Step<bool> {
+/// Counts what is due behind the cursors, up to so many entries of each line; tells whether that was all.
+pub(crate) fn count_some(round: &mut Round<'_>, container: &ContainerState, rows: usize) -> Step<bool> {
     let horizon = round.horizon(&container.settings);
-    let purged = round.state.purge;
-    let mut ghosts = round.state.ghosts;
+    let (upto, purged) = (round.state.ghosts.upto, round.state.purge);
     // The purge may have run ahead: nothing is left behind its cursors.
-    ghosts.upto = Cursors {
-        log: ghosts.upto.log.max(purged.log),
-        expiry: ghosts.upto.expiry.max(purged.expiry),
+    let upto = Cursors {
+        log: upto.log.max(purged.log),
+        expiry: upto.expiry.max(purged.expiry),
     };
 
     let scans = [
-        scan(Space::Expiry, ghosts.upto.expiry.to_bytes(), None),
-        scan(Space::Log, ghosts.upto.log.to_bytes(), Some(keys::log_end())),
+        scan(Space::Expiry, upto.expiry.to_bytes(), None, rows),
+        scan(Space::Log, upto.log.to_bytes(), Some(keys::log_end()), rows),
     ];
     let pages = round.scan_all(&scans)?;
-    let own = count_own(&mut ghosts, &pages[0], horizon.own)?;
-    let log = count_log(&mut ghosts, &pages[1], horizon.inherited)?;
-    round.state.ghosts = ghosts;
+    round.state.ghosts.upto = upto;
+    let own = count_own(&mut round.state, &pages[0], horizon.own)?;
+    let log = count_log(&mut round.state, &pages[1], horizon.inherited)?;
     Ok(own && log)
 }
 
-fn count_own(ghosts: &mut Ghosts, page: &Page, horizon: i64) -> Result<bool> {
+fn count_own(state: &mut PartitionState, page: &Page, horizon: i64) -> Result<bool> {
     for (key, value) in &page.rows {
         let position = ExpiryPosition::decode(key).ok_or_else(super::step::damaged)?;
         if position.base.0 > horizon {
             return Ok(true);
         }
-        ghosts.count(ExpiryEntry::decode(value)?.size as usize);
-        ghosts.upto.expiry = position.next();
+        let entry = ExpiryEntry::decode(value)?;
+        state.count_ghost(&entry.item_key, entry.size as usize);
+        state.ghosts.upto.expiry = position.next();
     }
     Ok(!page.more)
 }
 
-fn count_log(ghosts: &mut Ghosts, page: &Page, horizon: i64) -> Result<bool> {
+fn count_log(state: &mut PartitionState, page: &Page, horizon: i64) -> Result<bool> {
     for (key, value) in &page.rows {
         let version = LogPosition::decode(key).ok_or_else(super::step::damaged)?;
         let entry = LogEntry::decode(value)?;
@@ -103,20 +106,20 @@ fn count_log(ghosts: &mut Ghosts, page: &Page, horizon: i64) -> Result<bool> {
             if entry.last_modified.0 > horizon {
                 return Ok(true);
             }
-            ghosts.count(entry.size as usize);
+            state.count_ghost(&entry.item_key, entry.size as usize);
         }
-        ghosts.upto.log = version.next();
+        state.ghosts.upto.log = version.next();
     }
     Ok(!page.more)
 }
 
-fn scan(space: Space, from: bytes::Bytes, to: Option<bytes::Bytes>) -> Scan {
+fn scan(space: Space, from: bytes::Bytes, to: Option<bytes::Bytes>, max_rows: usize) -> Scan {
     Scan {
         space,
         from,
         to,
         reverse: false,
-        max_rows: ROWS,
+        max_rows,
         max_bytes: BYTES,
         keys_only: false,
     }

@@ -7,6 +7,7 @@ use bolide_model::{Result, UnixSeconds};
 
 use super::Conduct;
 use crate::account::{Account, RequestContext};
+use crate::catalog::Catalog;
 use crate::container::Container;
 use crate::etag::Etag;
 
@@ -183,7 +184,10 @@ impl Account {
         draft: ScriptDraft,
         is_upsert: bool,
     ) -> Result<(Arc<Script>, bool)> {
-        self.catalog().create_script(container, kind, draft, is_upsert).await
+        let container = container.clone();
+        let create =
+            |catalog: Arc<Catalog>| async move { catalog.create_script(&container, kind, draft, is_upsert).await };
+        self.catalog().carry_out(create).await
     }
 
     /// The scripts of a kind, in the order of their creation.
@@ -212,9 +216,12 @@ impl Account {
         draft: ScriptDraft,
         if_match: Option<&str>,
     ) -> Result<Arc<Script>> {
-        self.catalog()
-            .replace_script(container, kind, name, draft, if_match)
-            .await
+        let (container, name, if_match) = (container.clone(), name.clone(), if_match.map(str::to_owned));
+        let replace = |catalog: Arc<Catalog>| async move {
+            let if_match = if_match.as_deref();
+            catalog.replace_script(&container, kind, &name, draft, if_match).await
+        };
+        self.catalog().carry_out(replace).await
     }
 
     /// Deletes a script.
@@ -229,6 +236,12 @@ impl Account {
         name: &ScriptName,
         if_match: Option<&str>,
     ) -> Result<()> {
-        self.catalog().delete_script(container, kind, name, if_match).await
+        let (container, name, if_match) = (container.clone(), name.clone(), if_match.map(str::to_owned));
+        let delete = |catalog: Arc<Catalog>| async move {
+            catalog
+                .delete_script(&container, kind, &name, if_match.as_deref())
+                .await
+        };
+        self.catalog().carry_out(delete).await
     }
 }

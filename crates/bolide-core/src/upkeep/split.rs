@@ -11,7 +11,6 @@ use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
 use bolide_storage::{Batch, CommitToken, Head, Key, Outcome, PartitionId, Put, Space};
 use bytes::Bytes;
 
-use super::verify::read_space;
 use crate::account::Account;
 use crate::catalog::{Catalog, Offer, OfferResource};
 use crate::container::{Change, Container, ContainerState, Layout};
@@ -40,14 +39,15 @@ impl Account {
     /// # Errors
     /// `RangeGone` if there is no such range; `BadRequest` if it is too narrow to be split.
     pub async fn split(&self, container: &Arc<Container>, range: Option<u32>) -> Result<SplitReport> {
-        self.catalog().split(container, range).await
+        let container = container.clone();
+        let split = |catalog: Arc<Catalog>| async move { catalog.split(&container, range).await };
+        self.catalog().carry_out(split).await
     }
 }
 
 impl Catalog {
     /// See [`Account::split`].
     pub async fn split(&self, container: &Arc<Container>, range: Option<u32>) -> Result<SplitReport> {
-        let _changing = self.changing().await;
         let change = container.lock().await;
         let layout = change.state().layout.clone();
         let parent = match range {
@@ -141,7 +141,7 @@ impl Catalog {
         self.engine().create(child.id, copy.head).await.map_err(down)?;
         for (key, value) in read_space(parent, Space::Item).await? {
             if is_inside(&child.epk, keys::epk_of_item(&key)) {
-                copy.state.added(&Record::decode(value.clone())?);
+                copy.state.added(&key, &Record::decode(value.clone())?);
                 copy.put(Space::Item, key, value).await?;
             }
         }
@@ -164,6 +164,19 @@ impl Catalog {
         }
         copy.history(parent, &child.epk).await?;
         copy.finish(parent.lsn(), now).await
+    }
+}
+
+/// All rows of one space, held in memory.
+async fn read_space(partition: &Partition, space: Space) -> Result<Vec<(Bytes, Bytes)>> {
+    let mut pages = Pages::over(partition, space);
+    let mut rows = Vec::new();
+    loop {
+        let page = pages.next().await?;
+        if page.is_empty() {
+            return Ok(rows);
+        }
+        rows.extend(page);
     }
 }
 

@@ -1,16 +1,17 @@
 //! An engine that is watched, and can be made to fail: counts what passes, has bad days that can be interrupted, and can be cut off.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use bolide_model::UnixMillis;
 use bolide_model::time::Span;
 use bolide_storage::faults::{Faults, FaultyEngine};
 use bolide_storage::{
-    Ask, Batch, CommitToken, Down, Engine, EngineFuture, Head, Key, Outcome, PartitionId, Reply, Scan, Settled, Space,
-    Ticket,
+    Ask, Batch, CommitToken, Down, Engine, EngineFuture, Head, Key, Outcome, PartitionId, Put, Reply, Scan, Settled,
+    Space, Ticket,
 };
 use bytes::Bytes;
+use tokio::sync::Semaphore;
 
 /// See the module.
 pub struct Probe {
@@ -25,7 +26,14 @@ pub struct Probe {
     rows: AtomicU64,
     /// What was made durable of server time, through the probe.
     durable_time: AtomicI64,
+    /// Scans wait until they are let through.
+    is_holding: AtomicBool,
+    scans: Semaphore,
+    held: AtomicUsize,
 }
+
+/// The partition of the first container.
+const FIRST: PartitionId = PartitionId(1);
 
 /// What passed through a [`Probe`] between two looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +55,9 @@ impl Probe {
             commits: AtomicU64::new(0),
             rows: AtomicU64::new(0),
             durable_time: AtomicI64::new(i64::MIN),
+            is_holding: AtomicBool::new(false),
+            scans: Semaphore::new(0),
+            held: AtomicUsize::new(0),
         }
     }
 
@@ -72,34 +83,63 @@ impl Probe {
         self.cut_after(-1);
     }
 
-    /// Damages the first container's storage: an entry of an index is lost.
-    pub async fn lose_an_index_entry(&self) {
-        const FIRST: PartitionId = PartitionId(1);
+    /// All rows of a space of the first container.
+    pub async fn rows(&self, space: Space) -> Vec<(Bytes, Bytes)> {
         let scan = Scan {
-            space: Space::Index,
+            space,
             from: Bytes::new(),
             to: None,
             reverse: false,
-            max_rows: 1,
+            max_rows: usize::MAX,
             max_bytes: usize::MAX,
-            keys_only: true,
+            keys_only: false,
         };
         let ask = Ask {
             gets: vec![],
             scans: vec![scan],
         };
-        let reply = self.inner.read(FIRST, ask).await.expect("a partition");
-        let (lost, _) = reply.pages[0].rows.first().expect("an entry").clone();
+        let mut reply = self.inner.read(FIRST, ask).await.expect("a partition");
+        reply.pages.pop().expect("a page").rows
+    }
+
+    /// Damages the first container's storage: gives a key another value, or none.
+    pub async fn rewrite(&self, key: Key, value: Option<Bytes>) {
+        let head = self.inner.read(FIRST, Ask::default()).await.expect("a partition").head;
+        let (puts, deletes) = match value {
+            Some(value) => (vec![Put { key, value }], vec![]),
+            None => (vec![], vec![key]),
+        };
         let batch = Batch {
-            base: reply.head.lsn,
-            next: reply.head.lsn.next(),
-            stamp: reply.head.stamp,
+            base: head.lsn,
+            next: head.lsn.next(),
+            stamp: head.stamp,
             token: CommitToken(1),
-            puts: vec![],
-            deletes: vec![Key::new(Space::Index, lost)],
+            puts,
+            deletes,
         };
         let outcome = self.inner.commit(FIRST, batch).await;
         assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
+    }
+
+    /// Lets scans wait from now on.
+    pub fn hold_scans(&self) {
+        self.is_holding.store(true, Ordering::SeqCst);
+    }
+
+    /// Lets so many scans go on, those to come included.
+    pub fn let_through(&self, scans: usize) {
+        self.scans.add_permits(scans);
+    }
+
+    /// Lets all scans go on.
+    pub fn release_scans(&self) {
+        self.is_holding.store(false, Ordering::SeqCst);
+        self.let_through(Semaphore::MAX_PERMITS / 2);
+    }
+
+    /// How many scans wait.
+    pub fn held_scans(&self) -> usize {
+        self.held.load(Ordering::SeqCst)
     }
 
     /// What has passed since the last look.
@@ -139,6 +179,11 @@ impl Engine for Probe {
     fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, Down>> {
         Box::pin(async move {
             self.count(&self.reads, ask.gets.len() + ask.scans.len());
+            if self.is_holding.load(Ordering::SeqCst) && !ask.scans.is_empty() {
+                self.held.fetch_add(1, Ordering::SeqCst);
+                self.scans.acquire().await.expect("it is never closed").forget();
+                self.held.fetch_sub(1, Ordering::SeqCst);
+            }
             self.engine().read(partition, ask).await
         })
     }

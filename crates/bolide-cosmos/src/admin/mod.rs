@@ -116,6 +116,7 @@ impl<'r> Admin<'r> {
         let mut text = service.metrics.render(&figures);
         text.push_str(&metrics::render_process(
             service.account.memory(),
+            service.account.definitions(),
             service.options.connections.load(Ordering::Relaxed),
         ));
         let mut reply = Reply::json(StatusCode::OK, text);

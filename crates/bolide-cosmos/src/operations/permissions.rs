@@ -1,5 +1,7 @@
 //! Permissions of a user (cosmos-rest §12.1). Every answer that shows one has a new token for it.
 
+use std::sync::Arc;
+
 use bolide_core::{Account, PermissionInfo, PermissionMode, PermissionProperties};
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::PermissionRid;
@@ -10,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::if_match;
 use super::metadata::{Feed, Ids};
 use crate::addressing;
+use crate::keys::Keys;
 use crate::resource_token::{Grant, Scope};
 use crate::service::Call;
 use crate::status::Failure;
@@ -20,17 +23,17 @@ const EXPIRY_SECONDS: std::ops::RangeInclusive<i64> = 10..=18_000;
 const DEFAULT_EXPIRY_SECONDS: i64 = 3_600;
 
 pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
-    let expiry = expiry(call)?;
+    let shape = Shape::of(call)?;
     let user = addressing::user(call.account(), &call.route).map_err(addressing::owner_not_found)?;
     let permission = call
         .account()
         .create_permission(&call.ctx, user.rid, sent(call)?)
         .await?;
-    Ok(reply(call, StatusCode::CREATED, &permission, expiry))
+    Ok(shape.reply(StatusCode::CREATED, &permission))
 }
 
 pub(super) async fn upsert(call: &Call<'_>) -> Result<Reply, Failure> {
-    let expiry = expiry(call)?;
+    let shape = Shape::of(call)?;
     let user = addressing::user(call.account(), &call.route).map_err(addressing::owner_not_found)?;
     let if_match = if_match(call.headers())?;
     let (permission, is_new) = call
@@ -38,43 +41,55 @@ pub(super) async fn upsert(call: &Call<'_>) -> Result<Reply, Failure> {
         .upsert_permission(&call.ctx, user.rid, sent(call)?, if_match.as_deref())
         .await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(reply(call, status, &permission, expiry))
+    Ok(shape.reply(status, &permission))
 }
 
 pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (parent, permissions) = children(call)?;
+    let shape = Shape::of(call)?;
+    let user = addressing::user(call.account(), &call.route).map_err(addressing::owner_not_found)?;
     let ids = Ids {
         parse: PermissionRid::parse,
-        of: |permission: &(PermissionRid, Value)| permission.0,
+        of: |permission: &PermissionInfo| permission.rid,
     };
+    let parent = user.rid.to_string();
     feed(&parent)
-        .list(call, ids, |permission| permission.1.clone(), move |_| Ok(permissions))
+        .list(
+            call,
+            ids,
+            move |permission| shape.to_json(permission),
+            move |account| account.list_permissions(user.rid),
+        )
         .await
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (parent, permissions) = children(call)?;
-    let gather = move |_: &Account, each: &mut dyn FnMut(&Value) -> Result<()>| {
-        permissions.iter().try_for_each(|(_, permission)| each(permission))
+    let shape = Shape::of(call)?;
+    let user = addressing::user(call.account(), &call.route).map_err(addressing::owner_not_found)?;
+    let parent = user.rid.to_string();
+    let gather = move |account: &Account, each: &mut dyn FnMut(&Value) -> Result<()>| {
+        let permissions = account.list_permissions(user.rid)?;
+        permissions
+            .iter()
+            .try_for_each(|permission| each(&shape.to_json(permission)))
     };
     feed(&parent).query(call, gather).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
-    let expiry = expiry(call)?;
+    let shape = Shape::of(call)?;
     let permission = addressing::permission(call.account(), &call.route)?;
-    Ok(reply(call, StatusCode::OK, &permission, expiry))
+    Ok(shape.reply(StatusCode::OK, &permission))
 }
 
 pub(super) async fn replace(call: &Call<'_>) -> Result<Reply, Failure> {
-    let expiry = expiry(call)?;
+    let shape = Shape::of(call)?;
     let permission = addressing::permission(call.account(), &call.route)?;
     let if_match = if_match(call.headers())?;
     let permission = call
         .account()
         .replace_permission(&call.ctx, permission.rid, sent(call)?, if_match.as_deref())
         .await?;
-    Ok(reply(call, StatusCode::OK, &permission, expiry))
+    Ok(shape.reply(StatusCode::OK, &permission))
 }
 
 pub(super) async fn delete(call: &Call<'_>) -> Result<Reply, Failure> {
@@ -146,47 +161,51 @@ fn feed(parent: &str) -> Feed<'_> {
     }
 }
 
-/// The resource id of the user, and its permissions.
-fn children(call: &Call<'_>) -> Result<(String, Vec<(PermissionRid, Value)>), Failure> {
-    let expiry = expiry(call)?;
-    let user = addressing::user(call.account(), &call.route).map_err(addressing::owner_not_found)?;
-    let permissions = call.account().list_permissions(user.rid)?;
-    let permissions = permissions.iter();
-    Ok((
-        user.rid.to_string(),
-        permissions
-            .map(|permission| (permission.rid, to_json(call, permission, expiry)))
-            .collect(),
-    ))
+/// How permissions are shown: each with a token of it.
+struct Shape {
+    account: Arc<Account>,
+    keys: Keys,
+    /// When the tokens end.
+    expires: i64,
 }
 
-fn reply(call: &Call<'_>, status: StatusCode, permission: &PermissionInfo, expiry: i64) -> Reply {
-    Reply::value(status, &to_json(call, permission, expiry)).etag(permission.etag)
-}
-
-fn to_json(call: &Call<'_>, permission: &PermissionInfo, expiry: i64) -> Value {
-    let (rid, properties) = (permission.rid, &permission.properties);
-    let mut shown = json!({
-        "id": properties.id,
-        "permissionMode": properties.mode_text,
-        "resource": properties.resource,
-    });
-    if let Some(key) = &properties.partition_key {
-        shown["resourcePartitionKey"] = key.0.iter().map(|component| component.to_json()).collect();
+impl Shape {
+    fn of(call: &Call<'_>) -> Result<Shape, Failure> {
+        Ok(Shape {
+            account: call.service.account.clone(),
+            keys: call.service.keys.clone(),
+            expires: call.ctx.now.seconds().0.saturating_add(expiry(call)?),
+        })
     }
-    let grant = Grant {
-        mode: properties.mode,
-        resource: properties.resource.clone(),
-        container: Scope::of_link(&properties.resource)
-            .ok()
-            .and_then(|scope| scope.container(call.account())),
-        partition_key: properties.partition_key.clone(),
-        expires: call.ctx.now.seconds().0.saturating_add(expiry),
-    };
-    shown["_rid"] = rid.to_string().into();
-    shown["_self"] = format!("dbs/{}/users/{}/permissions/{rid}/", rid.user.database(), rid.user).into();
-    shown["_etag"] = permission.etag.to_string().into();
-    shown["_ts"] = permission.last_modified.0.into();
-    shown["_token"] = grant.seal(&call.service.keys).into();
-    shown
+
+    fn reply(&self, status: StatusCode, permission: &PermissionInfo) -> Reply {
+        Reply::value(status, &self.to_json(permission)).etag(permission.etag)
+    }
+
+    fn to_json(&self, permission: &PermissionInfo) -> Value {
+        let (rid, properties) = (permission.rid, &permission.properties);
+        let mut shown = json!({
+            "id": properties.id,
+            "permissionMode": properties.mode_text,
+            "resource": properties.resource,
+        });
+        if let Some(key) = &properties.partition_key {
+            shown["resourcePartitionKey"] = key.0.iter().map(|component| component.to_json()).collect();
+        }
+        let grant = Grant {
+            mode: properties.mode,
+            resource: properties.resource.clone(),
+            container: Scope::of_link(&properties.resource)
+                .ok()
+                .and_then(|scope| scope.container(&self.account)),
+            partition_key: properties.partition_key.clone(),
+            expires: self.expires,
+        };
+        shown["_rid"] = rid.to_string().into();
+        shown["_self"] = format!("dbs/{}/users/{}/permissions/{rid}/", rid.user.database(), rid.user).into();
+        shown["_etag"] = permission.etag.to_string().into();
+        shown["_ts"] = permission.last_modified.0.into();
+        shown["_token"] = grant.seal(&self.keys).into();
+        shown
+    }
 }

@@ -54,6 +54,7 @@ headers! {
     CONTENT_LOCATION = "content-location",
     CONTENT_PATH = "x-ms-content-path",
     CONTENT_TYPE = "content-type",
+    CONTENT_TYPE_OPTIONS = "x-content-type-options",
     CONTINUATION = "x-ms-continuation",
     ETAG = "etag",
     GATEWAY_VERSION = "x-ms-gatewayversion",

@@ -119,6 +119,8 @@ impl Reply {
         } else {
             self.text(&headers::REQUEST_CHARGE, self.charge.rounded().0.to_string());
         }
+        // Stored text that a browser opens is what its type says, and no page or script.
+        self.fixed(&headers::CONTENT_TYPE_OPTIONS, "nosniff");
         let mut response = Response::new(self.payload);
         *response.status_mut() = self.status;
         *response.headers_mut() = self.headers.into_map();

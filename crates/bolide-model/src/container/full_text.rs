@@ -2,6 +2,8 @@
 //!
 //! Messages keep the service's words, which the Python SDK's tests compare. Source: cosmos-rest §4.2, cosmos-sql §18.9.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::input::{Input, has_duplicates, invalid};
@@ -30,7 +32,7 @@ pub struct FullTextPath {
 }
 
 /// An index of the text at one path.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FullTextIndex {
     /// Where the text is; a path of the full-text policy.
     pub path: PropertyPath,
@@ -144,8 +146,9 @@ impl FullTextIndex {
 
 /// Checks that every full-text index is on a path of the policy.
 pub(super) fn check_indexes(indexes: &[FullTextIndex], policy: Option<&FullTextPolicy>) -> Result<()> {
-    let has_policy = |index: &&FullTextIndex| policy.is_some_and(|policy| policy.language_at(&index.path).is_some());
-    match indexes.iter().find(|index| !has_policy(index)) {
+    let paths = policy.and_then(|policy| policy.paths.as_ref()).into_iter().flatten();
+    let paths: HashSet<&PropertyPath> = paths.map(|own| &own.path).collect();
+    match indexes.iter().find(|index| !paths.contains(&index.path)) {
         None => Ok(()),
         Some(FullTextIndex { path }) => Err(Error::bad_request(format!(
             "The path of the Full Text Index {path} does not match the path specified in the Full Text Policy."

@@ -1,6 +1,7 @@
 //! Paths of an indexing policy, and which values they mean.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use crate::error::{Error, Result, excerpt};
 use crate::path::{InvalidPath, Label, Labels};
@@ -116,6 +117,14 @@ impl IndexPath {
 impl PartialEq for IndexPath {
     fn eq(&self, other: &IndexPath) -> bool {
         self.steps == other.steps && self.is_subtree == other.is_subtree
+    }
+}
+
+impl Eq for IndexPath {}
+
+impl Hash for IndexPath {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.steps, self.is_subtree).hash(state);
     }
 }
 

@@ -4,6 +4,8 @@
 //! needs a composite index, an excluded path has no order at all, and the policy is echoed as the service normalises it.
 //! Source: cosmos-rest §4.2.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::full_text::FullTextIndex;
@@ -133,11 +135,8 @@ impl IndexingPolicy {
     }
 
     fn completed(mut self) -> Result<IndexingPolicy> {
-        if let Some(path) = self
-            .included_paths
-            .iter()
-            .find(|path| self.excluded_paths.contains(path))
-        {
+        let excluded: HashSet<&IndexPath> = self.excluded_paths.iter().collect();
+        if let Some(path) = self.included_paths.iter().find(|path| excluded.contains(path)) {
             return Err(Error::bad_request(format!(
                 "The indexing path '{path}' is both included and excluded."
             )));

@@ -2,6 +2,8 @@
 //!
 //! Messages keep the service's words, which the Python SDK's tests compare. Source: cosmos-rest §4.2.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value, json};
 
 use super::input::{Input, has_duplicates, invalid, meaning, read_paths, word};
@@ -142,10 +144,6 @@ impl VectorEmbeddingPolicy {
         let embeddings: Vec<Value> = self.embeddings.iter().map(VectorEmbedding::to_json).collect();
         json!({"vectorEmbeddings": embeddings})
     }
-
-    fn embedding_at(&self, path: &PropertyPath) -> Option<&VectorEmbedding> {
-        self.embeddings.iter().find(|embedding| embedding.path == *path)
-    }
 }
 
 impl VectorEmbedding {
@@ -220,9 +218,9 @@ impl VectorIndex {
         Value::Object(members)
     }
 
-    fn check(&self, policy: Option<&VectorEmbeddingPolicy>) -> Result<()> {
+    fn check(&self, embeddings: &HashMap<&PropertyPath, &VectorEmbedding>) -> Result<()> {
         let path = &self.path;
-        let Some(embedding) = policy.and_then(|policy| policy.embedding_at(path)) else {
+        let Some(embedding) = embeddings.get(path) else {
             return Err(Error::bad_request(format!(
                 "The Vector Indexing Policy's path::{path} not matching in Embedding's path."
             )));
@@ -246,13 +244,20 @@ impl VectorIndex {
     }
 }
 
+/// Two embeddings, or indexes, never have one path.
+fn embeddings_by_path(policy: Option<&VectorEmbeddingPolicy>) -> HashMap<&PropertyPath, &VectorEmbedding> {
+    let embeddings = policy.into_iter().flat_map(|policy| &policy.embeddings);
+    embeddings.map(|embedding| (&embedding.path, embedding)).collect()
+}
+
 /// Checks that every vector index has its embedding, and fits it.
 pub(super) fn check_indexes(indexes: &[VectorIndex], policy: Option<&VectorEmbeddingPolicy>) -> Result<()> {
     let paths: Vec<&PropertyPath> = indexes.iter().map(|index| &index.path).collect();
     if has_duplicates(&paths) {
         return Err(invalid("indexingPolicy.vectorIndexes", "a list of different paths"));
     }
-    indexes.iter().try_for_each(|index| index.check(policy))
+    let embeddings = embeddings_by_path(policy);
+    indexes.iter().try_for_each(|index| index.check(&embeddings))
 }
 
 /// Checks that a replaced container keeps the embeddings and vector indexes it had; it may get more.
@@ -260,15 +265,14 @@ pub(super) fn check_replaced(
     old: (Option<&VectorEmbeddingPolicy>, &[VectorIndex]),
     new: (Option<&VectorEmbeddingPolicy>, &[VectorIndex]),
 ) -> Result<()> {
-    let embeddings =
-        |policy: Option<&'_ VectorEmbeddingPolicy>| policy.map_or_else(Vec::new, |policy| policy.embeddings.clone());
-    let (kept, given) = (embeddings(old.0), embeddings(new.0));
-    if !kept.iter().all(|embedding| given.contains(embedding)) {
+    let (kept, given) = (embeddings_by_path(old.0), embeddings_by_path(new.0));
+    if !kept.iter().all(|(path, embedding)| given.get(path) == Some(embedding)) {
         return Err(Error::bad_request(
             "Paths in existing embedding policy cannot be modified in Collection Replace.",
         ));
     }
-    if !old.1.iter().all(|index| new.1.contains(index)) {
+    let given: HashMap<&PropertyPath, &VectorIndex> = new.1.iter().map(|index| (&index.path, index)).collect();
+    if !old.1.iter().all(|index| given.get(&index.path) == Some(&index)) {
         return Err(Error::bad_request(
             "Paths in existing vector indexing policy cannot be modified in Collection Replace.",
         ));

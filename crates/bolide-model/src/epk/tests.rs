@@ -74,6 +74,40 @@ const VECTORS_V2: &[(&str, &str)] = &[
 ];
 
 #[test]
+fn a_key_is_told_from_what_follows_it() {
+    let long = format!("[\"{}\"]", "ü".repeat(99));
+    let lengths = [99, 100, 101, 500].map(|length| format!("[\"{}\"]", "x".repeat(length)));
+    let published = VECTORS.iter().map(|(header, ..)| (*header).to_owned());
+    for header in published.chain(lengths).chain([long]) {
+        let key = PartitionKey::from_header(&header).unwrap();
+        for (kind, version) in [("Hash", 1), ("Hash", 2), ("MultiHash", 2), ("Range", 1)] {
+            let definition = definition(kind, version, 1);
+            let epk = Epk::of(&definition, &key);
+            for follows in [&b""[..], b"\0", b"\x01", b"id", &[0xFF; 40]] {
+                let bytes = [epk.as_bytes(), follows].concat();
+                let length = Epk::length_in(&definition, &bytes);
+                assert_eq!(
+                    length,
+                    Some(epk.as_bytes().len()),
+                    "{kind} {version} {header} {follows:?}"
+                );
+            }
+            for shorter in 0..epk.as_bytes().len() {
+                assert_eq!(
+                    Epk::length_in(&definition, &epk.as_bytes()[..shorter]),
+                    None,
+                    "{header}"
+                );
+            }
+        }
+    }
+    let hierarchy = definition("MultiHash", 2, 3);
+    let key = PartitionKey::from_header(r#"["a",null,5]"#).unwrap();
+    let bytes = [Epk::of(&hierarchy, &key).as_bytes(), b"id"].concat();
+    assert_eq!(Epk::length_in(&hierarchy, &bytes), Some(48));
+}
+
+#[test]
 fn published_keys_have_their_published_positions() {
     for (header, v2, v1) in VECTORS {
         assert_eq!(hex("Hash", 2, header), *v2, "version 2 of {header}");

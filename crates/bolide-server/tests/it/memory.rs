@@ -238,3 +238,17 @@ fn who_sends_a_body_byte_by_byte_does_not_hold_it_for_long() {
         "the whole body would have ten seconds: {answered_after:?}"
     );
 }
+
+#[test]
+fn metrics_show_what_definitions_take_and_may_take() {
+    let server = Server::in_memory(&["--memory-limit", "1024"]);
+    let mut client = server.client();
+    let used = |client: &mut Client| metric(client, "bolide_definitions_used_bytes");
+    let limit = metric(&mut client, "bolide_definitions_limit_bytes");
+    assert!((limit - 256.0 * 1024.0 * 1024.0).abs() < 1.0, "{limit}");
+    assert!(used(&mut client) < 1.0);
+    create_container(&mut client);
+    assert!(used(&mut client) > 0.0);
+    client.send(&Request::new("DELETE", "/dbs/d")).expect(204);
+    assert!(used(&mut client) < 1.0);
+}

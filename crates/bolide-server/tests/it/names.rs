@@ -1,6 +1,8 @@
 //! Under which names the server answers, and which web pages may ask it.
 
-use crate::client::Request;
+use std::io::Write as _;
+
+use crate::client::{Answer, Client, Request, create_container, create_item};
 use crate::http2::{HEADERS, Http2, STATUS_200, STATUS_400};
 use crate::listening::{certificate, tls_client};
 use crate::server::Server;
@@ -147,4 +149,34 @@ fn an_allowed_origin_may_ask_and_read_the_answer() {
     client
         .send(&Request::get("/").header("origin", "http://localhost:3001"))
         .expect_error(403);
+}
+
+/// A browser that is led to stored text must not take it for a page or a script.
+#[test]
+fn every_answer_says_that_its_type_is_not_to_be_guessed() {
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    create_container(&mut client);
+    create_item(&mut client, "a");
+    let is_said = |answer: &Answer| answer.header("x-content-type-options") == Some("nosniff");
+    const DOCS: &str = "/dbs/d/colls/c/docs";
+    for request in requests().into_iter().chain([
+        Request::get(DOCS).pk(),
+        Request::get(&format!("{DOCS}/a")).pk(),
+        Request::get(&format!("{DOCS}/none")).pk(),
+        Request::new("HEAD", "/dbs/d/colls/c"),
+        Request::new("OPTIONS", "/dbs"),
+        Request::new("DELETE", &format!("{DOCS}/a")).pk(),
+        Request::get("/_bolide/dbs/d/colls/c/export"),
+        Request::get("/dbs").unsigned(),
+        Request::get("/").host("evil.example"),
+        Request::get("/").header("origin", "http://evil.example"),
+    ]) {
+        let answer = client.send(&request);
+        assert!(is_said(&answer), "{request:?}: {answer:?}");
+    }
+    let mut stream = client.into_stream();
+    stream.write_all(b"garbage\r\n\r\n").expect("sent");
+    let unreadable = Client::over(stream).receive(false).expect("an answer");
+    assert!(is_said(&unreadable), "{unreadable:?}");
 }

@@ -30,6 +30,31 @@ async fn databases_and_containers_are_there_after_a_restart() {
     assert_eq!(stage.container.properties().policy.to_number(), Some(10));
 }
 
+/// Lets a request come as far as to wait for something, and drops it there, as when its client leaves.
+async fn begin_and_leave<T>(request: impl Future<Output = T>) {
+    tokio::select! {
+        biased;
+        _ = request => panic!("it is done before anybody could leave"),
+        () = std::future::ready(()) => {}
+    }
+}
+
+/// A database that was committed while its client left was unknown until the next start, and the next one took its place.
+#[tokio::test]
+async fn a_change_is_carried_out_although_its_client_leaves() {
+    let stage = Stage::with(json!({})).await;
+    let (account, ctx) = (&stage.account, stage.begin().await);
+    begin_and_leave(account.create_database(&ctx, "left", None)).await;
+    account.create_database(&ctx, "e", None).await.unwrap();
+    let names = |stage: &Stage| -> Vec<String> {
+        let databases = stage.account.list_databases().into_iter();
+        databases.map(|database| database.id).collect()
+    };
+    let known = names(&stage);
+    assert_eq!(known[..2], ["d", "left"]);
+    assert_eq!(names(&stage.reopen().await), known, "memory has what is stored");
+}
+
 #[tokio::test]
 async fn a_container_of_the_same_name_starts_anew() {
     // TTL-271

@@ -1,4 +1,4 @@
-//! Verify, import, split.
+//! Import, split.
 
 use bolide_core::FeedStart;
 use bolide_model::{ErrorKind, RequestUnits};
@@ -121,14 +121,4 @@ async fn a_split_keeps_the_figures_of_the_purge() {
         (report.purged_total, report.ru_spent_total.rounded()),
         (3, RequestUnits(14.85))
     );
-}
-
-#[tokio::test]
-async fn a_damaged_store_is_found_by_the_check() {
-    let stage = Stage::with_ttl(10).await;
-    stage.create(json!({"id": "a"})).await.unwrap();
-    stage.assert_sound().await;
-    stage.engine.lose_an_index_entry().await;
-    let report = stage.account.verify(&stage.container).await.unwrap();
-    assert!(!report.is_ok());
 }

@@ -33,7 +33,7 @@ async fn users_and_permissions_are_there_after_a_restart() {
     let stage = stage.reopen().await;
     assert_eq!(stage.account.user_by_name(database, "u").unwrap(), user);
     let found = stage.account.permission_by_name(user.rid, "p").unwrap();
-    assert_eq!((&found, &found.properties), (&permission, &properties));
+    assert_eq!((&found, &*found.properties), (&permission, &properties));
     // Numbers go on where they were.
     let ctx = stage.begin().await;
     let next = stage.account.create_user(&ctx, database, "v").await.unwrap();

@@ -1,0 +1,263 @@
+//! How much the definitions of an account may take.
+
+use std::sync::Arc;
+
+use bolide_core::{
+    Account, AccountOptions, Container, DatabaseInfo, PermissionMode, PermissionProperties, ScriptDraft, ScriptKind,
+    Throughput, UserInfo,
+};
+use bolide_model::container::ContainerProperties;
+use bolide_model::encryption_key::EncryptionKeyProperties;
+use bolide_model::{Error, ErrorKind, Result};
+use serde_json::{Value, json};
+
+use crate::random::Dice;
+use crate::stage::{Stage, definition, options};
+
+fn container(id: &str, more: &Value) -> ContainerProperties {
+    let mut sent = definition(more);
+    sent["id"] = id.into();
+    ContainerProperties::from_json(&sent).expect("a definition")
+}
+
+/// What makes a definition larger by so many indexed paths.
+fn paths(count: u64) -> Value {
+    let paths = (0..count).map(|n| json!({"path": format!("/some/property/p{n}/?")}));
+    json!({"indexingPolicy": {"includedPaths": paths.collect::<Value>(), "excludedPaths": [{"path": "/*"}]}})
+}
+
+fn encryption_key(id: &str, bytes: usize) -> EncryptionKeyProperties {
+    let sent = json!({
+        "id": id, "encryptionAlgorithm": "AEAD_AES_256_CBC_HMAC_SHA256", "wrappedDataEncryptionKey": "AAEC",
+        "keyWrapMetadata": {"type": "t", "name": "n", "value": "v".repeat(bytes), "algorithm": "RSA-OAEP"},
+    });
+    EncryptionKeyProperties::from_json(&sent).expect("a key")
+}
+
+fn grant(id: &str, resource: &str) -> PermissionProperties {
+    PermissionProperties {
+        id: id.into(),
+        mode: PermissionMode::Read,
+        mode_text: "read".into(),
+        resource: resource.into(),
+        partition_key: None,
+    }
+}
+
+async fn reopen(stage: &Stage, definition_bytes: Option<usize>) -> Arc<Account> {
+    let options = AccountOptions {
+        definition_bytes,
+        ..options()
+    };
+    let engine = stage.engine.clone();
+    Account::open(engine, options).await.expect("an account")
+}
+
+fn used(account: &Account) -> usize {
+    account.definitions().used_bytes
+}
+
+fn expect_full<T>(refused: Result<T>) {
+    let Err(Error { kind, message }) = refused else {
+        panic!("there is no room")
+    };
+    assert_eq!(kind, ErrorKind::QuotaExceeded, "{message}");
+    assert!(message.contains("--memory-limit"), "{message}");
+}
+
+/// Whatever is created, replaced and deleted: what is counted meanwhile is what a server counts that starts with what is stored.
+#[tokio::test]
+async fn what_is_counted_is_what_is_stored() {
+    for seed in 1..=8 {
+        let stage = Stage::with(json!({})).await;
+        let mut dice = Dice::new(seed);
+        for step in 0..60 {
+            let _ = change_something(&stage, &mut dice).await;
+            if step % 6 == 0 {
+                let counted_anew = used(reopen(&stage, None).await.as_ref());
+                assert_eq!(used(&stage.account), counted_anew, "seed {seed}, step {step}");
+            }
+        }
+        for database in stage.account.list_databases() {
+            let ctx = stage.begin().await;
+            stage.account.delete_database(&ctx, database.rid, None).await.unwrap();
+        }
+        assert_eq!(used(&stage.account), 0, "seed {seed}");
+    }
+}
+
+/// Creates, replaces or deletes one thing, if it can be.
+async fn change_something(stage: &Stage, dice: &mut Dice) -> Result<()> {
+    let (account, ctx) = (&stage.account, stage.begin().await);
+    let name = dice.roll(4).to_string();
+    let database = pick(dice, account.list_databases());
+    let Some(DatabaseInfo { rid: database, .. }) = database.filter(|_| dice.percent(90)) else {
+        let throughput = dice.percent(50).then_some(Throughput::Manual { ru: 400 });
+        return account.create_database(&ctx, &name, throughput).await.map(drop);
+    };
+    let user: Option<UserInfo> = pick(dice, account.list_users(database)?);
+    let key = pick(dice, account.list_encryption_keys(database)?);
+    let found: Option<Arc<Container>> = pick(dice, account.list_containers(database)?);
+    match (dice.roll(14), found, user, key) {
+        (0, ..) => account.delete_database(&ctx, database, None).await,
+        (1, ..) => {
+            let ranges = dice.percent(30).then_some(Throughput::Manual { ru: 20_000 });
+            let properties = container(&name, &paths(dice.roll(200)));
+            let created = account.create_container(&ctx, database, properties, ranges).await;
+            created.map(drop)
+        }
+        (2, Some(found), ..) => {
+            let mut sent = definition(&paths(dice.roll(200)));
+            sent["id"] = found.properties().id.as_str().into();
+            account.replace_container(&ctx, &found, &sent, None).await.map(drop)
+        }
+        (3, Some(found), ..) => account.delete_container(&ctx, found.rid(), None).await,
+        (4, Some(found), ..) => account.split(&found, None).await.map(drop),
+        (5, Some(found), ..) => {
+            let kind = [ScriptKind::StoredProcedure, ScriptKind::UserDefinedFunction][dice.roll(2) as usize];
+            let draft = ScriptDraft {
+                id: name,
+                body: "x".repeat(dice.roll(2_000) as usize).into(),
+                fires: None,
+            };
+            account.create_script(&ctx, &found, kind, draft, true).await.map(drop)
+        }
+        (6, Some(found), ..) => {
+            let name = bolide_core::ScriptName::Id(name);
+            account
+                .delete_script(&ctx, &found, ScriptKind::StoredProcedure, &name, None)
+                .await
+        }
+        (7, ..) => account.upsert_user(&ctx, database, &name, None).await.map(drop),
+        (8, _, Some(user), _) => {
+            let new_name = "u".repeat(1 + dice.roll(200) as usize);
+            account.replace_user(&ctx, user.rid, &new_name, None).await.map(drop)
+        }
+        (9, _, Some(user), _) => account.delete_user(&ctx, user.rid, None).await,
+        (10, _, Some(user), _) => {
+            let resource = format!("dbs/d/colls/{}", dice.roll(1_000_000));
+            let upserted = account.upsert_permission(&ctx, user.rid, grant(&name, &resource), None);
+            upserted.await.map(drop)
+        }
+        (11, _, Some(user), _) => match pick(dice, account.list_permissions(user.rid)?) {
+            Some(permission) => account.delete_permission(&ctx, permission.rid, None).await,
+            None => Ok(()),
+        },
+        (12, ..) => {
+            let properties = encryption_key(&name, dice.roll(3_000) as usize);
+            let created = account.create_encryption_key(&ctx, database, properties).await;
+            created.map(drop)
+        }
+        (13, _, _, Some(key)) => {
+            let properties = encryption_key(&key.properties.id, dice.roll(3_000) as usize);
+            let replaced = account.replace_encryption_key(&ctx, key.rid, properties, None).await;
+            replaced.map(drop)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn pick<T>(dice: &mut Dice, mut from: Vec<T>) -> Option<T> {
+    (!from.is_empty()).then(|| from.swap_remove(dice.roll(from.len() as u64) as usize))
+}
+
+#[tokio::test]
+async fn what_would_go_above_the_limit_is_refused_and_deleting_gives_back() {
+    let stage = Stage::with(json!({})).await;
+    let account = reopen(&stage, Some(used(&stage.account) + 100_000)).await;
+    let ctx = stage.begin().await;
+    let database = account.database_by_name("d").unwrap().rid;
+    let mut keys = 0;
+    let refused = loop {
+        let properties = encryption_key(&keys.to_string(), 5_000);
+        match account.create_encryption_key(&ctx, database, properties).await {
+            Ok(_) => keys += 1,
+            refused => break refused,
+        }
+    };
+    expect_full(refused);
+    assert!((10..20).contains(&keys), "{keys}");
+    assert!(used(&account) <= account.definitions().limit_bytes);
+
+    // Nothing of what was refused is there.
+    assert_eq!(account.list_encryption_keys(database).unwrap().len(), keys);
+    expect_full(
+        account
+            .create_container(&ctx, database, container("e", &paths(3_000)), None)
+            .await,
+    );
+    assert_eq!(account.list_containers(database).unwrap().len(), 1);
+    let known = account.container_by_name(database, "c").unwrap();
+    let before = known.info();
+    expect_full(
+        account
+            .replace_container(&ctx, &known, &definition(&paths(3_000)), None)
+            .await,
+    );
+    assert_eq!(known.info().etag, before.etag);
+    let first = account.encryption_key_by_name(database, "0").unwrap();
+    let larger = encryption_key("0", 50_000);
+    expect_full(account.replace_encryption_key(&ctx, first.rid, larger, None).await);
+
+    // What lets nothing grow is taken.
+    let smaller = encryption_key("0", 10);
+    account
+        .replace_encryption_key(&ctx, first.rid, smaller, None)
+        .await
+        .unwrap();
+    let user = account.create_user(&ctx, database, "ada").await.unwrap();
+    account.delete_user(&ctx, user.rid, None).await.unwrap();
+    account.delete_database(&ctx, database, None).await.unwrap();
+    assert_eq!(used(&account), 0);
+    account.create_database(&ctx, "e", None).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_account_above_its_limit_opens_and_takes_what_lets_nothing_grow() {
+    let stage = Stage::with_ttl(10).await;
+    let ctx = stage.begin().await;
+    let database = stage.container.info().database_rid;
+    stage.account.create_user(&ctx, database, "ada").await.unwrap();
+    let stage = Stage {
+        account: reopen(&stage, Some(1_000)).await,
+        ..stage
+    };
+    let known = stage.account.container_by_name(database, "c").unwrap();
+    let stage = Stage {
+        container: known,
+        ..stage
+    };
+    let account = &stage.account;
+    assert!(used(account) > account.definitions().limit_bytes);
+    expect_full(account.create_database(&ctx, "e", None).await);
+    expect_full(account.create_user(&ctx, database, "bob").await);
+
+    stage.define(json!({"defaultTtl": 1_000_000})).await.unwrap();
+    stage.create(json!({"id": "a"})).await.unwrap();
+    let before = used(account);
+    account.split(&stage.container, None).await.unwrap();
+    assert!(used(account) > before, "a split is counted, and not refused");
+    let ada = account.user_by_name(database, "ada").unwrap();
+    account.delete_user(&ctx, ada.rid, None).await.unwrap();
+    account
+        .delete_container(&ctx, stage.container.rid(), None)
+        .await
+        .unwrap();
+    account.delete_database(&ctx, database, None).await.unwrap();
+    assert_eq!(used(account), 0);
+}
+
+#[tokio::test]
+async fn definitions_may_take_a_quarter_of_the_memory_for_requests_and_at_least_enough_for_thousands() {
+    let stage = Stage::with(json!({})).await;
+    let limit = async |memory_bytes: usize| {
+        let options = AccountOptions {
+            memory_bytes,
+            ..options()
+        };
+        let account = Account::open(stage.engine.clone(), options).await.expect("an account");
+        account.definitions().limit_bytes
+    };
+    assert_eq!(limit(2 << 30).await, 512 << 20);
+    assert_eq!(limit(16 << 20).await, 128 << 20);
+}

@@ -16,7 +16,7 @@ mod metrics;
 mod names;
 mod operation;
 mod operations;
-mod refusals;
+mod pace;
 mod request_body;
 mod resource_token;
 mod rights;

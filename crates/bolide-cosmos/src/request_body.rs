@@ -37,8 +37,8 @@ pub trait RequestBody: Send {
     /// See [`BodyError`]; the rest of a body that is too large is taken off the connection as far as that is bearable.
     fn read(self, limit: usize, memory: Counted<'_>) -> impl Future<Output = Result<Received, BodyError>> + Send;
 
-    /// Nobody will read it: the request was refused by its head.
-    fn dismiss(self, sender: Refused);
+    /// Nobody will read it: the request was refused by its head. `false` if the refusal need not wait for its turn, as its sender will not see it.
+    fn dismiss(self, sender: Refused) -> bool;
 }
 
 /// Who was refused: how much of a body is worth reading only so that its sender gets to see the answer.
@@ -128,7 +128,7 @@ impl<'m> Counted<'m> {
             share.shrink_to(answer.len());
         }
         let held = share.get_or_insert_default();
-        let grown = self.memory.grow(held, answer.len(), MEMORY_PATIENCE).await;
+        let grown = self.memory.grow_for_held(held, answer.len(), MEMORY_PATIENCE).await;
         grown.map_err(|error| {
             if operation.is_none_or(Operation::is_read) {
                 return error;
@@ -215,7 +215,9 @@ impl RequestBody for Bytes {
         Ok(Received { bytes: self, share })
     }
 
-    fn dismiss(self, _sender: Refused) {}
+    fn dismiss(self, _sender: Refused) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ use crate::keys::{Access, Keys};
 use crate::metrics::Metrics;
 use crate::names::{self, Names, Origins};
 use crate::operation::Operation;
-use crate::refusals::Refusals;
+use crate::pace::Pace;
 use crate::request_body::{Counted, Received, Refused, RequestBody, import_bytes, working_bytes};
 use crate::routes::{Place, Route};
 use crate::status::{self, FORBIDDEN, Failure};
@@ -111,7 +111,9 @@ pub struct CosmosService {
     content_paths: RwLock<HashMap<ContainerRid, ContentPaths>>,
     /// Whose turn it is to go through the figures of all containers.
     figures: Semaphore,
-    refusals: Refusals,
+    refusals: Pace,
+    /// Of what is answered to everybody.
+    public: Pace,
     pub(crate) decoding: Decoding,
     /// Pages of exports that are made at one time.
     pub(crate) exports: Arc<Semaphore>,
@@ -183,7 +185,8 @@ impl CosmosService {
             faults: FaultRules::default(),
             content_paths: RwLock::default(),
             figures: Semaphore::new(1),
-            refusals: Refusals::default(),
+            refusals: Pace::default(),
+            public: Pace::default(),
             decoding: Decoding::default(),
             exports: Arc::new(Semaphore::new(EXPORTS)),
         }
@@ -209,8 +212,7 @@ impl CosmosService {
             }
             Ok(page) => (page, self.answer(&head, body, listener, id).await),
             Err(failure) => {
-                body.dismiss(Refused::Unknown);
-                self.refusals.wait().await;
+                self.refuse(body).await;
                 (None, (None, Err(failure.cut_to(MESSAGE_BYTES_FOR_UNKNOWN))))
             }
         };
@@ -228,6 +230,13 @@ impl CosmosService {
             reply.payload = Payload::Whole(Bytes::new());
         }
         reply.into_response()
+    }
+
+    /// Lets whoever has not shown a key wait for the refusal.
+    async fn refuse<B: RequestBody>(&self, body: B) {
+        if body.dismiss(Refused::Unknown) {
+            self.refusals.wait().await;
+        }
     }
 
     /// Checks where a request was sent and from which web page, if it is of an origin that was allowed.
@@ -254,6 +263,7 @@ impl CosmosService {
         match route.place {
             Place::Admin => return (None, self.answer_admin(head, body, &route).await),
             Place::Certificate => {
+                self.public.wait().await;
                 body.dismiss(Refused::Unknown);
                 return (None, self.certificate());
             }
@@ -262,8 +272,7 @@ impl CosmosService {
         let (operation, sender) = match self.admit(head, &route) {
             Ok(admitted) => admitted,
             Err((Refused::Unknown, failure)) => {
-                body.dismiss(Refused::Unknown);
-                self.refusals.wait().await;
+                self.refuse(body).await;
                 return (None, Err(failure.cut_to(MESSAGE_BYTES_FOR_UNKNOWN)));
             }
             Err((Refused::Known, failure)) => {
@@ -318,12 +327,12 @@ impl CosmosService {
 
     async fn answer_admin<B: RequestBody>(&self, head: &Parts, body: B, route: &Route<'_>) -> Result<Reply, Failure> {
         if Admin::is_public(route) {
+            self.public.wait().await;
             body.dismiss(Refused::Unknown);
             return Admin::new(self, head, &Bytes::new(), route).answer().await;
         }
         if let Err(failure) = Admin::authenticate(self, head, route) {
-            body.dismiss(Refused::Unknown);
-            self.refusals.wait().await;
+            self.refuse(body).await;
             return Err(failure.cut_to(MESSAGE_BYTES_FOR_UNKNOWN));
         }
         let is_import = route.path.ends_with("/import");

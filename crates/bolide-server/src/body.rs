@@ -118,8 +118,9 @@ impl RequestBody for Unread {
         if self.body.is_end_stream() {
             return Ok(Received::default());
         }
-        if self.stream.is_none() {
-            self.pulse.wait_for_body();
+        match &self.stream {
+            Some(stream) => stream.await_client(),
+            None => self.pulse.wait_for_body(),
         }
         let end = Instant::now() + self.patience * PATIENCE;
         let mut collected = Collected::default();
@@ -143,8 +144,9 @@ impl RequestBody for Unread {
             }
             collected.add(part);
         }
-        if self.stream.is_none() {
-            self.pulse.begin();
+        match &self.stream {
+            Some(stream) => stream.work(),
+            None => self.pulse.begin(),
         }
         Ok(Received {
             bytes: collected.finish(),
@@ -152,11 +154,13 @@ impl RequestBody for Unread {
         })
     }
 
-    fn dismiss(self, sender: Refused) {
-        if let (Refused::Unknown, Some(stream)) = (sender, &self.stream) {
-            stream.refuse();
-        }
+    fn dismiss(self, sender: Refused) -> bool {
+        let is_answered = match (sender, &self.stream) {
+            (Refused::Unknown, Some(stream)) => stream.refuse(),
+            _ => true,
+        };
         self.drain(sender);
+        is_answered
     }
 }
 

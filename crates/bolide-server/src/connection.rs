@@ -34,7 +34,7 @@ use crate::fair::Fair;
 use crate::patience::{Pulse, Seen, Watched};
 use crate::shutdown::Shutdown;
 use crate::slots::Slots;
-use crate::streams::{InParts, Stream, Streams};
+use crate::streams::{InParts, OpenStreams, Stream, Streams};
 use crate::unreadable::Worded;
 
 /// First byte of a TLS handshake; no HTTP request begins with it.
@@ -50,8 +50,6 @@ const HEAD_BYTES: usize = 128 * 1024;
 const LARGE_HEADS: usize = 1024;
 /// Concurrent requests of one HTTP/2 connection.
 const STREAMS: u32 = 128;
-/// Of these, how many may be refused for want of a key and have not taken their refusals.
-const REFUSED_STREAMS: usize = 8;
 /// What a client may send of bodies before anybody has asked for them: on one stream, and on one connection.
 const STREAM_WINDOW_BYTES: u32 = 32 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 64 * 1024;
@@ -69,6 +67,8 @@ const OWN_RESETS: usize = 1024;
 pub struct Limits {
     /// Connections at a time, of all clients together.
     pub connections: usize,
+    /// Requests over HTTP/2 at a time, of all clients together.
+    pub streams: usize,
     /// Time for a request's head, for the next part of its body, and for taking the next part of an answer.
     pub request: Duration,
     /// Time between requests.
@@ -90,6 +90,7 @@ pub struct Shared {
     limits: Limits,
     large_heads: Arc<Semaphore>,
     drains: Drains,
+    streams: Arc<OpenStreams>,
     slots: Arc<Slots>,
 }
 
@@ -102,6 +103,7 @@ impl Shared {
             limits,
             large_heads: Arc::new(Semaphore::new(LARGE_HEADS)),
             drains: Drains::new(),
+            streams: OpenStreams::new(limits.streams),
             slots: Arc::new(Slots::new(limits.connections)),
         }
     }
@@ -233,16 +235,25 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limits = shared.limits;
-    let streams = Streams::new(pulse.clone());
+    let streams = Streams::new(pulse.clone(), shared.streams.clone());
     let opened = streams.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        let (shared, pulse, stream) = (shared.clone(), pulse.clone(), opened.open());
+        let (shared, pulse, streams) = (shared.clone(), pulse.clone(), opened.clone());
         async move {
+            let Some(stream) = streams.open() else {
+                streams.reset();
+                return Err(Reset::TooManyRequests(h2::Reason::REFUSED_STREAM.into()));
+            };
             let patience = shared.limits.request;
             let request =
                 request.map(|body| Unread::new(body, pulse, patience, shared.drains.clone(), Some(stream.clone())));
-            let response = respond(&shared, request, listener).await;
-            answer_on(stream, response)
+            // In a box, so that thousands of requests that were sent at once take little while they wait to be looked at.
+            let response = Box::pin(respond(&shared, request, listener)).await;
+            let answer = answer_on(stream, response);
+            if answer.is_err() {
+                streams.reset();
+            }
+            answer
         }
     });
     // Many requests share a connection, so each answer is watched by itself; pings find out whether the client is still there.
@@ -267,6 +278,7 @@ where
             biased;
             _ = connection.as_mut() => return,
             () = &mut stopping => connection.as_mut().graceful_shutdown(),
+            () = streams.must_end() => return,
             _ = check.tick() => {
                 let now = Instant::now();
                 if streams.is_overdue(now, limits.request)
@@ -283,22 +295,37 @@ where
     }
 }
 
-/// Too many refusals lie there for somebody who has not shown a key and does not take them.
+/// Why a stream of HTTP/2 is reset.
 #[derive(Debug)]
-struct TooManyRefusals;
+enum Reset {
+    /// Too many refusals lie there for somebody who has not shown a key and does not take them.
+    TooManyRefusals,
+    /// There are too many requests on all connections. This one was not begun, as the reason tells the client, and may be sent again.
+    TooManyRequests(h2::Error),
+}
 
-impl fmt::Display for TooManyRefusals {
+impl fmt::Display for Reset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("too many refusals were not taken")
+        match self {
+            Reset::TooManyRefusals => f.write_str("too many refusals were not taken"),
+            Reset::TooManyRequests(_) => f.write_str("too many requests are open"),
+        }
     }
 }
 
-impl std::error::Error for TooManyRefusals {}
+impl std::error::Error for Reset {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Reset::TooManyRefusals => None,
+            Reset::TooManyRequests(reason) => Some(reason),
+        }
+    }
+}
 
 /// Sends an answer on a stream of HTTP/2; an error resets the stream.
-fn answer_on(stream: Arc<Stream>, response: Response<Body>) -> Result<Response<InParts<Body>>, TooManyRefusals> {
-    if stream.is_refused() && stream.refused_streams() > REFUSED_STREAMS {
-        return Err(TooManyRefusals);
+fn answer_on(stream: Arc<Stream>, response: Response<Body>) -> Result<Response<InParts<Body>>, Reset> {
+    if stream.is_one_refused_too_many() {
+        return Err(Reset::TooManyRefusals);
     }
     Ok(response.map(|body| InParts::new(body, stream)))
 }

@@ -18,6 +18,9 @@ use crate::machine;
 use crate::query::QueryOptions;
 use crate::server::Failure;
 
+/// Memory for requests, for each that may be open over HTTP/2: one takes some ten kilobytes besides what is counted.
+const BYTES_PER_STREAM: usize = 64 * 1024;
+
 /// A document database that speaks Azure Cosmos DB for NoSQL and expires data exactly.
 #[derive(Debug, Parser)]
 #[command(name = "bolide", version, args_conflicts_with_subcommands = true)]
@@ -189,6 +192,7 @@ impl Settings {
     pub fn limits(&self, connections: usize) -> Limits {
         Limits {
             connections,
+            streams: self.memory_bytes() / BYTES_PER_STREAM,
             request: Duration::from_secs(self.options.request_timeout),
             idle: Duration::from_secs(self.options.idle_timeout),
         }

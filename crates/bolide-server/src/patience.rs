@@ -51,9 +51,7 @@ pub struct Pulse {
 pub enum Dispensable {
     /// It has shown no key.
     Unknown,
-    /// It is between requests.
-    Resting,
-    /// It sends slowly, or takes its answer slowly.
+    /// It is between requests, sends slowly, or takes its answer slowly.
     Awaited,
 }
 
@@ -109,13 +107,12 @@ impl Pulse {
 
     /// Which of several connections is ended first, when one must be: the least. `None` for one that the server is at work for.
     ///
-    /// Those who have not shown a key come first, whatever they do, then those who rest, then those whom the server waits for; of each,
-    /// who has done so for longest.
+    /// Those who have not shown a key come first, whatever they do, then those whom the server waits for; of each, whose last request was answered
+    /// the longest time ago.
     pub fn dispensability(&self) -> Option<(Dispensable, u64)> {
         let kind = match self.phase.load(Ordering::Relaxed) {
             _ if !self.is_admitted() => Dispensable::Unknown,
-            RESTING => Dispensable::Resting,
-            READING | BODY | ANSWERING => Dispensable::Awaited,
+            RESTING | READING | BODY | ANSWERING => Dispensable::Awaited,
             _ => return None,
         };
         Some((kind, self.rests_since.load(Ordering::Relaxed)))
@@ -128,6 +125,12 @@ impl Pulse {
 
     /// Its body is waited for; over HTTP/1.1. [`Pulse::begin`] when it has come.
     pub fn wait_for_body(&self) {
+        self.enter(BODY);
+    }
+
+    /// Over HTTP/2: every open request waits for more of its body, or until its answer is taken.
+    pub fn wait_for_client(&self) {
+        self.rests_since.store(nanos(), Ordering::Relaxed);
         self.enter(BODY);
     }
 
@@ -304,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_shown_no_key_goes_first_then_who_rests_then_who_is_waited_for() {
+    fn who_has_shown_no_key_goes_first_then_who_is_waited_for_longest() {
         let pulse = |is_admitted, phase, since| {
             let pulse = Pulse::new();
             pulse.is_admitted.store(is_admitted, Ordering::Relaxed);
@@ -317,9 +320,10 @@ mod tests {
             pulse(false, RESTING, 6),
             pulse(false, BUSY, 7),
             pulse(true, RESTING, 1),
-            pulse(true, RESTING, 2),
-            pulse(true, BODY, 0),
-            pulse(true, ANSWERING, 1),
+            pulse(true, BODY, 2),
+            pulse(true, RESTING, 3),
+            pulse(true, ANSWERING, 4),
+            pulse(true, READING, 5),
         ];
         assert!(in_order.is_sorted(), "{in_order:?}");
         assert!(in_order.iter().all(Option::is_some));

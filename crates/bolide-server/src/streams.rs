@@ -16,11 +16,18 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use crate::patience::Pulse;
 
 /// What is handed over at a time.
 const PART_BYTES: usize = 64 * 1024;
+/// Requests of one connection that may be refused for want of a key and have not taken their refusals; further ones are reset.
+const REFUSED: usize = 8;
+/// Resets after which a connection ends that has shown no key.
+const RESETS: usize = 64;
+/// Requests that a connection may have open however many there are on all connections.
+const ALWAYS_OPEN: usize = 4;
 /// While others of the connection go on, a part may lie for this many times what a client has for it.
 const PATIENCE: u32 = 10;
 
@@ -29,13 +36,37 @@ const PATIENCE: u32 = 10;
 pub struct Streams {
     pulse: Arc<Pulse>,
     refused: AtomicUsize,
+    /// Requests that were reset because there were too many.
+    resets: AtomicUsize,
+    ended: Notify,
+    /// Of all connections.
+    all: Arc<OpenStreams>,
     state: Mutex<State>,
+}
+
+/// The open requests of all HTTP/2 connections: what each takes in memory besides its body and its answer is not counted anywhere else.
+#[derive(Debug)]
+pub struct OpenStreams {
+    limit: usize,
+    open: AtomicUsize,
+}
+
+impl OpenStreams {
+    /// None yet, and at most about `limit`.
+    pub fn new(limit: usize) -> Arc<OpenStreams> {
+        Arc::new(OpenStreams {
+            limit,
+            open: AtomicUsize::new(0),
+        })
+    }
 }
 
 /// What is open, and the parts that were handed over and have not gone.
 #[derive(Debug)]
 struct State {
     open: usize,
+    /// Of these, how many the server is at work for; the others wait for their clients.
+    working: usize,
     /// Whether there has been any request.
     has_begun: bool,
     since: BTreeMap<u64, Instant>,
@@ -47,14 +78,18 @@ struct State {
 
 impl Streams {
     /// A connection without requests.
-    pub fn new(pulse: Arc<Pulse>) -> Arc<Streams> {
+    pub fn new(pulse: Arc<Pulse>, all: Arc<OpenStreams>) -> Arc<Streams> {
         pulse.rest();
         let now = Instant::now();
         Arc::new(Streams {
             pulse,
             refused: AtomicUsize::new(0),
+            resets: AtomicUsize::new(0),
+            ended: Notify::new(),
+            all,
             state: Mutex::new(State {
                 open: 0,
+                working: 0,
                 has_begun: false,
                 since: BTreeMap::new(),
                 next: 0,
@@ -64,19 +99,38 @@ impl Streams {
         })
     }
 
-    /// A request has come.
-    pub fn open(self: &Arc<Self>) -> Arc<Stream> {
+    /// A request has come. `None` if there are too many.
+    pub fn open(self: &Arc<Self>) -> Option<Arc<Stream>> {
         let mut state = self.state.lock();
-        if state.open == 0 {
+        if state.open >= ALWAYS_OPEN && self.all.open.load(Ordering::Relaxed) >= self.all.limit {
+            return None;
+        }
+        self.all.open.fetch_add(1, Ordering::Relaxed);
+        if state.working == 0 {
             self.pulse.begin();
         }
         state.open += 1;
+        state.working += 1;
         state.has_begun = true;
         drop(state);
-        Arc::new(Stream {
+        Some(Arc::new(Stream {
             streams: self.clone(),
             is_refused: AtomicBool::new(false),
-        })
+            is_working: AtomicBool::new(true),
+        }))
+    }
+
+    /// A request was reset. Whoever has shown no key may make the server do that a few times.
+    pub fn reset(&self) {
+        let resets = self.resets.fetch_add(1, Ordering::Relaxed);
+        if resets >= RESETS && !self.pulse.is_admitted() {
+            self.ended.notify_one();
+        }
+    }
+
+    /// Resolves when the connection must end: see [`Streams::reset`].
+    pub async fn must_end(&self) {
+        self.ended.notified().await;
     }
 
     /// Whether no request has been open for `idle`, or for `request` and there never was one: a client that connects is expected to speak.
@@ -119,30 +173,51 @@ impl Streams {
 pub struct Stream {
     streams: Arc<Streams>,
     is_refused: AtomicBool,
+    is_working: AtomicBool,
 }
 
 impl Stream {
-    /// Its sender has not shown a key.
-    pub fn refuse(&self) {
+    /// Its sender has not shown a key. `false` if it will be reset, as too many refusals of the connection have not been taken.
+    pub fn refuse(&self) -> bool {
         if !self.is_refused.swap(true, Ordering::Relaxed) {
             self.streams.refused.fetch_add(1, Ordering::Relaxed);
         }
+        !self.is_one_refused_too_many()
     }
 
-    /// Whether its sender has not shown a key.
-    pub fn is_refused(&self) -> bool {
-        self.is_refused.load(Ordering::Relaxed)
+    /// Whether it was refused, and too many refusals of the connection have not been taken.
+    pub fn is_one_refused_too_many(&self) -> bool {
+        self.is_refused.load(Ordering::Relaxed) && self.streams.refused.load(Ordering::Relaxed) > REFUSED
     }
 
-    /// How many such requests of the connection have answers that are not taken.
-    pub fn refused_streams(&self) -> usize {
-        self.streams.refused.load(Ordering::Relaxed)
+    /// The server is at work for it.
+    pub fn work(&self) {
+        if !self.is_working.swap(true, Ordering::Relaxed) {
+            let mut state = self.streams.state.lock();
+            if state.working == 0 {
+                self.streams.pulse.begin();
+            }
+            state.working += 1;
+        }
+    }
+
+    /// It waits for its client: for more of its body, or until its answer is taken.
+    pub fn await_client(&self) {
+        if self.is_working.swap(false, Ordering::Relaxed) {
+            let mut state = self.streams.state.lock();
+            state.working -= 1;
+            if state.working == 0 {
+                self.streams.pulse.wait_for_client();
+            }
+        }
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if self.is_refused() {
+        self.await_client();
+        self.streams.all.open.fetch_sub(1, Ordering::Relaxed);
+        if *self.is_refused.get_mut() {
             self.streams.refused.fetch_sub(1, Ordering::Relaxed);
         }
         let mut state = self.streams.state.lock();
@@ -183,6 +258,7 @@ pub struct InParts<B> {
 impl<B> InParts<B> {
     /// The answer on a stream.
     pub fn new(body: B, stream: Arc<Stream>) -> InParts<B> {
+        stream.await_client();
         InParts {
             body,
             rest: Bytes::new(),
@@ -234,6 +310,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for InParts<B> {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
     use http_body_util::{BodyExt as _, Full};
 
     use super::*;
@@ -247,9 +324,9 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_comes_in_parts_and_is_open_until_the_last_is_gone() {
-        let streams = Streams::new(Pulse::new());
+        let streams = Streams::new(Pulse::new(), OpenStreams::new(100));
         let answer = Bytes::from(vec![b'x'; PART_BYTES + 1]);
-        let mut body = InParts::new(Full::new(answer), streams.open());
+        let mut body = InParts::new(Full::new(answer), streams.open().expect("there is room"));
         let (first, last) = (part(&mut body).await, part(&mut body).await);
         assert_eq!((first.len(), last.len()), (PART_BYTES, 1));
         assert!(body.is_end_stream());
@@ -262,18 +339,21 @@ mod tests {
 
     #[test]
     fn a_connection_without_any_request_rests_for_less_time() {
-        let streams = Streams::new(Pulse::new());
+        let streams = Streams::new(Pulse::new(), OpenStreams::new(100));
         let later = Instant::now() + 2 * LIMIT;
         let idle = 10 * LIMIT;
         assert!(streams.is_resting_too_long(later, LIMIT, idle));
-        drop(streams.open());
+        drop(streams.open().expect("there is room"));
         assert!(!streams.is_resting_too_long(later, LIMIT, idle));
     }
 
     #[tokio::test]
     async fn a_client_that_takes_nothing_is_overdue() {
-        let streams = Streams::new(Pulse::new());
-        let mut body = InParts::new(Full::new(Bytes::from(vec![b'x'; 2 * PART_BYTES])), streams.open());
+        let streams = Streams::new(Pulse::new(), OpenStreams::new(100));
+        let mut body = InParts::new(
+            Full::new(Bytes::from(vec![b'x'; 2 * PART_BYTES])),
+            streams.open().expect("there is room"),
+        );
         let now = Instant::now();
         assert!(!streams.is_overdue(now + 2 * LIMIT, LIMIT), "nothing to take yet");
         let first = part(&mut body).await;
@@ -288,14 +368,65 @@ mod tests {
         assert!(!streams.is_overdue(Instant::now() + 11 * LIMIT, LIMIT));
     }
 
+    fn open(streams: &Arc<Streams>) -> Arc<Stream> {
+        streams.open().expect("there is room")
+    }
+
     #[test]
-    fn refusals_are_counted_while_they_lie_there() {
-        let streams = Streams::new(Pulse::new());
-        let (one, other) = (streams.open(), streams.open());
-        one.refuse();
-        one.refuse();
-        assert_eq!((other.is_refused(), other.refused_streams()), (false, 1));
-        drop(one);
-        assert_eq!(other.refused_streams(), 0);
+    fn a_few_refusals_may_lie_there() {
+        let streams = Streams::new(Pulse::new(), OpenStreams::new(100));
+        let mut few: Vec<Arc<Stream>> = (0..REFUSED).map(|_| open(&streams)).collect();
+        // Saying it twice makes no difference.
+        assert!(few.iter().all(|one| one.refuse() && one.refuse()));
+        let (another, admitted) = (open(&streams), open(&streams));
+        assert!(!another.refuse());
+        assert!(another.is_one_refused_too_many() && !admitted.is_one_refused_too_many());
+        few.pop();
+        assert!(!another.is_one_refused_too_many(), "one was taken");
+    }
+
+    #[test]
+    fn a_connection_may_open_few_requests_when_there_are_too_many() {
+        let all = OpenStreams::new(10);
+        let (greedy, modest) = (Streams::new(Pulse::new(), all.clone()), Streams::new(Pulse::new(), all));
+        let mut held: Vec<Arc<Stream>> = (0..10).map(|_| open(&greedy)).collect();
+        assert!(greedy.open().is_none());
+        let few: Vec<Arc<Stream>> = (0..ALWAYS_OPEN).map(|_| open(&modest)).collect();
+        assert!(modest.open().is_none());
+        drop(few);
+        held.pop();
+        assert!(greedy.open().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_connection_ends_that_makes_the_server_reset_its_requests_and_has_shown_no_key() {
+        let pulses = [Pulse::new(), Pulse::new()];
+        pulses[1].admit();
+        let [unknown, known] = pulses.map(|pulse| Streams::new(pulse, OpenStreams::new(100)));
+        for _ in 0..RESETS {
+            unknown.reset();
+        }
+        assert!(unknown.must_end().now_or_never().is_none());
+        for streams in [&unknown, &known] {
+            (0..=RESETS).for_each(|_| streams.reset());
+        }
+        assert!(unknown.must_end().now_or_never().is_some());
+        assert!(known.must_end().now_or_never().is_none());
+    }
+
+    #[test]
+    fn a_connection_can_be_spared_while_all_of_its_requests_wait_for_their_client() {
+        let pulse = Pulse::new();
+        pulse.admit();
+        let streams = Streams::new(pulse.clone(), OpenStreams::new(100));
+        let (one, other) = (open(&streams), open(&streams));
+        one.await_client();
+        assert_eq!(pulse.dispensability(), None, "the server is at work for one");
+        other.await_client();
+        assert!(pulse.dispensability().is_some());
+        one.work();
+        assert_eq!(pulse.dispensability(), None);
+        drop((one, other));
+        assert!(pulse.dispensability().is_some(), "it rests");
     }
 }

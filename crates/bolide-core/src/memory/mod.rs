@@ -24,6 +24,9 @@ const SMALL_BYTES: usize = 64 * 1024;
 /// The part that is kept for them: one of so many.
 const SMALL_PART: usize = 4;
 
+/// What may wait for its share although it is there: one of so many parts of the budget, beside it.
+const HELD_PART: usize = 16;
+
 /// Memory that requests share.
 #[derive(Debug, Clone)]
 pub struct MemoryBudget {
@@ -31,6 +34,8 @@ pub struct MemoryBudget {
     large: Arc<Semaphore>,
     small_units: usize,
     large_units: usize,
+    /// What is there although its share has not been taken yet.
+    held: Arc<Semaphore>,
 }
 
 impl MemoryBudget {
@@ -45,6 +50,7 @@ impl MemoryBudget {
             large: Arc::new(Semaphore::new(large_units)),
             small_units,
             large_units,
+            held: Arc::new(Semaphore::new(units / HELD_PART)),
         }
     }
 
@@ -136,6 +142,20 @@ impl MemoryBudget {
             _ => return Err(self.exhausted()),
         }
         Ok(())
+    }
+
+    /// As [`MemoryBudget::grow`], for bytes that are held already: they take memory while they wait, so few of them may.
+    ///
+    /// # Errors
+    /// As [`MemoryBudget::try_grow`]; at once if too many bytes wait already.
+    pub async fn grow_for_held(&self, share: &mut MemoryShare, bytes: usize, patience: Duration) -> Result<()> {
+        match self.try_grow(share, bytes) {
+            Err(error) if matches!(error.kind, ErrorKind::Throttled { .. }) => {}
+            done => return done,
+        }
+        let units = self.units_of(bytes)?;
+        let _held = self.held.try_acquire_many(units).map_err(|_| self.exhausted())?;
+        self.grow(share, bytes, patience).await
     }
 
     fn units_to_grow(&self, share: &MemoryShare, bytes: usize) -> Result<u32> {

@@ -88,3 +88,29 @@ async fn those_who_wait_are_served_when_something_is_given_back() {
     assert_eq!(waiting.await.expect("no panic"), Ok(2 * LARGE));
     assert_eq!(budget.used_bytes(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_there_already_waits_only_as_far_as_it_is_little() {
+    const LIMIT: usize = 64 * 1024 * 1024;
+    const ANSWER: usize = LIMIT / HELD_PART / 2;
+    let budget = MemoryBudget::new(LIMIT);
+    let all = budget.try_take(budget.longest_share()).expect("all but what is kept");
+    let wait = || {
+        let budget = budget.clone();
+        tokio::spawn(async move {
+            let mut share = MemoryShare::default();
+            let patience = Duration::from_secs(60);
+            budget.grow_for_held(&mut share, ANSWER, patience).await.map(|()| share)
+        })
+    };
+    let began = tokio::time::Instant::now();
+    let (one, other) = (wait(), wait());
+    tokio::task::yield_now().await;
+    throttled(wait().await.expect("no panic"));
+    assert!(began.elapsed() < Duration::from_secs(1), "refused at once");
+    drop(all);
+    for waited in [one, other] {
+        let share = waited.await.expect("no panic").expect("it was given back");
+        assert_eq!(share.bytes(), ANSWER);
+    }
+}

@@ -166,6 +166,22 @@ fn refusals_that_nobody_takes_do_not_pile_up() {
 }
 
 #[test]
+fn a_connection_that_only_sends_requests_without_a_key_ends() {
+    let server = Server::in_memory(&[]);
+    let mut client = Http2::connect(&server, 0);
+    // No more at a time than the server lets a connection have.
+    for n in 0..200 {
+        if client.try_get(2 * n + 1, "/dbs", "localhost").is_err() {
+            break;
+        }
+    }
+    let frames = client.receive_all();
+    let answered = frames.iter().filter(|frame| frame.kind == HEADERS).count();
+    assert!(answered <= 8, "{answered}");
+    assert!(is_served(&mut server.client()));
+}
+
+#[test]
 fn who_keeps_the_server_waiting_makes_room_too() {
     let server = Server::in_memory(&["--max-connections", "2", "--request-timeout", "600"]);
     let waiting = Request::post("/dbs", "").header("expect", "100-continue");

@@ -60,13 +60,18 @@ impl Http2 {
 
     /// Sends a request without body.
     pub fn get(&mut self, stream: u32, path: &str, authority: &str) {
+        self.try_get(stream, path, authority).expect("sent");
+    }
+
+    /// As [`Http2::get`], on a connection that may have ended.
+    pub fn try_get(&mut self, stream: u32, path: &str, authority: &str) -> io::Result<()> {
         // GET and http by index, then path and authority as texts that are not remembered.
         let mut block = vec![0x82, 0x86];
         for (name, text) in [(0x04, path), (0x01, authority)] {
             block.extend([name, u8::try_from(text.len()).expect("a short text")]);
             block.extend(text.as_bytes());
         }
-        self.send(HEADERS, END_STREAM | END_HEADERS, stream, &block);
+        self.try_send(HEADERS, END_STREAM | END_HEADERS, stream, &block)
     }
 
     pub fn receive(&mut self) -> io::Result<Frame> {

@@ -192,6 +192,11 @@ impl CosmosService {
         }
     }
 
+    /// Whether requests wait for memory that others hold.
+    pub fn is_memory_short(&self) -> bool {
+        self.account.memory().is_short()
+    }
+
     /// The turn to go through the figures of all containers.
     pub(crate) async fn figures_turn(&self) -> SemaphorePermit<'_> {
         self.figures.acquire().await.expect("it is never closed")

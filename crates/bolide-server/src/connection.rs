@@ -46,6 +46,10 @@ const TRICKLE: Duration = Duration::from_millis(1);
 const SLOW_TRICKLE: Duration = Duration::from_millis(500);
 /// Above the service's own limit on headers, so that nearly all oversized ones get an answer in the protocol's shape.
 const HEAD_BYTES: usize = 128 * 1024;
+/// Most time between looks at what a connection is doing.
+const LONGEST_LOOK: Duration = Duration::from_secs(1);
+/// Time for taking the next part of an answer while others wait for memory.
+const SHORT_PATIENCE: Duration = Duration::from_secs(2);
 /// Connections that may hold a large head at a time.
 const LARGE_HEADS: usize = 1024;
 /// Concurrent requests of one HTTP/2 connection.
@@ -78,7 +82,16 @@ pub struct Limits {
 impl Limits {
     /// Time between looks at what a connection is doing.
     fn look(&self) -> Duration {
-        (self.request / 4).max(Duration::from_millis(50))
+        (self.request / 4).clamp(Duration::from_millis(50), LONGEST_LOOK)
+    }
+
+    /// Time for taking the next part of an answer.
+    fn answer(&self, is_memory_short: bool) -> Duration {
+        if is_memory_short {
+            self.request.min(SHORT_PATIENCE)
+        } else {
+            self.request
+        }
     }
 }
 
@@ -112,6 +125,11 @@ impl Shared {
     pub fn start(&self, service: CosmosService) {
         let is_first = self.service.set(service).is_ok();
         debug_assert!(is_first, "a server starts once");
+    }
+
+    /// Whether requests wait for memory.
+    fn is_memory_short(&self) -> bool {
+        self.service.get().is_some_and(CosmosService::is_memory_short)
     }
 
     /// Places for connections.
@@ -195,6 +213,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limits = shared.limits;
+    let all = shared.clone();
     let watched = Watched::new(Fair::new(stream), pulse.clone(), shared.large_heads.clone());
     let io = TokioIo::new(Worded::new(watched, pulse.clone()));
     let watched = pulse.clone();
@@ -223,9 +242,12 @@ where
             biased;
             _ = connection.as_mut() => return,
             () = &mut stopping => connection.as_mut().graceful_shutdown(),
-            _ = check.tick() => if pulse.is_overdue(&mut seen, Instant::now(), limits.request, limits.idle) {
-                return;
-            },
+            _ = check.tick() => {
+                let request = if pulse.is_answering() { limits.answer(all.is_memory_short()) } else { limits.request };
+                if pulse.is_overdue(&mut seen, Instant::now(), request, limits.idle) {
+                    return;
+                }
+            }
         }
     }
 }
@@ -235,6 +257,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limits = shared.limits;
+    let all = shared.clone();
     let streams = Streams::new(pulse.clone(), shared.streams.clone());
     let opened = streams.clone();
     let service = service_fn(move |request: Request<Incoming>| {
@@ -281,7 +304,7 @@ where
             () = streams.must_end() => return,
             _ = check.tick() => {
                 let now = Instant::now();
-                if streams.is_overdue(now, limits.request)
+                if streams.is_overdue(now, limits.answer(all.is_memory_short()))
                     || goes_away_since.is_some_and(|since| now.duration_since(since) > limits.request)
                 {
                     return;

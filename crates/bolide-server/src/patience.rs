@@ -145,6 +145,11 @@ impl Pulse {
         matches!(self.phase.load(Ordering::Relaxed), BUSY | BODY | ANSWERING)
     }
 
+    /// Whether the client is to take an answer.
+    pub fn is_answering(&self) -> bool {
+        self.is(ANSWERING)
+    }
+
     /// Whether the client has kept us waiting for too long, as far as can be told from what was seen before.
     pub fn is_overdue(&self, seen: &mut Seen, now: Instant, request: Duration, idle: Duration) -> bool {
         let changes = self.changes.load(Ordering::Relaxed);

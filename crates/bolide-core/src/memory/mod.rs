@@ -7,6 +7,7 @@
 mod tests;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bolide_model::{Error, ErrorKind, Result};
@@ -36,6 +37,8 @@ pub struct MemoryBudget {
     large_units: usize,
     /// What is there although its share has not been taken yet.
     held: Arc<Semaphore>,
+    /// How many wait.
+    waiting: Arc<AtomicUsize>,
 }
 
 impl MemoryBudget {
@@ -51,6 +54,7 @@ impl MemoryBudget {
             small_units,
             large_units,
             held: Arc::new(Semaphore::new(units / HELD_PART)),
+            waiting: Arc::default(),
         }
     }
 
@@ -67,6 +71,11 @@ impl MemoryBudget {
     /// What is taken now, in bytes.
     pub fn used_bytes(&self) -> usize {
         self.limit_bytes() - (self.small.available_permits() + self.large.available_permits()) * UNIT_BYTES
+    }
+
+    /// Whether anybody waits for a share.
+    pub fn is_short(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
     }
 
     /// Takes so many bytes at once.
@@ -98,6 +107,7 @@ impl MemoryBudget {
         let units = self.units_of(bytes)?;
         let is_small = bytes <= SMALL_BYTES && units as usize <= self.small_units;
         let pool = if is_small { &self.small } else { &self.large };
+        let _waiting = Waiting::join(&self.waiting);
         match tokio::time::timeout(patience, pool.clone().acquire_many_owned(units)).await {
             Ok(Ok(permit)) if is_small => Ok(MemoryShare::small(permit)),
             Ok(Ok(permit)) => Ok(MemoryShare::large(permit)),
@@ -136,8 +146,9 @@ impl MemoryBudget {
             share.merge(self.take(units as usize * UNIT_BYTES, patience).await?);
             return Ok(());
         }
-        let waiting = self.large.clone().acquire_many_owned(units);
-        match tokio::time::timeout(patience, waiting).await {
+        let _waiting = Waiting::join(&self.waiting);
+        let taking = self.large.clone().acquire_many_owned(units);
+        match tokio::time::timeout(patience, taking).await {
             Ok(Ok(permit)) => share.merge(MemoryShare::large(permit)),
             _ => return Err(self.exhausted()),
         }
@@ -191,6 +202,22 @@ impl MemoryBudget {
                 self.limit_bytes()
             ),
         )
+    }
+}
+
+/// One of those who wait.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl Waiting<'_> {
+    fn join(waiting: &AtomicUsize) -> Waiting<'_> {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Waiting(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -145,8 +145,8 @@ impl Executor {
 
     fn evict_oldest(&self) {
         let work: Vec<Arc<Signal>> = self.work.lock().values().cloned().collect();
-        // Whoever has been told is on its way out.
-        let _ = work.iter().any(|signal| signal.evict());
+        // Whoever has been told is on its way out. What waits for its first turn may be short.
+        let _ = work.iter().any(|signal| signal.has_run() && signal.evict());
     }
 
     fn list(&self, signal: Arc<Signal>) -> Listed {

@@ -125,6 +125,26 @@ async fn where_there_is_no_room_the_oldest_work_ends_for_the_new() {
 }
 
 #[tokio::test]
+async fn work_that_waits_for_its_first_turn_does_not_end_for_the_new() {
+    let executor = Arc::new(Executor::default());
+    let signal = || {
+        Arc::new(Signal::new(
+            executor.is_closing.clone(),
+            Ending::default(),
+            Instant::now() + LONG,
+        ))
+    };
+    let (waits, runs) = (signal(), signal());
+    let _listed = [executor.list(waits.clone()), executor.list(runs.clone())];
+    executor.evict_oldest();
+    assert!(!waits.is_evicted() && !runs.is_evicted());
+    runs.runs();
+    executor.evict_oldest();
+    assert!(!waits.is_evicted(), "the older has had no turn");
+    assert!(runs.is_evicted());
+}
+
+#[tokio::test]
 async fn a_panic_is_an_error_and_gives_its_place_back() {
     let executor = Executor::default();
     let work = |_| async { panic!("a bug") };

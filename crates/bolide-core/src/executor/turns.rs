@@ -168,6 +168,7 @@ impl Turn {
 
     pub(super) fn begin_as(turns: &Arc<Turns>, signal: Arc<Signal>, is_fresh: bool) -> Turn {
         let has_turn = turns.take(is_fresh, &signal);
+        signal.runs();
         Turn {
             turns: turns.clone(),
             signal,

@@ -26,6 +26,8 @@ pub(super) struct Signal {
     deadline: Instant,
     /// Too much work is there, and this has had most of the time.
     is_evicted: AtomicBool,
+    /// It has had a turn.
+    has_run: AtomicBool,
     /// While it waits for its turn.
     waiter: Mutex<Option<Arc<Waiter>>>,
 }
@@ -38,6 +40,7 @@ impl Signal {
             ending,
             deadline,
             is_evicted: AtomicBool::new(false),
+            has_run: AtomicBool::new(false),
             waiter: Mutex::default(),
         }
     }
@@ -56,6 +59,16 @@ impl Signal {
     }
 
     /// Whether it was ended for the sake of other work.
+    /// Its first turn has come.
+    pub fn runs(&self) {
+        self.has_run.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it has had a turn.
+    pub fn has_run(&self) -> bool {
+        self.has_run.load(Ordering::Relaxed)
+    }
+
     pub fn is_evicted(&self) -> bool {
         self.is_evicted.load(Ordering::SeqCst)
     }

@@ -234,6 +234,28 @@ impl Prepared {
         })
     }
 
+    /// The item that it is about, by its id.
+    fn id(&self) -> Option<&str> {
+        match self {
+            Prepared::Create(draft) | Prepared::Upsert(draft, _) => Some(&draft.id),
+            Prepared::Replace(target, ..)
+            | Prepared::Patch(target, ..)
+            | Prepared::Delete(target, _)
+            | Prepared::Read(target, _) => match target {
+                ItemTarget::Id(id) => Some(id),
+                ItemTarget::Rid(_) => None,
+            },
+            Prepared::Invalid(_) => None,
+        }
+    }
+
+    fn draft(&self) -> Option<&Draft> {
+        match self {
+            Prepared::Create(draft) | Prepared::Upsert(draft, _) | Prepared::Replace(_, draft, _) => Some(draft),
+            _ => None,
+        }
+    }
+
     fn decide(&self, items: &Logical, round: &mut Round<'_>, condition: &Condition) -> Step<Written<OperationDone>> {
         match self {
             Prepared::Create(draft) => Ok(items.create(round, draft)?.map(OperationDone::Written)),
@@ -317,6 +339,11 @@ fn decide(
     operations: &[Prepared],
     conditions: &[Condition],
 ) -> Step<Written<BatchAnswer>> {
+    items.foresee(
+        round,
+        operations.iter().filter_map(Prepared::id),
+        operations.iter().filter_map(Prepared::draft),
+    )?;
     let mut refused_at = 0;
     let decided = round.batch(|round| {
         let mut all = Written {

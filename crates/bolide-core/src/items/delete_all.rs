@@ -9,7 +9,7 @@ use super::write::{Logical, Written, epk_of_key};
 use crate::account::{Account, RequestContext};
 use crate::answer::Answered;
 use crate::container::Container;
-use crate::partition::drops::{Dropped, MOST};
+use crate::partition::drops::{Dropped, MOST, MOST_OF_ONE};
 use crate::partition::round::{Round, Step, Stop};
 
 impl Account {
@@ -18,7 +18,7 @@ impl Account {
     ///
     /// # Errors
     /// - `PartitionKeyMismatch`: the key has too few or too many components.
-    /// - `Forbidden`: too many keys wait for the removal of their items.
+    /// - `Forbidden`: too many keys wait for the removal of their items, or this one too often.
     pub async fn delete_all_of_key(
         &self,
         ctx: &RequestContext,
@@ -48,6 +48,14 @@ impl Logical {
             )));
         }
         let (epk, horizon) = (self.epk_bytes(), self.horizon(round));
+        if round.state.drops.count_of(&epk) >= MOST_OF_ONE {
+            return Err(Stop::Refused(Error::new(
+                ErrorKind::Forbidden,
+                format!(
+                    "The partition key was deleted {MOST_OF_ONE} times, and the removal of its items is not finished. Retry later."
+                ),
+            )));
+        }
         let lsn = round.next_lsn();
         round.state.drops.push(Dropped {
             from: epk.clone(),

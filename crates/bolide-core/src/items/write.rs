@@ -235,7 +235,7 @@ pub(crate) struct Written<T> {
 
 /// A document on its way in, checked as far as it can be without looking at others.
 pub(crate) struct Draft {
-    id: String,
+    pub id: String,
     own: Own,
     text: Vec<u8>,
     unique: Vec<UniqueDigest>,
@@ -408,6 +408,36 @@ impl Logical {
             add_ghost(&mut ghosts, ghost);
         }
         self.store(round, existing.record.number(), draft, Some(existing), ghosts)
+    }
+
+    /// Reads what is stored of several items, and who holds the unique keys of several drafts, all at once: a decision that comes upon one
+    /// after the other would be begun anew for each.
+    pub fn foresee<'d>(
+        &self,
+        round: &mut Round<'_>,
+        ids: impl Iterator<Item = &'d str>,
+        drafts: impl Iterator<Item = &'d Draft>,
+    ) -> Step<()> {
+        let ids = ids.map(|id| keys::id_index(self.epk.as_bytes(), id.as_bytes()));
+        let numbers = round.get_all(&ids.collect::<Vec<_>>());
+        let mut entries = Vec::new();
+        for draft in drafts {
+            entries.extend(self.unique_entries(&draft.unique));
+        }
+        let holders = round.get_all(&entries);
+        let numbers = numbers?.into_iter().flatten();
+        let items = numbers.filter_map(|number| Some(keys::item(&self.epk, decode_number(&number)?)));
+        let holders = holders?.into_iter().flatten();
+        let holders = holders.map(|item_key| Key::new(bolide_storage::Space::Item, item_key));
+        let stored = round.get_all(&items.chain(holders).collect::<Vec<_>>())?;
+        // What a patch leaves of an item's unique keys is asked for again.
+        let mut entries = Vec::new();
+        for record in stored.into_iter().flatten() {
+            let unique: Vec<UniqueDigest> = Record::decode(record)?.unique().collect();
+            entries.extend(self.unique_entries(&unique));
+        }
+        round.get_all(&entries)?;
+        Ok(())
     }
 
     pub fn find_live(&self, round: &mut Round<'_>, target: &ItemTarget) -> Step<Existing> {

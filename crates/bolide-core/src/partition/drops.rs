@@ -22,6 +22,9 @@ use crate::record::Record;
 /// Logical partitions that may wait for their removal at once, in one physical partition.
 pub(crate) const MOST: usize = 100;
 
+/// How often one of them may be among these.
+pub(crate) const MOST_OF_ONE: usize = 4;
+
 /// One deleted logical partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Dropped {
@@ -59,6 +62,11 @@ impl Drops {
 
     pub fn iter(&self) -> impl Iterator<Item = &Dropped> {
         self.0.iter()
+    }
+
+    /// How often a logical partition is among them.
+    pub fn count_of(&self, epk: &[u8]) -> usize {
+        self.0.iter().filter(|dropped| dropped.epk == epk).count()
     }
 
     /// Whether a stored version is hidden.

@@ -192,6 +192,7 @@ fn look_arounds_in_loops_are_refused_over_a_text_that_is_too_long_for_them() {
         "^(?>(?:(?=.*)a)*)b",
         "^(?>(?:(?=(?>(?:(?=.*)a)*))a)*)b",
         "^(?:a(?!(?:(?<!c)a)*b))*b",
+        "^(?>a(?:.*b)?)*c",
     ] {
         let text = format!("SELECT VALUE RegexMatch(c.t, '{pattern}') FROM c");
         let ended = run(&text, &item, Environment::default());
@@ -231,6 +232,26 @@ fn nothing_backtracks_where_fuel_is_short() {
     assert_eq!(ended, Err(QueryError::Interrupted(Interrupt::TooMuchWork)));
     let folded = Condition::compile("from c where RegexMatch('a', '(?=a)a')", environment).map(drop);
     assert_eq!(folded, Err(QueryError::Interrupted(Interrupt::TooMuchWork)));
+}
+
+#[test]
+fn shapes_of_very_many_points_are_refused_before_their_pairs_are_gone_through() {
+    let line = |y: f64| {
+        let points: Vec<_> = (0..55_000)
+            .map(|n| serde_json::json!([f64::from(n) / 1000.0, y]))
+            .collect();
+        serde_json::json!({"type": "LineString", "coordinates": points})
+    };
+    let item = serde_json::json!({"a": line(0.0), "b": line(2.0)});
+    for function in ["ST_DISTANCE", "ST_INTERSECTS"] {
+        let text = format!("SELECT VALUE {function}(c.a, c.b) FROM c");
+        let ended = run(&text, &item, Environment::default());
+        assert_eq!(
+            ended,
+            Err(QueryError::Interrupted(Interrupt::TooMuchWork)),
+            "{function}"
+        );
+    }
 }
 
 #[test]

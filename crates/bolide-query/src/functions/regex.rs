@@ -2,7 +2,7 @@
 //!
 //! A pattern without look-around and back-references runs on an engine whose time is at most text × pattern. Others need backtracking: it
 //! is given up after so many steps back that text, pattern and steps together stay within a limit. Steps forward are not counted by that
-//! engine, and a look-around in a loop goes through the text for each round of the loop: how deep these are nested counts, too ([`depth`]).
+//! engine, so how deep its loops are nested counts, too ([`depth`]).
 //! Both kinds cannot be ended in the middle, so what could take long by that measure is refused before, and whoever runs the query is asked
 //! whether it may go on after.
 
@@ -24,6 +24,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 /// Largest compiled pattern, and most memory for the states of a search, in bytes.
 const COMPILED_BYTES: usize = 1024 * 1024;
+
+/// Largest compiled part of a pattern for backtracking.
+const PART_BYTES: usize = COMPILED_BYTES / 8;
 
 /// Longer patterns are not even read: compiled they would be larger than any may be, and reading them takes many times their length.
 const PATTERN_BYTES: usize = COMPILED_BYTES / 8;
@@ -230,7 +233,7 @@ impl Backtracking {
         let build = || {
             fancy_regex::RegexBuilder::new(&self.text)
                 .backtrack_limit(usize::try_from(STEPS[at]).unwrap_or(usize::MAX))
-                .delegate_size_limit(COMPILED_BYTES)
+                .delegate_size_limit(PART_BYTES)
                 .delegate_dfa_size_limit(COMPILED_BYTES)
                 .build()
                 .ok()

@@ -133,3 +133,29 @@ async fn a_ghost_is_absent_to_a_batch_and_gives_way_to_its_creates() {
     assert_eq!(stage.purge().await, 0, "the batch has removed the ghost");
     stage.assert_sound().await;
 }
+
+#[tokio::test]
+async fn what_a_batch_needs_is_read_at_once() {
+    // Whatever is found missing has the whole batch decided again, in the partition's worker.
+    const READS: u64 = 5;
+    let stage = Stage::with(json!({"uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/u"]}]}})).await;
+    let creates = |from: u32| {
+        (0..100)
+            .map(|n| create(&json!({"id": format!("i{}", from + n), "u": from + n})))
+            .collect()
+    };
+    stage.begin().await;
+    stage.engine.traffic();
+    committed(run(&stage, creates(0)).await);
+    assert!(stage.engine.traffic().reads <= READS);
+
+    let patch = Patch::from_value(&json!([{"op": "incr", "path": "/n", "value": 1}])).unwrap();
+    let patches = (0..100).map(|n| BatchOperation::Patch {
+        id: format!("i{n}"),
+        patch: patch.clone(),
+        if_match: None,
+    });
+    committed(run(&stage, patches.collect()).await);
+    let traffic = stage.engine.traffic();
+    assert!(traffic.reads <= READS, "{traffic:?}");
+}

@@ -173,3 +173,22 @@ async fn what_was_deleted_with_its_key_is_in_no_figure_of_expiry() {
     }
     assert_eq!(stage.purge().await, 1);
 }
+
+#[tokio::test]
+async fn a_key_that_is_deleted_again_and_again_leaves_room_for_others() {
+    let stage = with_items(json!({})).await;
+    for _ in 0..4 {
+        delete_all(&stage, "p").await;
+    }
+    let again = stage
+        .account
+        .delete_all_of_key(&stage.begin().await, &stage.container, &key("p"))
+        .await;
+    assert_eq!(
+        again.err().map(|refusal| refusal.error.kind),
+        Some(ErrorKind::Forbidden)
+    );
+    delete_all(&stage, "q").await;
+    stage.purge().await;
+    delete_all(&stage, "p").await;
+}

@@ -1,83 +1,77 @@
-//! How often a pattern may go through the text without a step back.
+//! How long a pattern with look-around or back-references may go on without a step back.
 //!
-//! Going forward, loops share the text: all together go through it once. A look-around goes back to where it began, so in a loop it goes
-//! through the text once for each round: `(?:(?=.*)a)*` takes time in the square of the text, and one more nested like that in its cube.
+//! What the backtracking engine can, it leaves to one whose time is at most that of going through the text once. It runs loops itself where something
+//! in them needs backtracking, and each round may then go through the text: `(?:(?=.*)a)*` takes time in the square of the text, and one more
+//! such loop around it in its cube.
 
 use fancy_regex::Expr;
 
-/// Work of an expression: the power of the text's length.
+/// Most parts of a pattern that are compiled apart from each other, at about 70 KB for a class of all letters.
+const PARTS: usize = 256;
+
+/// What is known of an expression.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Work {
-    /// Of going through it once.
-    once: u32,
-    /// Of the worst look-around in it, if there is one.
-    look_around: Option<u32>,
+    /// The power of the text's length that going through it once may take.
+    power: u32,
+    /// Whether it needs backtracking.
+    is_hard: bool,
+    parts: usize,
 }
 
 impl Work {
     fn and(self, other: Work) -> Work {
         Work {
-            once: self.once.max(other.once),
-            look_around: self.look_around.max(other.look_around),
+            power: self.power.max(other.power),
+            is_hard: self.is_hard || other.is_hard,
+            parts: self.parts + other.parts,
         }
+    }
+
+    fn hard(self) -> Work {
+        Work { is_hard: true, ..self }
     }
 }
 
-/// The power of the text's length that one pass may take; `None` for patterns that are invalid or call their own parts.
+/// The power of the text's length that one pass may take; `None` for patterns that are invalid, have too many parts, or call their own parts.
 pub(super) fn of(pattern: &str) -> Option<u32> {
     let tree = Expr::parse_tree(pattern).ok()?;
-    Some(work(&tree.expr)?.once)
+    let work = work(&tree.expr)?;
+    (work.parts <= PARTS).then_some(work.power)
 }
 
 fn work(expr: &Expr) -> Option<Work> {
-    let once = |once| Work {
-        once,
-        look_around: None,
+    let part = Work {
+        parts: 1,
+        ..Work::default()
     };
     Some(match expr {
-        Expr::Empty
-        | Expr::Any { .. }
-        | Expr::Assertion(_)
-        | Expr::Literal { .. }
-        | Expr::Delegate { .. }
-        | Expr::KeepOut
-        | Expr::ContinueFromPreviousMatchEnd
-        | Expr::BackrefExistsCondition(_) => once(0),
+        Expr::Empty | Expr::Literal { .. } => Work::default(),
+        Expr::Any { .. } | Expr::Assertion(_) | Expr::Delegate { .. } => part,
+        Expr::KeepOut | Expr::ContinueFromPreviousMatchEnd | Expr::BackrefExistsCondition(_) => part.hard(),
         // As much as its group has taken is compared.
-        Expr::Backref { .. } | Expr::BackrefWithRelativeRecursionLevel { .. } => once(1),
-        Expr::Concat(parts) | Expr::Alt(parts) => all(parts)?,
-        Expr::Group(inner) | Expr::AtomicGroup(inner) => work(inner)?,
-        Expr::LookAround(inner, _) => {
-            let inner = work(inner)?;
-            Work {
-                once: inner.once,
-                look_around: inner.look_around.max(Some(inner.once)),
-            }
-        }
+        Expr::Backref { .. } | Expr::BackrefWithRelativeRecursionLevel { .. } => Work { power: 1, ..part }.hard(),
+        Expr::Concat(parts) | Expr::Alt(parts) => parts
+            .iter()
+            .try_fold(Work::default(), |sum, part| Some(sum.and(work(part)?)))?,
+        Expr::Group(inner) => work(inner)?,
+        Expr::AtomicGroup(inner) | Expr::LookAround(inner, _) => work(inner)?.hard(),
         Expr::Repeat { child, hi, .. } => {
             let child = work(child)?;
-            if *hi <= 1 {
-                return Some(child);
-            }
-            let rounds = child.look_around.map_or(0, |look_around| look_around + 1);
-            Work {
-                once: child.once.max(rounds).max(1),
-                look_around: child.look_around,
-            }
+            let power = match (*hi <= 1, child.is_hard) {
+                (true, _) => child.power,
+                (false, true) => child.power + 1,
+                (false, false) => 1,
+            };
+            Work { power, ..child }
         }
         Expr::Conditional {
             condition,
             true_branch,
             false_branch,
-        } => work(condition)?.and(work(true_branch)?).and(work(false_branch)?),
+        } => work(condition)?.and(work(true_branch)?).and(work(false_branch)?).hard(),
         Expr::SubroutineCall(_) | Expr::UnresolvedNamedSubroutineCall { .. } => return None,
     })
-}
-
-fn all(parts: &[Expr]) -> Option<Work> {
-    parts
-        .iter()
-        .try_fold(Work::default(), |sum, part| Some(sum.and(work(part)?)))
 }
 
 #[cfg(test)]
@@ -85,16 +79,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn look_arounds_in_loops_multiply() {
+    fn hard_loops_multiply() {
         for (pattern, depth) in [
             ("(?=abc)a", 0),
             ("^(?=.*[A-Z])(?=.*[0-9]).{8,}$", 1),
             // Each look-ahead sees three characters.
             ("^(?:(?!end).)*$", 1),
             (r"(a+)+b\1", 1),
+            ("^(?>a(?:.*b)?)*c", 2),
             (r"^(?:(?=\1).)*(a)", 2),
             ("^(?:(?=.*)a)*b", 2),
-            ("^(?:x(?:(?=.*)a)*)*b", 2),
+            ("^(?:x(?:(?=.*)a)*)*b", 3),
             ("^(?:(?=.{5})a){9}", 2),
             ("^(?>(?:(?=(?>(?:(?=.*)a)*))a)*)b", 3),
             ("^(?:(?=(?!(?<=(a)).*)x)a)*b", 2),
@@ -105,5 +100,8 @@ mod tests {
         for invalid in ["(", r"(a)\g<1>(?=x)"] {
             assert_eq!(of(invalid), None, "{invalid}");
         }
+        let classes = |count: usize| r"(?=a)".to_owned() + &r"\w(?=a)".repeat(count);
+        assert_eq!(of(&classes(PARTS)), Some(0));
+        assert_eq!(of(&classes(PARTS + 1)), None, "too many parts");
     }
 }

@@ -78,6 +78,16 @@ impl Geometry {
         }
     }
 
+    /// How many positions there are.
+    pub fn position_count(&self) -> u64 {
+        let count = match self {
+            Geometry::Point(_) => 1,
+            Geometry::Line(line) => line.len(),
+            Geometry::Polygons(polygons) => polygons.iter().flatten().map(Vec::len).sum(),
+        };
+        count as u64
+    }
+
     /// All positions.
     pub fn positions(&self) -> Vec<Position> {
         match self {

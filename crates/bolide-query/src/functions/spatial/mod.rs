@@ -24,6 +24,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::strict("_ST_INTERSECTS", 2, 2, st_intersects),
 ];
 
+/// Fuel that must be there for each pair of points of two shapes; what is really spent is more, if they are gone through.
+const PAIR_UNITS: u64 = 10;
+
 fn read(call: &Call<'_, '_>, at: usize) -> Result<Geometry, Invalid> {
     if !call.fuel().spend(reading_units(call.arg(at))) {
         return Err(Invalid::NotGeoJson);
@@ -52,7 +55,14 @@ fn pair(call: &Call<'_, '_>) -> Option<(Geometry, Geometry)> {
         return None;
     }
     let one = |at| Geometry::read(call.arg(at), call.session.geometry).ok();
-    Some((one(0)?, one(1)?))
+    let (a, b) = (one(0)?, one(1)?);
+    // The surfaces spend fuel as they go, but what is refused then goes through the other pairs all the same.
+    let pairs = a.position_count().saturating_mul(b.position_count());
+    if !call.fuel().has(pairs.saturating_mul(PAIR_UNITS)) {
+        call.fuel().exhaust();
+        return None;
+    }
+    Some((a, b))
 }
 
 fn st_distance<'a>(call: &Call<'_, 'a>) -> Value<'a> {

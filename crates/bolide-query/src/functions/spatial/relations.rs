@@ -47,11 +47,11 @@ fn side_of_polygon(surface: &dyn Surface, polygon: &[Ring], point: Position) -> 
     if inside { Side::Inside } else { Side::Outside }
 }
 
-/// Whether a shape covers a point, boundary included.
-fn covers(surface: &dyn Surface, geometry: &Geometry, point: Position) -> bool {
+/// Whether a shape with these edges covers a point, boundary included.
+fn covers(surface: &dyn Surface, geometry: &Geometry, edges: &[(Position, Position)], point: Position) -> bool {
     match geometry {
         Geometry::Point(own) => surface.distance(*own, point) == 0.0,
-        Geometry::Line(_) => geometry.edges().iter().any(|edge| surface.is_on_edge(point, *edge)),
+        Geometry::Line(_) => edges.iter().any(|edge| surface.is_on_edge(point, *edge)),
         Geometry::Polygons(polygons) => polygons
             .iter()
             .any(|p| side_of_polygon(surface, p, point) != Side::Outside),
@@ -61,8 +61,8 @@ fn covers(surface: &dyn Surface, geometry: &Geometry, point: Position) -> bool {
 /// Whether two shapes share a point, boundaries included.
 pub fn intersects(surface: &dyn Surface, a: &Geometry, b: &Geometry) -> bool {
     let (a_edges, b_edges) = (a.edges(), b.edges());
-    a.positions().iter().any(|point| covers(surface, b, *point))
-        || b.positions().iter().any(|point| covers(surface, a, *point))
+    a.positions().iter().any(|point| covers(surface, b, &b_edges, *point))
+        || b.positions().iter().any(|point| covers(surface, a, &a_edges, *point))
         || a_edges.iter().any(|x| b_edges.iter().any(|y| surface.crosses(*x, *y)))
 }
 

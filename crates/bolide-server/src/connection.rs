@@ -263,6 +263,10 @@ where
     let service = service_fn(move |request: Request<Incoming>| {
         let (shared, pulse, streams) = (shared.clone(), pulse.clone(), opened.clone());
         async move {
+            if streams.only_refuses() {
+                streams.reset();
+                return Err(Reset::TooManyRefusals);
+            }
             let Some(stream) = streams.open() else {
                 streams.reset();
                 return Err(Reset::TooManyRequests(h2::Reason::REFUSED_STREAM.into()));

@@ -120,6 +120,11 @@ impl Streams {
         }))
     }
 
+    /// Whether a request need not be looked at: as many refusals as may lie there do, and the connection has shown no key in any request.
+    pub fn only_refuses(&self) -> bool {
+        self.refused.load(Ordering::Relaxed) >= REFUSED && !self.pulse.is_admitted()
+    }
+
     /// A request was reset. Whoever has shown no key may make the server do that a few times.
     pub fn reset(&self) {
         let resets = self.resets.fetch_add(1, Ordering::Relaxed);
@@ -383,6 +388,9 @@ mod tests {
         assert!(another.is_one_refused_too_many() && !admitted.is_one_refused_too_many());
         few.pop();
         assert!(!another.is_one_refused_too_many(), "one was taken");
+        assert!(streams.only_refuses());
+        drop(another);
+        assert!(!streams.only_refuses());
     }
 
     #[test]

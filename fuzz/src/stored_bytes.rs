@@ -64,8 +64,8 @@ async fn damage(engine: &MemoryEngine, input: &mut Input<'_>, number: usize) {
         .read(
             partition,
             Ask {
-                gets: vec![],
                 scans: vec![scan],
+                ..Ask::default()
             },
         )
         .await

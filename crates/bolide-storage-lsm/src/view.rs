@@ -81,11 +81,7 @@ impl Views {
             .iter()
             .map(|key| moment.get(partition, key))
             .collect::<Result<_, _>>()?;
-        let pages = ask
-            .scans
-            .iter()
-            .map(|scan| moment.scan(partition, scan))
-            .collect::<Result<_, _>>()?;
+        let pages = ask.pages(|scan| moment.scan(partition, scan))?;
         Ok(Reply { head, gets, pages })
     }
 

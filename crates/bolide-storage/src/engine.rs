@@ -95,12 +95,25 @@ pub struct Scan {
 }
 
 /// What to read from a partition, all at one snapshot.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Ask {
     /// Keys to look up.
     pub gets: Vec<Key>,
     /// Ranges to scan.
     pub scans: Vec<Scan>,
+    /// When the pages have so many bytes of keys and values, the scans that are left are not made: their pages are empty, with `more`.
+    pub max_bytes: usize,
+}
+
+impl Default for Ask {
+    /// Nothing, without a limit.
+    fn default() -> Ask {
+        Ask {
+            gets: Vec::new(),
+            scans: Vec::new(),
+            max_bytes: usize::MAX,
+        }
+    }
 }
 
 /// The rows of one scan.
@@ -108,7 +121,8 @@ pub struct Ask {
 pub struct Page {
     /// Key and value, in the order of the scan.
     pub rows: Vec<(Bytes, Bytes)>,
-    /// More rows follow the last one inside the range. Resume behind the last key.
+    /// More rows follow the last one inside the range. Resume behind the last key; where there are no rows, the scan was not made
+    /// ([`Ask::max_bytes`]).
     pub more: bool,
 }
 

@@ -130,7 +130,9 @@ impl Partition {
                 .iter()
                 .map(|key| self.space(key.space).get(&key.bytes).cloned())
                 .collect(),
-            pages: ask.scans.iter().map(|scan| self.scan(scan)).collect(),
+            pages: ask
+                .pages(|scan| Ok::<_, Infallible>(self.scan(scan)))
+                .unwrap_or_else(|never| match never {}),
         }
     }
 

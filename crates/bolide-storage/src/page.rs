@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::{Page, Scan};
+use crate::{Ask, Page, Scan};
 
 impl Scan {
     /// Whether no key can lie in the range. Engines ask first: ordered maps refuse ranges that end before they begin.
@@ -11,7 +11,33 @@ impl Scan {
     }
 }
 
+impl Ask {
+    /// Makes the scans until the pages hold as much as they may.
+    pub fn pages<E>(&self, mut make: impl FnMut(&Scan) -> Result<Page, E>) -> Result<Vec<Page>, E> {
+        let mut pages = Vec::with_capacity(self.scans.len());
+        let mut bytes = 0;
+        for scan in &self.scans {
+            let page = if bytes >= self.max_bytes {
+                Page {
+                    rows: Vec::new(),
+                    more: true,
+                }
+            } else {
+                make(scan)?
+            };
+            bytes += page.bytes();
+            pages.push(page);
+        }
+        Ok(pages)
+    }
+}
+
 impl Page {
+    /// How long its keys and values are together.
+    pub fn bytes(&self) -> usize {
+        self.rows.iter().map(|(key, value)| key.len() + value.len()).sum()
+    }
+
     /// Takes rows until the scan's bounds are reached.
     ///
     /// `rows` are the rows of the range in the order of the scan, values empty if the scan wants keys only. One row more than the

@@ -58,7 +58,6 @@ impl Signal {
         is_first
     }
 
-    /// Whether it was ended for the sake of other work.
     /// Its first turn has come.
     pub fn runs(&self) {
         self.has_run.store(true, Ordering::Relaxed);
@@ -69,6 +68,7 @@ impl Signal {
         self.has_run.load(Ordering::Relaxed)
     }
 
+    /// Whether it was ended for the sake of other work.
     pub fn is_evicted(&self) -> bool {
         self.is_evicted.load(Ordering::SeqCst)
     }

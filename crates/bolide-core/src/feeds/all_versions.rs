@@ -281,6 +281,7 @@ async fn read_history(slice: &Slice, from: LogPosition) -> Result<Read> {
     let ask = Ask {
         gets: vec![keys::state()],
         scans: vec![scan],
+        ..Ask::default()
     };
     let mut reply = slice.partition.read(ask).await?;
     let state = match reply.gets.pop().flatten() {

@@ -211,8 +211,8 @@ async fn scan_log(partition: &Partition, from: Bytes, max_rows: usize) -> Result
     };
     let mut reply = partition
         .read(Ask {
-            gets: vec![],
             scans: vec![scan],
+            ..Ask::default()
         })
         .await?;
     let page = reply.pages.pop().unwrap_or_default();
@@ -324,7 +324,7 @@ impl ChangeReader<'_> {
             .iter()
             .map(|change| Key::new(Space::Item, change.item_key.clone()))
             .collect();
-        let reply = self.slice.partition.read(Ask { gets, scans: vec![] }).await?;
+        let reply = self.slice.partition.read(Ask { gets, ..Ask::default() }).await?;
         let horizon = self.state.settings.horizon(judged_at(self.now, reply.head).seconds());
         let hiding = self.slice.partition.hiding();
         let mut items = Vec::with_capacity(changes.len());

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bolide_model::{RequestUnits, Result, UnixMillis, charge, limits};
 
 use super::held::Held;
-use super::walk::bear;
+use super::walk::{bear, is_throttled};
 use super::{ItemWalk, Scope, Slice, page_items};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Work};
@@ -14,7 +14,7 @@ use crate::container::{Container, ContainerState};
 use crate::continuation;
 use crate::executor::Watch;
 use crate::items::StoredItem;
-use crate::memory::MemoryShare;
+use crate::memory::{MemoryBudget, MemoryShare};
 
 /// Lists items.
 #[derive(Debug, Clone, Default)]
@@ -71,6 +71,7 @@ impl Account {
             after,
             most,
             page_time: self.query_page_time(),
+            memory: self.memory().clone(),
             held: Held::of(self.memory()),
         };
         let (page, work) = self.execute_in(container, |watch| filling.run(watch)).await?;
@@ -88,6 +89,7 @@ struct Filling {
     after: Option<Vec<u8>>,
     most: usize,
     page_time: Duration,
+    memory: MemoryBudget,
     held: Held,
 }
 
@@ -97,6 +99,7 @@ impl Filling {
         let owner: [&[u8]; 2] = [KIND, &rid];
         let until = Instant::now() + self.page_time;
         let mut walk = ItemWalk::new(
+            &self.memory,
             &self.container,
             &self.state,
             self.slices,
@@ -111,10 +114,21 @@ impl Filling {
         let mut last_key = None;
         let mut bytes = 0;
         let mut costs: Vec<(u32, RequestUnits)> = Vec::new();
-        'pages: while let Some(items) = walk.next_page().await? {
+        'pages: loop {
             watch.check()?;
+            let read = match walk.next_page().await {
+                Ok(Some(read)) => read,
+                Ok(None) => break,
+                Err(error) if is_throttled(&error) && !page.items.is_empty() => {
+                    page.continuation = last_key.map(|key: bytes::Bytes| continuation::encode(&owner, &key));
+                    break;
+                }
+                Err(error) => return Err(error),
+            };
+            // From here on the page's own share counts them; nothing waits before.
+            drop(read.memory);
             let is_long = Instant::now() >= until && !page.items.is_empty();
-            for walked in items {
+            for walked in read.items {
                 let is_full = page.items.len() == self.most || bytes >= limits::PAGE_BYTES || self.held.is_short();
                 if is_full || is_long {
                     page.continuation = last_key.map(|key: bytes::Bytes| continuation::encode(&owner, &key));

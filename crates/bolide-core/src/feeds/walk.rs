@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bolide_model::ttl::{Horizon, Settings};
-use bolide_model::{Error, Lsn, RequestUnits, Result, UnixMillis};
+use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, UnixMillis};
 use bolide_storage::{Ask, Head, Page, Scan, Space};
 use bytes::Bytes;
 
@@ -12,12 +12,17 @@ use crate::answer::RangePosition;
 use crate::container::{Container, ContainerState, Reading};
 use crate::items::{StoredItem, judged_at};
 use crate::keys;
+use crate::memory::{MemoryBudget, MemoryShare};
 use crate::partition::Partition;
 use crate::record::Record;
 
 /// Rows and bytes read at once. Large enough that reads are few, small enough that memory stays small.
-const PAGE_ROWS: usize = 1_000;
-const PAGE_BYTES: usize = 2 * 1024 * 1024;
+const WALK_ROWS: usize = 1_000;
+pub(crate) const WALK_BYTES: usize = 2 * 1024 * 1024;
+/// Bytes read at once where memory is short.
+const SHORT_BYTES: usize = 32 * 1024;
+/// What a row takes besides its key and its value.
+const ROW_BYTES: usize = 256;
 
 /// Slices that are read at once: at first, and at most. Many are those of single keys with an item or two.
 const FIRST_SLICES: usize = 16;
@@ -37,8 +42,10 @@ pub(crate) struct ItemWalk<'a> {
     now: UnixMillis,
     horizon: Option<Horizon>,
     touched: Vec<RangePosition>,
-    /// How many slices the next read takes.
+    /// How many slices the next read takes, and about how many bytes.
     slices_at_once: usize,
+    page_bytes: usize,
+    memory: MemoryBudget,
     /// The partition that is gone through as a whole, or not, because its slices are many.
     is_whole: Option<(u32, bool)>,
     /// Keeps the purge from removing what is still live at the time of the walk.
@@ -53,9 +60,60 @@ pub(crate) struct WalkedItem {
     pub item: StoredItem,
 }
 
+/// Live items, and their memory: whoever holds them waits for others between two of them.
+#[derive(Default)]
+pub(crate) struct WalkedItems {
+    pub items: Vec<WalkedItem>,
+    pub memory: MemoryShare,
+}
+
+impl WalkedItems {
+    /// Adds others behind them.
+    pub fn append(&mut self, mut others: WalkedItems) {
+        self.items.append(&mut others.items);
+        self.memory.merge(others.memory);
+    }
+
+    /// Orders them as they were created, which is the order of their resource ids.
+    pub fn sort_by_creation(&mut self) {
+        self.items.sort_unstable_by_key(|walked| walked.item.rid().number);
+    }
+
+    /// Keeps those that were created first: at least one, at most so many, and up to the one that reaches so many bytes. Tells whether these
+    /// are all.
+    pub fn keep_oldest(&mut self, most: usize, bytes: usize) -> bool {
+        self.sort_by_creation();
+        let mut kept_bytes = 0;
+        let kept = self.items.iter().take(most).take_while(|walked| {
+            let fits = kept_bytes < bytes;
+            kept_bytes += if fits { walked.memory_bytes() } else { 0 };
+            fits
+        });
+        let kept = kept.count();
+        let is_all = kept == self.items.len();
+        self.items.truncate(kept);
+        self.memory.shrink_to(kept_bytes);
+        is_all
+    }
+}
+
+impl WalkedItem {
+    fn memory_bytes(&self) -> usize {
+        self.key.len() + self.item.record().bytes().len() + ROW_BYTES
+    }
+}
+
+/// What a read gave.
+struct Rows {
+    head: Head,
+    rows: Vec<(Bytes, Bytes)>,
+    memory: MemoryShare,
+}
+
 impl<'a> ItemWalk<'a> {
     /// A walk at server time `now` or a little later. `after`: only items behind this key.
     pub fn new(
+        memory: &MemoryBudget,
         container: &'a Container,
         state: &ContainerState,
         slices: Vec<Slice>,
@@ -78,13 +136,18 @@ impl<'a> ItemWalk<'a> {
             horizon: None,
             touched: Vec::new(),
             slices_at_once: FIRST_SLICES,
+            page_bytes: WALK_BYTES,
+            memory: memory.clone(),
             is_whole: None,
             _reading: container.reading_at(now.seconds()),
         }
     }
 
     /// The next live items, all of one partition; an empty page may come before the end. `None` at the end.
-    pub async fn next_page(&mut self) -> Result<Option<Vec<WalkedItem>>> {
+    ///
+    /// # Errors
+    /// `Throttled` if there is no memory for them.
+    pub async fn next_page(&mut self) -> Result<Option<WalkedItems>> {
         let Some(slice) = self.slices.front() else {
             return Ok(None);
         };
@@ -99,7 +162,7 @@ impl<'a> ItemWalk<'a> {
             .iter()
             .take_while(|slice| slice.partition.range == partition.range);
         let alike = alike.count();
-        let (head, rows) = if self.reads_whole(&partition, alike).await? {
+        let Rows { head, rows, memory } = if self.reads_whole(&partition, alike).await? {
             self.next_of_whole(&partition, alike).await?
         } else {
             self.next_of_slices(&partition, alike).await?
@@ -122,7 +185,7 @@ impl<'a> ItemWalk<'a> {
                 });
             }
         }
-        Ok(Some(items))
+        Ok(Some(WalkedItems { items, memory }))
     }
 
     /// Whether to go through the items between slices, too, since they are few.
@@ -138,12 +201,12 @@ impl<'a> ItemWalk<'a> {
     }
 
     /// Reads from the first slice on, and leaves out what lies between slices.
-    async fn next_of_whole(&mut self, partition: &Partition, alike: usize) -> Result<(Head, Rows)> {
+    async fn next_of_whole(&mut self, partition: &Partition, alike: usize) -> Result<Rows> {
         let (Some(first), Some(last)) = (self.slices.front(), self.slices.get(alike.saturating_sub(1))) else {
             return Err(Error::internal("there are slices to read"));
         };
-        let scan = scan(first.from.clone(), last.to.clone(), 1);
-        let (head, mut pages) = read(partition, vec![scan]).await?;
+        let scan = scan(first.from.clone(), last.to.clone());
+        let (head, mut pages, memory) = self.read(partition, vec![scan]).await?;
         let page = pages.pop().unwrap_or_default();
         let mut rows = Vec::new();
         let resumed = page.rows.last().filter(|_| page.more).map(|(key, _)| keys::after(key));
@@ -169,7 +232,7 @@ impl<'a> ItemWalk<'a> {
             }
             None => self.slices.retain(|slice| slice.partition.range != partition.range),
         }
-        Ok((head, rows))
+        Ok(Rows { head, rows, memory })
     }
 
     /// Drops the slices of a partition that end before a key.
@@ -181,14 +244,18 @@ impl<'a> ItemWalk<'a> {
     }
 
     /// Reads several slices at once, up to the first that one read does not hold.
-    async fn next_of_slices(&mut self, partition: &Partition, alike: usize) -> Result<(Head, Rows)> {
+    async fn next_of_slices(&mut self, partition: &Partition, alike: usize) -> Result<Rows> {
         let count = alike.min(self.slices_at_once);
-        let of_slice = |slice: &Slice| scan(slice.from.clone(), slice.to.clone(), count);
+        let of_slice = |slice: &Slice| scan(slice.from.clone(), slice.to.clone());
         let scans = self.slices.iter().take(count).map(of_slice).collect();
-        let (head, pages) = read(partition, scans).await?;
+        let (head, pages, memory) = self.read(partition, scans).await?;
         self.slices_at_once = (2 * self.slices_at_once).min(MOST_SLICES);
         let mut rows = Vec::new();
         for page in pages {
+            if page.more && page.rows.is_empty() {
+                // Those before it were as much as one read may hold.
+                break;
+            }
             let last = page.rows.last().filter(|_| page.more).map(|(key, _)| keys::after(key));
             if let Some(slice) = self.slices.front() {
                 rows.extend(page.rows.into_iter().filter(|(key, _)| slice.has_prefix(key)));
@@ -202,7 +269,29 @@ impl<'a> ItemWalk<'a> {
             }
             self.slices.pop_front();
         }
-        Ok((head, rows))
+        Ok(Rows { head, rows, memory })
+    }
+
+    /// Reads slices. Where there is no memory for what came, less is read.
+    async fn read(&mut self, partition: &Partition, mut scans: Vec<Scan>) -> Result<(Head, Vec<Page>, MemoryShare)> {
+        let at_once = scans.len().max(1);
+        loop {
+            for scan in &mut scans {
+                scan.max_rows = WALK_ROWS.div_ceil(at_once);
+                scan.max_bytes = self.page_bytes.div_ceil(at_once);
+            }
+            let ask = Ask {
+                scans: scans.clone(),
+                max_bytes: self.page_bytes,
+                ..Ask::default()
+            };
+            let reply = partition.read(ask).await?;
+            match self.memory.try_take(memory_bytes(&reply.pages)) {
+                Ok(memory) => return Ok((reply.head, reply.pages, memory)),
+                Err(error) if self.page_bytes == SHORT_BYTES => return Err(error),
+                Err(_) => self.page_bytes = SHORT_BYTES,
+            }
+        }
     }
 
     /// The partition that comes next.
@@ -221,24 +310,28 @@ impl<'a> ItemWalk<'a> {
     }
 }
 
-type Rows = Vec<(Bytes, Bytes)>;
-
-/// A read of one slice, of several that are read at once.
-fn scan(from: Bytes, to: Option<Bytes>, at_once: usize) -> Scan {
+/// A read of one slice, as much as one read may hold.
+fn scan(from: Bytes, to: Option<Bytes>) -> Scan {
     Scan {
         space: Space::Item,
         from,
         to,
         reverse: false,
-        max_rows: PAGE_ROWS.div_ceil(at_once),
-        max_bytes: PAGE_BYTES.div_ceil(at_once),
+        max_rows: WALK_ROWS,
+        max_bytes: WALK_BYTES,
         keys_only: false,
     }
 }
 
-async fn read(partition: &Partition, scans: Vec<Scan>) -> Result<(Head, Vec<Page>)> {
-    let reply = partition.read(Ask { gets: vec![], scans }).await?;
-    Ok((reply.head, reply.pages))
+/// Whether there was no memory for what was read: a page that has something ends there.
+pub(crate) fn is_throttled(error: &Error) -> bool {
+    matches!(error.kind, ErrorKind::Throttled { .. })
+}
+
+/// What the rows of some pages take.
+fn memory_bytes(pages: &[Page]) -> usize {
+    let of_page = |page: &Page| page.bytes() + page.rows.len() * ROW_BYTES;
+    pages.iter().map(of_page).sum()
 }
 
 /// Whether a slice's partition ends before `key`.

@@ -188,7 +188,7 @@ async fn get_value(partition: &Partition, key: Key) -> Result<(Option<Bytes>, He
     let mut reply = partition
         .read(Ask {
             gets: vec![key],
-            scans: vec![],
+            ..Ask::default()
         })
         .await?;
     Ok((reply.gets.pop().flatten(), reply.head))

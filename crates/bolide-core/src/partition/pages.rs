@@ -59,8 +59,8 @@ impl<'a> Pages<'a> {
             keys_only: false,
         };
         let ask = Ask {
-            gets: vec![],
             scans: vec![scan],
+            ..Ask::default()
         };
         let page = self.partition.read(ask).await?.pages.pop().unwrap_or_default();
         if page.more {

@@ -60,6 +60,7 @@ impl Missing {
         Ask {
             gets: self.gets.clone(),
             scans: self.scans.clone(),
+            ..Ask::default()
         }
     }
 }

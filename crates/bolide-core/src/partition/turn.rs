@@ -126,8 +126,8 @@ impl Turn {
             keys_only: false,
         };
         let ask = Ask {
-            gets: vec![],
             scans: vec![scan],
+            ..Ask::default()
         };
         let page = self.read(ask).await?.pages.pop().unwrap_or_default();
         let next = match page.rows.last() {

@@ -283,7 +283,7 @@ fn decide_guarded(transaction: &mut dyn Transaction, round: &mut Round<'_>) -> R
 pub(super) async fn read_state(engine: &dyn Engine, partition: PartitionId) -> Result<(Head, PartitionState)> {
     let ask = bolide_storage::Ask {
         gets: vec![keys::state()],
-        scans: vec![],
+        ..bolide_storage::Ask::default()
     };
     let mut reply = engine.read(partition, ask).await.map_err(down)?;
     let state = match reply.gets.pop().flatten() {

@@ -108,8 +108,8 @@ pub(crate) async fn hidden(partition: &Partition, counted: &PartitionState, hori
         let mut scan = scan(dropped);
         loop {
             let ask = bolide_storage::Ask {
-                gets: vec![],
                 scans: vec![scan.clone()],
+                ..bolide_storage::Ask::default()
             };
             let page = partition.read(ask).await?.pages.pop().unwrap_or_default();
             for (key, value) in &page.rows {

@@ -39,6 +39,11 @@ impl QueryMemory {
         })
     }
 
+    /// What it is taken from.
+    pub fn budget(&self) -> &MemoryBudget {
+        &self.budget
+    }
+
     /// Takes so many bytes for what is made of the query outside of the query language.
     ///
     /// # Errors

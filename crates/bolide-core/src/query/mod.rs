@@ -274,6 +274,7 @@ impl QueryJob {
                 memory: Some(self.memory.clone()),
                 ..Environment::default()
             },
+            memory: self.memory.budget(),
             watch,
             until: started + self.page_time,
             limit: PageLimit {

@@ -14,11 +14,13 @@ use super::{QueryMetrics, query_error};
 use crate::answer::RangePosition;
 use crate::container::{Container, ContainerState};
 use crate::executor::Watch;
-use crate::feeds::{ItemWalk, Slice, WalkedItem, bear, touch};
+use crate::feeds::{ItemWalk, Slice, WALK_BYTES, WalkedItems, bear, is_throttled, touch};
 use crate::items::StoredItem;
+use crate::memory::MemoryBudget;
 
-/// Most items that are held to be gone through in the order of creation.
+/// Most items that are held to be gone through in the order of creation, and about how many bytes: a read's worth.
 const IN_ORDER_OF_CREATION: usize = 1_000;
+const IN_ORDER_BYTES: usize = WALK_BYTES;
 
 /// Most slices of which a read's worth each is held for that.
 const SLICES_READ_AHEAD: usize = 16;
@@ -36,6 +38,8 @@ pub(super) struct PageRun<'a> {
     pub query: &'a Query,
     pub slices: Vec<Slice>,
     pub environment: Environment,
+    /// For the items that are held between two reads.
+    pub memory: &'a MemoryBudget,
     pub watch: Arc<Watch>,
     pub limit: PageLimit,
     /// When the page has taken long enough.
@@ -65,6 +69,7 @@ impl PageRun<'_> {
         };
         let mut execution = Counting::of(self.execution(self.limit, place.resume.as_deref())?);
         let mut walk = ItemWalk::new(
+            self.memory,
             self.container,
             self.state,
             self.slices.clone(),
@@ -151,7 +156,7 @@ impl PageRun<'_> {
             scanned.is_end = true;
             return Ok(scanned);
         }
-        let mut read = Vec::new();
+        let mut read = WalkedItems::default();
         if scanned.after == After::Nothing && self.is_in_one_partition() {
             read = read_ahead(walk).await?;
             if walk.slices_left() == 0 {
@@ -159,17 +164,23 @@ impl PageRun<'_> {
                 return Ok(scanned);
             }
         }
+        let mut has_advanced = false;
         let mut range = walk.next_range();
-        let mut next = Some(read).filter(|read| !read.is_empty());
+        let mut next = Some(read).filter(|read| !read.items.is_empty());
         loop {
-            let Some(items) = (match next.take() {
-                Some(items) => Some(items),
-                None => walk.next_page().await?,
-            }) else {
-                break;
+            let read = match next.take() {
+                Some(read) => Ok(Some(read)),
+                None => walk.next_page().await,
+            };
+            let read = match read {
+                Ok(Some(read)) => read,
+                Ok(None) => break,
+                // The page ends with what it has.
+                Err(error) if is_throttled(&error) && has_advanced && !self.query.rescans() => return Ok(scanned),
+                Err(error) => return Err(error),
             };
             self.check()?;
-            for walked in items {
+            for walked in read.items {
                 if replayed.as_ref().is_some_and(|last| walked.key <= last) {
                     execution.enter(walked.range);
                     replay(execution, &walked.item)?;
@@ -179,6 +190,7 @@ impl PageRun<'_> {
                 match push(execution, &walked.item)? {
                     Progress::Continue => {
                         scanned.after = After::Key(walked.key);
+                        has_advanced = true;
                         if self.is_long(execution) {
                             return Ok(scanned);
                         }
@@ -219,21 +231,20 @@ impl PageRun<'_> {
         walk: &mut ItemWalk<'_>,
         after: u64,
     ) -> Result<Scanned> {
-        let mut next: Vec<WalkedItem> = Vec::new();
+        let mut next = WalkedItems::default();
         let mut is_all = true;
-        while let Some(items) = walk.next_page().await? {
+        while let Some(read) = walk.next_page().await? {
             self.check()?;
-            for walked in items {
+            next.memory.merge(read.memory);
+            for walked in read.items {
                 if walked.item.rid().number > after {
-                    next.push(walked);
+                    next.items.push(walked);
                 } else if self.query.replays() {
                     execution.enter(walked.range);
                     replay(execution, &walked.item)?;
                 }
             }
-            next.sort_unstable_by_key(|walked| walked.item.rid().number);
-            is_all &= next.len() <= IN_ORDER_OF_CREATION;
-            next.truncate(IN_ORDER_OF_CREATION);
+            is_all &= next.keep_oldest(IN_ORDER_OF_CREATION, IN_ORDER_BYTES);
         }
         let mut scanned = Scanned {
             after: After::Rid(after),
@@ -249,11 +260,11 @@ impl PageRun<'_> {
     async fn push_in_order_of_creation(
         &self,
         execution: &mut Counting,
-        mut items: Vec<WalkedItem>,
+        mut read: WalkedItems,
         scanned: &mut Scanned,
     ) -> Result<()> {
-        items.sort_unstable_by_key(|walked| walked.item.rid().number);
-        for walked in items {
+        read.sort_by_creation();
+        for walked in read.items {
             execution.enter(walked.range);
             match push(execution, &walked.item)? {
                 Progress::Continue => {
@@ -296,15 +307,16 @@ impl PageRun<'_> {
         let one_row = PageLimit { rows: 1, ..self.limit };
         let mut execution = self.execution(one_row, place.resume.as_deref())?;
         let mut walk = ItemWalk::new(
+            self.memory,
             self.container,
             self.state,
             self.slices.clone(),
             now,
             place.after.key().map(|key| &key[..]),
         );
-        while let Some(items) = walk.next_page().await? {
+        while let Some(read) = walk.next_page().await? {
             self.check()?;
-            for walked in items {
+            for walked in read.items {
                 let progress = push(&mut execution, &walked.item)?;
                 if execution.has_rows() {
                     return Ok(true);
@@ -319,13 +331,13 @@ impl PageRun<'_> {
 }
 
 /// Reads slices that one read holds each, until the walk ends or comes to a larger one.
-async fn read_ahead(walk: &mut ItemWalk<'_>) -> Result<Vec<WalkedItem>> {
-    let mut read = Vec::new();
+async fn read_ahead(walk: &mut ItemWalk<'_>) -> Result<WalkedItems> {
+    let mut read = WalkedItems::default();
     loop {
         let slices_left = walk.slices_left();
         match walk.next_page().await? {
             None => return Ok(read),
-            Some(items) => read.extend(items),
+            Some(next) => read.append(next),
         }
         if walk.slices_left() == slices_left {
             return Ok(read);

@@ -95,8 +95,8 @@ impl Probe {
             keys_only: false,
         };
         let ask = Ask {
-            gets: vec![],
             scans: vec![scan],
+            ..Ask::default()
         };
         let mut reply = self.inner.read(FIRST, ask).await.expect("a partition");
         reply.pages.pop().expect("a page").rows

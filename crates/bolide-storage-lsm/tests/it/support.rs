@@ -83,8 +83,8 @@ pub async fn read_all(engine: &LsmEngine, partition: PartitionId) -> Result<Repl
         .read(
             partition,
             Ask {
-                gets: vec![],
                 scans: Space::ALL.map(whole).to_vec(),
+                ..Ask::default()
             },
         )
         .await

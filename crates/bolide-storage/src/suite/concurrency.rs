@@ -47,6 +47,7 @@ async fn watch(rig: Arc<Rig>, is_over: Arc<AtomicBool>) {
                 Ask {
                     gets,
                     scans: Space::ALL.map(whole).to_vec(),
+                    ..Ask::default()
                 },
             )
             .await;
@@ -91,7 +92,7 @@ async fn count(rig: Arc<Rig>, steps: usize) {
                 HOME,
                 Ask {
                     gets: vec![key(Space::Meta, b"count")],
-                    scans: vec![],
+                    ..Ask::default()
                 },
             )
             .await;

@@ -56,6 +56,7 @@ macro_rules! engine_suite {
             keys_are_ordered_bytewise
             scan_bounds_are_inclusive_below_and_exclusive_above
             pages_hold_what_their_bounds_allow
+            an_ask_holds_what_its_bound_allows
             pages_put_together_are_the_range
             keys_only_scans_leave_values_out
             longest_keys_and_largest_values_come_back

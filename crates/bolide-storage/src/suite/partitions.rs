@@ -28,6 +28,7 @@ pub async fn new_partition_is_empty_and_at_its_first_head(stage: &dyn Stage) {
     let ask = Ask {
         gets: vec![key(Space::Item, b"a")],
         scans: Space::ALL.map(whole).to_vec(),
+        ..Ask::default()
     };
     let reply = rig.read(HOME, ask).await;
     assert_eq!(reply.head, first);

@@ -220,6 +220,7 @@ impl Model {
                 .map(|(space, bytes)| Key::new(*space, bytes.clone()))
                 .collect(),
             scans: vec![scan.clone()],
+            ..Ask::default()
         };
         let reply = rig.try_read(*partition, ask).await;
         let Some((head, map)) = content else {

@@ -22,7 +22,7 @@ pub async fn gets_answer_in_the_order_they_were_asked(stage: &dyn Stage) {
         key(Space::Item, b"a"),
         key(Space::Item, b"a"),
     ];
-    let reply = rig.read(HOME, Ask { gets, scans: vec![] }).await;
+    let reply = rig.read(HOME, Ask { gets, ..Ask::default() }).await;
     let one = Some(Bytes::from("1"));
     assert_eq!(reply.gets, [Some(Bytes::new()), None, one.clone(), one]);
 }
@@ -161,6 +161,44 @@ pub async fn pages_hold_what_their_bounds_allow(stage: &dyn Stage) {
                 "rows={max_rows} bytes={max_bytes} keys_only={keys_only}"
             );
         }
+    }
+}
+
+/// Scans of one ask that come after as much as it may hold are not made, and say so.
+pub async fn an_ask_holds_what_its_bound_allows(stage: &dyn Stage) {
+    let rig = Rig::with_home(stage).await;
+    // Rows of 10 bytes: 1 of key and 9 of value.
+    rig.commit_next(
+        HOME,
+        ["a", "b", "c"]
+            .map(|name| put(Space::Item, name.as_bytes(), "123456789"))
+            .to_vec(),
+        vec![],
+    )
+    .await;
+    let one = |name: &'static [u8], to: &'static [u8]| Scan {
+        from: Bytes::from_static(name),
+        to: Some(Bytes::from_static(to)),
+        ..whole(Space::Item)
+    };
+    // Most bytes => rows of each page, and whether more follow.
+    let (made, left) = ((1, false), (0, true));
+    let cases = [
+        (0, [left, left, left]),
+        (1, [made, left, left]),
+        (10, [made, left, left]),
+        (11, [made, made, left]),
+        (30, [made, made, made]),
+    ];
+    for (max_bytes, expected) in cases {
+        let ask = Ask {
+            scans: vec![one(b"a", b"b"), one(b"b", b"c"), one(b"c", b"d")],
+            max_bytes,
+            ..Ask::default()
+        };
+        let pages = rig.read(HOME, ask).await.pages;
+        let shown: Vec<_> = pages.iter().map(|page| (page.rows.len(), page.more)).collect();
+        assert_eq!(shown, expected, "bytes={max_bytes}");
     }
 }
 

@@ -120,7 +120,7 @@ impl Rig {
             partition,
             Ask {
                 gets: vec![key],
-                scans: vec![],
+                ..Ask::default()
             },
         )
         .await
@@ -133,8 +133,8 @@ impl Rig {
         self.read(
             partition,
             Ask {
-                gets: vec![],
                 scans: vec![scan],
+                ..Ask::default()
             },
         )
         .await

@@ -185,6 +185,50 @@ async fn what_is_made_of_many_keys_is_memory_of_all_requests() {
     assert_eq!(stage.account.memory().used_bytes(), 0);
 }
 
+/// Items of 100 KB, more together than there is memory for.
+async fn stage_with_large_items(memory_bytes: usize) -> Arc<Stage> {
+    let options = AccountOptions {
+        memory_bytes,
+        ..options()
+    };
+    let stage = Stage::with_options(json!({}), None, options).await;
+    for n in 0..20 {
+        let item = json!({"id": n.to_string(), "pk": format!("k{}", n % 4), "n": n, "text": "x".repeat(100_000)});
+        stage.create(item).await.expect("an item");
+    }
+    Arc::new(stage)
+}
+
+#[tokio::test]
+async fn a_query_reads_less_at_once_where_memory_is_short() {
+    let stage = stage_with_large_items(1024 * 1024).await;
+    let in_keys = "SELECT VALUE c.n FROM c WHERE c.pk IN ('k0', 'k1', 'k2', 'k3') ORDER BY c.n";
+    let all: Vec<String> = (0..20).map(|n| n.to_string()).collect();
+    for text in ["SELECT VALUE c.n FROM c ORDER BY c.n", in_keys] {
+        let page = run(&stage, text).await.expect("a page");
+        assert_eq!(page.rows, all.join(","), "{text}");
+    }
+    assert_eq!(stage.account.memory().used_bytes(), 0, "all was given back");
+}
+
+#[tokio::test]
+async fn the_items_that_a_query_has_read_are_memory_of_all_requests() {
+    let stage = stage_with_large_items(1024 * 1024).await;
+    let memory = stage.account.memory();
+    let _others = memory.try_take(memory.longest_share()).expect("nobody else takes any");
+    let refused = run(&stage, "SELECT VALUE COUNT(1) FROM c")
+        .await
+        .expect_err("no room for an item");
+    assert!(matches!(refused.kind, ErrorKind::Throttled { .. }), "{refused}");
+    // What is left is kept for small items.
+    stage
+        .create(json!({"id": "small", "pk": "small"}))
+        .await
+        .expect("an item");
+    let count = run(&stage, "SELECT VALUE COUNT(1) FROM c WHERE c.pk = 'small'").await;
+    assert_eq!(count.expect("a page").rows, "1");
+}
+
 fn patch(condition: &str) -> Patch {
     let text = json!({"condition": condition, "operations": [{"op": "set", "path": "/v", "value": 1}]});
     Patch::parse(text.to_string().as_bytes()).expect("a patch")

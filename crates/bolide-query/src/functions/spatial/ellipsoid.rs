@@ -30,6 +30,8 @@ const NUDGE: f64 = 1e-9;
 const GEODESIC: u64 = 2_000;
 const DIRECTION: u64 = 80;
 const CROSSING: u64 = 40;
+/// Units for comparing two edges.
+const COMPARISON: u64 = 2;
 
 /// The ellipsoid. Without fuel every answer is zero or no.
 pub struct Ellipsoid<'f> {
@@ -70,9 +72,28 @@ fn add(a: Vector, b: Vector) -> Vector {
     [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
-/// Whether the arcs cross inside both.
+fn subtract(a: Vector, b: Vector) -> Vector {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+fn is_same_place(a: Vector, b: Vector) -> bool {
+    let apart = subtract(a, b);
+    dot(apart, apart) < ON_EDGE * ON_EDGE
+}
+
+/// The unit normal, to the left, of the plane that an edge lies in; `None` where its ends give none, as they are one place or exactly opposite.
+///
+/// Made of the sum and the difference of the ends: the product of the ends themselves loses its digits where these are near each other.
+fn plane(a: Vector, b: Vector) -> Option<Vector> {
+    let normal = unit(cross(add(a, b), subtract(b, a)));
+    (!is_same_place(a, b) && dot(normal, normal) > 0.0).then_some(normal)
+}
+
+/// Whether the arcs cross inside both. An arc without a plane crosses nothing.
 fn arcs_cross(a: Vector, b: Vector, c: Vector, d: Vector) -> bool {
-    let (first, second) = (cross(a, b), cross(c, d));
+    let (Some(first), Some(second)) = (plane(a, b), plane(c, d)) else {
+        return false;
+    };
     let (side_c, side_d) = (dot(first, c), dot(first, d));
     let (side_a, side_b) = (dot(second, a), dot(second, b));
     if side_c * side_d >= 0.0 || side_a * side_b >= 0.0 {
@@ -85,10 +106,9 @@ fn arcs_cross(a: Vector, b: Vector, c: Vector, d: Vector) -> bool {
     on_first * on_second > 0.0
 }
 
-/// Whether an arc passes through an end of another, or nearly so: then counting crossings means nothing.
+/// Whether an arc passes through an end of another, or nearly so: then counting crossings means nothing. An arc without a plane may pass anywhere.
 fn grazes(a: Vector, b: Vector, c: Vector, d: Vector) -> bool {
-    let plane = unit(cross(a, b));
-    dot(plane, c).abs() < ON_EDGE || dot(plane, d).abs() < ON_EDGE
+    plane(a, b).is_none_or(|plane| dot(plane, c).abs() < ON_EDGE || dot(plane, d).abs() < ON_EDGE)
 }
 
 impl<'f> Ellipsoid<'f> {
@@ -96,16 +116,24 @@ impl<'f> Ellipsoid<'f> {
         Ellipsoid { fuel }
     }
 
-    /// A point just left of an edge and the number of times the arc from there to `point` crosses the ring; `None` if the arc grazes.
+    /// Whether a ring goes back along each of its edges, or has none: then it encloses nothing.
+    fn has_no_sides(&self, ring: &Ring) -> bool {
+        let mut edges = ring.windows(2).filter(|edge| edge[0] != edge[1]);
+        edges.all(|edge| {
+            self.fuel.spend_each(ring.len(), COMPARISON) && ring.windows(2).any(|back| [back[1], back[0]] == *edge)
+        })
+    }
+
+    /// A point just left of an edge and the number of times the arc from there to `point` crosses the ring; `None` if the arc grazes
+    /// or the edge has no sides.
     fn crossings(&self, ring: &[Vector], edge: usize, point: Vector) -> Option<usize> {
         if !self.fuel.spend_each(ring.len(), CROSSING) {
             return Some(0);
         }
         let (a, b) = (ring[edge], ring[edge + 1]);
-        let left = unit(cross(a, b));
+        let left = plane(a, b)?;
         let start = unit(add(unit(add(a, b)), left.map(|x| x * NUDGE)));
-        let grazed = ring.windows(2).any(|pair| grazes(start, point, pair[0], pair[1]));
-        if grazed || dot(left, left) == 0.0 {
+        if ring.windows(2).any(|pair| grazes(start, point, pair[0], pair[1])) {
             return None;
         }
         Some(
@@ -162,8 +190,12 @@ impl Surface for Ellipsoid<'_> {
             return false;
         }
         let (p, a, b) = (direction(point), direction(a), direction(b));
-        let plane = cross(a, b);
-        dot(unit(plane), p).abs() < ON_EDGE && dot(cross(a, p), plane) >= 0.0 && dot(cross(p, b), plane) >= 0.0
+        // The same place may have several names: longitudes of a pole, 180 and -180.
+        is_same_place(p, a)
+            || is_same_place(p, b)
+            || plane(a, b).is_some_and(|plane| {
+                dot(plane, p).abs() < ON_EDGE && dot(cross(a, p), plane) >= 0.0 && dot(cross(p, b), plane) >= 0.0
+            })
     }
 
     fn crosses(&self, (a, b): (Position, Position), (c, d): (Position, Position)) -> bool {
@@ -175,7 +207,7 @@ impl Surface for Ellipsoid<'_> {
     }
 
     fn encloses(&self, ring: &Ring, is_hole: bool, point: Position) -> bool {
-        if !self.fuel.spend_each(ring.len(), DIRECTION) {
+        if !self.fuel.spend_each(ring.len(), DIRECTION) || self.has_no_sides(ring) {
             return false;
         }
         let mut directions: Vec<Vector> = ring.iter().map(|position| direction(*position)).collect();
@@ -206,6 +238,10 @@ impl Surface for Ellipsoid<'_> {
 
     fn middle(&self, (a, b): (Position, Position)) -> Position {
         let middle = unit(add(direction(a), direction(b)));
+        if middle == [0.0; 3] {
+            // Exactly opposite ends have every middle.
+            return a;
+        }
         const FLATTENING: f64 = 1.0 / 298.257_223_563;
         let ratio = (1.0 - FLATTENING) * (1.0 - FLATTENING);
         let latitude = (middle[2] / ratio).atan2(middle[0].hypot(middle[1]));

@@ -19,6 +19,7 @@ use bolide_model::limits;
 use bolide_model::rid::ContainerRid;
 use bolide_model::time::Clock;
 use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use parking_lot::RwLock;
@@ -390,6 +391,12 @@ impl CosmosService {
 
     /// Reads the body of a request that was admitted.
     async fn receive<B: RequestBody>(&self, head: &Parts, body: B, limit: usize) -> Result<Received, Failure> {
+        if body.declared_bytes() != Some(0)
+            && let Err(failure) = check_codings(&head.headers)
+        {
+            body.dismiss(Refused::Known);
+            return Err(failure);
+        }
         let declared = usize::try_from(body.declared_bytes().unwrap_or(0)).unwrap_or(usize::MAX);
         if declared > limit {
             body.dismiss(Refused::Known);
@@ -525,6 +532,35 @@ fn check_header_size(headers: &HeaderMap) -> Result<(), Failure> {
     Err(Failure::new(status::HEADERS_TOO_LARGE, message))
 }
 
+/// Refuses a body that is compressed or coded in another way: nothing here decodes it, and what it says is not what was sent.
+///
+/// Source: RFC 9112 section 6.1 has 501 for a transfer coding, RFC 9110 section 15.5.16 has 415 for a content coding.
+fn check_codings(headers: &HeaderMap) -> Result<(), Failure> {
+    let codings = |name| {
+        let lines = headers.get_all(name).iter();
+        let codings = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+        codings.map(<[u8]>::trim_ascii).filter(|coding| !coding.is_empty())
+    };
+    let mut transfer = codings(TRANSFER_ENCODING);
+    let is_chunked_once = transfer
+        .next()
+        .is_none_or(|coding| coding.eq_ignore_ascii_case(b"chunked"))
+        && transfer.next().is_none();
+    if !is_chunked_once {
+        return Err(Failure::new(
+            status::NOT_IMPLEMENTED,
+            "the body has a transfer coding that this server does not know; send it with none, or `transfer-encoding: chunked`",
+        ));
+    }
+    if codings(CONTENT_ENCODING).all(|coding| coding.eq_ignore_ascii_case(b"identity")) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        status::UNSUPPORTED_MEDIA_TYPE,
+        "the body has a content coding; send it uncompressed, without `content-encoding`",
+    ))
+}
+
 /// Refuses what is no version of the API (cosmos-rest §0.3). Whoever sends none, as people with curl do, gets the usual one.
 fn check_version(headers: &HeaderMap) -> Result<(), Failure> {
     let Some(version) = headers::non_empty(headers, &headers::VERSION)? else {
@@ -581,7 +617,8 @@ pub mod stand_in {
         let (status, message) = match status {
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => (
                 status::HEADERS_TOO_LARGE,
-                "the request's line and headers are larger than this server reads at all",
+                "the request's line and headers are larger than this server reads at all, more than 100 headers, or with a \
+                 length that no body has",
             ),
             StatusCode::URI_TOO_LONG => (status::URI_TOO_LONG, "the request's path is too long"),
             _ => (
@@ -602,6 +639,8 @@ pub mod stand_in {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderName;
+
     use super::*;
 
     #[test]
@@ -617,6 +656,38 @@ mod tests {
         }
         for version in ["2015-12-15", "2020-7-15", "2020-07-15-1", "latest", "20200715"] {
             assert!(check(version).is_err(), "{version}");
+        }
+    }
+
+    #[test]
+    fn a_coded_body_is_refused_with_what_it_is() {
+        let check = |name: &'static str, values: &[&'static str]| {
+            let name = HeaderName::from_static(name);
+            let lines = values
+                .iter()
+                .map(|value| (name.clone(), HeaderValue::from_static(value)));
+            let checked = check_codings(&lines.collect());
+            checked.map_or_else(|failure| failure.status.http.as_u16(), |()| 200)
+        };
+        for (values, status) in [
+            (&[][..], 200),
+            (&["chunked"], 200),
+            (&[" Chunked ,"], 200),
+            (&["gzip, chunked"], 501),
+            (&["gzip", "chunked"], 501),
+            (&["chunked", "chunked"], 501),
+            (&["identity, chunked"], 501),
+        ] {
+            assert_eq!(check("transfer-encoding", values), status, "{values:?}");
+        }
+        for (values, status) in [
+            (&["identity"][..], 200),
+            (&[""], 200),
+            (&["gzip"], 415),
+            (&["identity", "br"], 415),
+            (&["x"], 415),
+        ] {
+            assert_eq!(check("content-encoding", values), status, "{values:?}");
         }
     }
 

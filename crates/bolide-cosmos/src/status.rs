@@ -81,6 +81,8 @@ pub(crate) const REQUEST_TIMEOUT: Status = Status::new(StatusCode::REQUEST_TIMEO
 pub(crate) const UNAVAILABLE: Status = Status::new(StatusCode::SERVICE_UNAVAILABLE, 0, "ServiceUnavailable");
 pub(crate) const INTERNAL: Status = Status::new(StatusCode::INTERNAL_SERVER_ERROR, 0, "InternalServerError");
 pub(crate) const TOO_LARGE: Status = Status::new(StatusCode::PAYLOAD_TOO_LARGE, 0, "RequestEntityTooLarge");
+pub(crate) const UNSUPPORTED_MEDIA_TYPE: Status =
+    Status::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, 0, "UnsupportedMediaType");
 
 /// The statuses of every kind of error. Source: cosmos-rest §12.5 and §12.6.
 pub(crate) fn of(kind: &ErrorKind) -> Status {

@@ -29,8 +29,8 @@ const LEAST_CACHED_FILES: usize = 10;
 const WORKERS: usize = 2;
 /// Below this much in memtables, replaying the journal is quicker than writing tables at close.
 const REPLAYED_BYTES: u64 = 4 << 20;
-/// The longest a close waits for tables to be written. What was not written is replayed.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
+/// The longest a close waits for tables to be written, well below what the server gives a close. What was not written is replayed.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// An open store.
 pub(crate) struct Store {

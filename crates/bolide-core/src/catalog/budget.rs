@@ -56,7 +56,7 @@ mod fixed {
     /// With the definition of a usual container, whose settings can be changed whatever is left, and the ttls that it had.
     pub(super) const CONTAINER: usize = 8 * 1024;
     pub(super) const PARTITION: usize = 8 * 1024;
-    pub(super) const USER: usize = 640;
+    pub(super) const USER: usize = 768;
     pub(super) const PERMISSION: usize = 768;
     pub(super) const SCRIPT: usize = 768;
     pub(super) const ENCRYPTION_KEY: usize = 2048;
@@ -90,7 +90,8 @@ impl Definition<'_> {
                 let unusual = parsed_bytes(&row.properties).saturating_sub(USUAL_DEFINITION);
                 fixed::CONTAINER + row.placements.len() * fixed::PARTITION + unusual
             }
-            Definition::User(row) => fixed::USER + row.id.len(),
+            // Its name is kept twice: with it, and to find it by.
+            Definition::User(row) => fixed::USER + 2 * row.id.len(),
             Definition::Permission(row) => fixed::PERMISSION + grant_bytes(&row.grant),
             Definition::Script(row) => fixed::SCRIPT + row.draft.id.len() + row.draft.body.len(),
             Definition::EncryptionKey(row) => {

@@ -94,6 +94,7 @@ impl Catalog {
             containers: Default::default(),
             names: Default::default(),
             users: Default::default(),
+            user_names: Default::default(),
             encryption_keys: Default::default(),
         };
         let info = database.info();

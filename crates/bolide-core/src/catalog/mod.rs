@@ -76,6 +76,7 @@ struct Database {
     containers: BTreeMap<ContainerRid, Arc<Container>>,
     names: HashMap<String, ContainerRid>,
     users: BTreeMap<UserRid, User>,
+    user_names: HashMap<String, UserRid>,
     encryption_keys: BTreeMap<EncryptionKeyRid, EncryptionKeyRow>,
 }
 

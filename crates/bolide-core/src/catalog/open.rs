@@ -107,6 +107,7 @@ impl Catalog {
             containers: BTreeMap::new(),
             names: Default::default(),
             users: Default::default(),
+            user_names: Default::default(),
             encryption_keys: Default::default(),
         };
         memory.databases.insert(number_of(rid), database);
@@ -122,7 +123,7 @@ impl Catalog {
             let database = memory.database_mut(rid.database());
             let database = database.map_err(|_| damaged("a user without its database"))?;
             let permissions = BTreeMap::new();
-            database.users.insert(rid, User { row, permissions });
+            database.insert_user(rid, User { row, permissions });
         }
         for (rid, row) in permissions {
             let user = memory.user_mut(rid.user);

@@ -59,10 +59,32 @@ impl Database {
     }
 
     fn user_named(&self, id: &str) -> Option<(UserRid, &User)> {
-        self.users
-            .iter()
-            .find(|(_, user)| user.row.id == id)
-            .map(|(rid, user)| (*rid, user))
+        let rid = *self.user_names.get(id)?;
+        Some((rid, self.users.get(&rid)?))
+    }
+
+    /// Adds a user that is not there yet.
+    pub(super) fn insert_user(&mut self, rid: UserRid, user: User) {
+        self.user_names.insert(user.row.id.clone(), rid);
+        self.users.insert(rid, user);
+    }
+
+    fn remove_user(&mut self, rid: UserRid) {
+        if let Some(user) = self.users.remove(&rid) {
+            self.user_names.remove(&user.row.id);
+        }
+    }
+
+    /// Gives a user a row of another name, perhaps.
+    fn rename_user(&mut self, rid: UserRid, row: UserRow) -> Result<UserInfo> {
+        let user = self
+            .users
+            .get_mut(&rid)
+            .ok_or_else(|| user_not_found(&rid.to_string()))?;
+        self.user_names.remove(&user.row.id);
+        self.user_names.insert(row.id.clone(), rid);
+        user.row = row;
+        Ok(user.info(rid))
     }
 }
 
@@ -107,7 +129,7 @@ impl Catalog {
         let mut memory = self.memory.write();
         let database = memory.database_mut(database)?;
         database.row = row_after;
-        database.users.insert(rid, user);
+        database.insert_user(rid, user);
         Ok(info)
     }
 
@@ -131,9 +153,7 @@ impl Catalog {
             })
             .await?;
         let mut memory = self.memory.write();
-        let user = memory.user_mut(rid)?;
-        user.row = row;
-        Ok(user.info(rid))
+        memory.database_mut(rid.database())?.rename_user(rid, row)
     }
 
     async fn upsert_user(&self, database: DatabaseRid, id: &str, if_match: Option<&str>) -> Result<(UserInfo, bool)> {
@@ -159,7 +179,7 @@ impl Catalog {
         })
         .await?;
         let mut memory = self.memory.write();
-        memory.database_mut(rid.database())?.users.remove(&rid);
+        memory.database_mut(rid.database())?.remove_user(rid);
         Ok(())
     }
 

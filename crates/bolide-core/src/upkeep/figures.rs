@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bolide_model::rid::ContainerRid;
-use bolide_model::{Result, UnixSeconds};
+use bolide_model::{ErrorKind, Result, UnixSeconds};
 
 use crate::account::Account;
 use crate::container::{Container, ContainerState};
@@ -82,20 +82,24 @@ impl Account {
         Ok(ranges)
     }
 
-    /// Figures of every container.
+    /// Figures of every container, but for those that are deleted meanwhile.
     ///
     /// # Errors
     /// From the engine.
     pub async fn container_figures(&self) -> Result<Vec<ContainerFigures>> {
         let mut all = Vec::new();
         for container in self.all_containers() {
-            all.push(self.figures_of(&container).await?);
+            match self.figures_of(&container).await {
+                Err(gone) if gone.kind == ErrorKind::NotFound => {}
+                figures => all.push(figures?),
+            }
             // There may be thousands, and nothing to wait for in any.
             tokio::task::yield_now().await;
         }
         Ok(all)
     }
 
+    /// `NotFound` if the container was deleted.
     async fn figures_of(&self, container: &Arc<Container>) -> Result<ContainerFigures> {
         let visit = container.enter().await?;
         let info = container.info();

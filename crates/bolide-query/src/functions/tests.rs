@@ -246,6 +246,181 @@ fn holes_are_outside() {
     );
 }
 
+/// A shape in GeoJSON.
+fn shape(kind: &str, coordinates: &str) -> String {
+    format!(r#"{{"type": "{kind}", "coordinates": {coordinates}}}"#)
+}
+
+/// On an edge whose ends are one place every point was found: distances were 0, and all shapes met.
+#[test]
+fn a_repeated_position_adds_nothing_to_a_shape() {
+    let far = shape("Point", "[50, 40]");
+    let far_line = shape("LineString", "[[50, 40], [51, 41]]");
+    let line = shape("LineString", "[[0, 0], [1, 1], [2, 0]]");
+    let line_again = shape("LineString", "[[0, 0], [0, 0], [1, 1], [1, 1], [2, 0], [2, 0]]");
+    let still = shape("LineString", "[[1, 1], [1, 1]]");
+    let square = shape("Polygon", "[[[0,0],[1,0],[1,1],[0,1],[0,0]]]");
+    let square_again = shape("Polygon", "[[[0,0],[0,0],[1,0],[1,1],[1,1],[1,1],[0,1],[0,0],[0,0]]]");
+    let speck = shape("Polygon", "[[[1,1],[1,1],[1,1],[1,1]]]");
+    let inside = shape("Point", "[0.5, 0.5]");
+    for geometry in [false, true] {
+        let schema = Schema {
+            geometry,
+            ..Schema::metadata()
+        };
+        let value = |expression: String| value_in(&expression, &schema);
+        for (once, again) in [(&line, &line_again), (&square, &square_again)] {
+            for other in [&far, &far_line, &inside, &line, &still, &speck] {
+                for function in ["ST_DISTANCE", "ST_INTERSECTS", "ST_WITHIN"] {
+                    assert_eq!(
+                        value(format!("{function}({other}, {again})")),
+                        value(format!("{function}({other}, {once})")),
+                        "{function}({other}, {again}), geometry={geometry}"
+                    );
+                }
+            }
+            for other in [&far, &far_line] {
+                assert_eq!(value(format!("ST_INTERSECTS({other}, {again})")), "false");
+            }
+            assert_eq!(value(format!("ST_AREA({again})")), value(format!("ST_AREA({once})")));
+            assert_eq!(value(format!("ST_ISVALID({again})")), "true");
+        }
+        let corner = shape("Point", "[1, 1]");
+        for place in [&still, &speck] {
+            assert_eq!(value(format!("ST_INTERSECTS({far}, {place})")), "false", "{place}");
+            assert_eq!(value(format!("ST_WITHIN({far}, {place})")), "false", "{place}");
+            assert_eq!(value(format!("ST_INTERSECTS({corner}, {place})")), "true", "{place}");
+            let (to_place, to_corner) = (
+                value(format!("ST_DISTANCE({far}, {place})")),
+                value(format!("ST_DISTANCE({far}, {corner})")),
+            );
+            assert_eq!(to_place, to_corner, "{place}");
+        }
+    }
+}
+
+/// The sides of short edges were lost in rounding: such shapes were invalid, or not within themselves.
+#[test]
+fn small_shapes_are_as_exact_as_large_ones() {
+    for geometry in [false, true] {
+        let schema = Schema {
+            geometry,
+            ..Schema::metadata()
+        };
+        for (x, y) in [(13.405, 52.52), (-122.1283, 47.6398), (179.5, -41.3), (0.3, 0.7)] {
+            for size in [1e-1, 1e-3, 1e-5, 1e-6] {
+                check_small(&schema, &|east, north| {
+                    format!("[{}, {}]", x + east * size, y + north * size)
+                });
+            }
+        }
+    }
+}
+
+/// Checks how shapes of a few units lie to each other, at the positions that `at` gives.
+fn check_small(schema: &Schema, at: &dyn Fn(f64, f64) -> String) {
+    let ring = |corners: &[(f64, f64)]| {
+        let corners: Vec<String> = corners.iter().map(|(x, y)| at(*x, *y)).collect();
+        shape("Polygon", &format!("[[{}]]", corners.join(",")))
+    };
+    let hexagon = [
+        (1.0, 0.0),
+        (2.0, 0.0),
+        (3.0, 1.0),
+        (2.0, 2.0),
+        (1.0, 2.0),
+        (0.0, 1.0),
+        (1.0, 0.0),
+    ];
+    let hexagon = ring(&hexagon);
+    let half = ring(&[(1.0, 0.0), (2.0, 0.0), (2.0, 2.0), (1.0, 2.0), (1.0, 0.0)]);
+    let beside = ring(&[(3.0, 1.0), (4.0, 1.0), (4.0, 2.0), (2.0, 2.0), (3.0, 1.0)]);
+    let middle = shape("Point", &at(1.4, 0.9));
+    for (expression, expected) in [
+        (format!("ST_ISVALID({hexagon})"), "true"),
+        (format!("ST_WITHIN({hexagon}, {hexagon})"), "true"),
+        (format!("ST_WITHIN({half}, {hexagon})"), "true"),
+        (format!("ST_WITHIN({hexagon}, {half})"), "false"),
+        (format!("ST_WITHIN({middle}, {hexagon})"), "true"),
+        (format!("ST_INTERSECTS({hexagon}, {beside})"), "true"),
+        (format!("ST_DISTANCE({hexagon}, {beside})"), "0"),
+        (format!("ST_WITHIN({beside}, {hexagon})"), "false"),
+    ] {
+        assert_eq!(value_in(&expression, schema), expected, "{expression}");
+    }
+}
+
+/// Such a ring has no left side; it was taken for one around the whole world.
+#[test]
+fn a_ring_that_goes_back_the_way_it_came_encloses_nothing() {
+    for ring in [
+        "[[[0,0],[1,0],[0,0],[0,0]]]",
+        "[[[1,0],[2,1],[1,0],[0,0],[1,0]]]",
+        "[[[1,1],[1,1],[1,1],[1,1]]]",
+    ] {
+        let ring = shape("Polygon", ring);
+        for point in ["[50, 40]", "[0.5, 0.1]", "[-120, -70]"] {
+            let point = shape("Point", point);
+            check(&[
+                (&format!("ST_WITHIN({point}, {ring})"), "false"),
+                (&format!("ST_INTERSECTS({point}, {ring})"), "false"),
+            ]);
+        }
+    }
+}
+
+#[test]
+fn one_place_may_have_several_longitudes() {
+    let meridian = shape("LineString", "[[180, 10], [180, 20]]");
+    let to_the_pole = shape("LineString", "[[30, 80], [30, 90]]");
+    let around_the_pole = shape("LineString", "[[-180, 90], [180, 90], [30, 80]]");
+    let start = shape("Point", "[-180, 10]");
+    let pole = shape("Point", "[77, 90]");
+    let far = shape("Point", "[50, 40]");
+    check(&[
+        (&format!("ST_INTERSECTS({start}, {meridian})"), "true"),
+        (&format!("ST_INTERSECTS({pole}, {to_the_pole})"), "true"),
+        (&format!("ST_INTERSECTS({pole}, {around_the_pole})"), "true"),
+        (&format!("ST_INTERSECTS({far}, {around_the_pole})"), "false"),
+    ]);
+}
+
+/// Any great circle through one of the ends goes through the other.
+#[test]
+fn an_edge_between_opposite_places_holds_its_ends_and_not_the_world() {
+    for (a, b) in [
+        ("[-90, 0]", "[90, 0]"),
+        ("[0, -90]", "[0, 90]"),
+        ("[45, 30]", "[-135, -30]"),
+        ("[10, 20]", "[-170, -20]"),
+    ] {
+        let line = shape("LineString", &format!("[{a}, {b}]"));
+        let start = shape("Point", a);
+        check(&[
+            (&format!("ST_INTERSECTS({start}, {line})"), "true"),
+            (&format!("ST_DISTANCE({start}, {line})"), "0"),
+        ]);
+        for point in ["[51, 43]", "[-20, -64]", "[-160, 12]"] {
+            let point = shape("Point", point);
+            check(&[(&format!("ST_INTERSECTS({point}, {line})"), "false")]);
+        }
+    }
+}
+
+#[test]
+fn a_multi_polygon_of_none_is_invalid() {
+    let none = shape("MultiPolygon", "[]");
+    let point = shape("Point", "[0, 0]");
+    check(&[
+        (&format!("ST_ISVALID({none})"), "false"),
+        (&format!("ST_DISTANCE({none}, {point})"), ""),
+        (
+            &format!("ST_WITHIN({none}, {})", shape("Polygon", "[[[0,0],[1,0],[1,1],[0,0]]]")),
+            "",
+        ),
+    ]);
+}
+
 #[test]
 fn bow_ties_and_open_rings_are_invalid() {
     let polygon = |ring: &str| format!(r#"ST_ISVALID({{"type": "Polygon", "coordinates": [{ring}]}})"#);

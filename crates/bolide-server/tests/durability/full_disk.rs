@@ -96,6 +96,26 @@ fn disk_that_fills_up_in_the_middle_of_writes_loses_nothing_acknowledged() {
     assert_all_there(&mut place.start().client(), &acknowledged);
 }
 
+/// The status was 1 with nothing missing, when tables were being written out as the space ended.
+#[test]
+fn server_on_a_full_disk_stops_in_order() {
+    let Some(disk) = Disk::mount() else { return };
+    let place = disk.place();
+    let server = start_with_container(&place);
+    let mut client = server.client();
+    // More than is left for the next start to replay.
+    let mut acknowledged = Vec::new();
+    for n in 0..6 {
+        assert!(create(&mut client, &format!("large-{n}"), 1_000_000));
+        acknowledged.push(format!("large-{n}"));
+    }
+    let ballast = Ballast::fill(disk.path());
+    client.send(&creation("while-full", 1_000)).expect_error(503);
+    server.stop();
+    drop(ballast);
+    assert_all_there(&mut place.start().client(), &acknowledged);
+}
+
 /// The log often lies on the disk that is full, and the first thing there is to log then is that it is.
 #[test]
 #[cfg(target_os = "linux")]

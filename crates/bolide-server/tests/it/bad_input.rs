@@ -343,6 +343,30 @@ fn queries_and_patches_that_are_none() {
 }
 
 #[test]
+fn compressed_bodies_are_refused_and_not_taken_for_plain_ones() {
+    let mut fixture = started(&[]);
+    let item = br#"{"id":"coded","pk":"p"}"#;
+    fixture.refuses("gzip", &create(item).header("content-encoding", "gzip"), 415);
+    let query = Request::post(DOCS, r#"{"query":"SELECT * FROM c"}"#).query().pk();
+    fixture.refuses("a query", &query.header("content-encoding", "deflate"), 415);
+    for (coding, status) in [("gzip, chunked", 501), ("chunked, chunked", 501), ("chunked", 201)] {
+        let head = create(b"").to_bytes();
+        let head = String::from_utf8(head).expect("a head is ASCII");
+        let head = head.replace("content-length: 0\r\n", &format!("transfer-encoding: {coding}\r\n"));
+        let chunked = [format!("{head}{:x}\r\n", item.len()).as_bytes(), item, b"\r\n0\r\n\r\n"].concat();
+        let mut stream = fixture.server.client().into_stream();
+        stream.write_all(&chunked).expect("sent");
+        let mut client = Client::over(stream);
+        let answer = client.receive(false).expect("an answer");
+        assert_eq!(answer.status, status, "{coding}: {}", answer.text());
+        let again = client.try_send(&Request::get(&format!("{DOCS}/good")).pk());
+        assert_eq!(again.map(|answer| answer.status).unwrap_or_default(), 200, "{coding}");
+    }
+    let plain = create(br#"{"id":"plain","pk":"p"}"#).header("content-encoding", "identity");
+    fixture.client.send(&plain).expect(201);
+}
+
+#[test]
 fn paths_and_verbs_that_lead_nowhere() {
     let mut fixture = started(&[]);
     fixture.refuses("no such path", &Request::get("/nothing/here"), 404);

@@ -113,7 +113,7 @@ pub(crate) struct Committer {
     compactor: Compactor,
     /// The newest write of all.
     newest: Sequence,
-    /// The newest write of each space.
+    /// The newest write of each space that was carried out.
     written: Numbers,
     /// The newest write of each space that is surely on the disk.
     durable: Numbers,
@@ -288,12 +288,8 @@ impl Committer {
                 }
             },
             // The store looks at its health before it writes anything.
-            Err(fjall::Error::Poisoned) => {
-                let cause = match self.home.probe() {
-                    Ok(()) => "a table could not be written".to_owned(),
-                    Err(error) => error.to_string(),
-                };
-                let reason = self.fail(&cause);
+            Err(error @ fjall::Error::Poisoned) => {
+                let reason = self.fail(&self.cause_of(&error));
                 group.answer_refused(&reason);
             }
             Err(error) => {
@@ -355,6 +351,7 @@ impl Committer {
             Durability::Interval(_) | Durability::Buffered => PersistMode::Buffer,
         };
         let mut batch = fjall::OwnedWriteBatch::with_capacity(store.db.clone(), group.len()).durability(Some(mode));
+        let mut written = self.written;
         for (space, rows) in group.take_rows() {
             let keyspace = store.space(space);
             for (key, value) in rows {
@@ -364,9 +361,11 @@ impl Committer {
                 }
             }
             batch.insert(keyspace, sequence_key(), self.newest.encode());
-            self.written[space as usize] = self.newest.number;
+            written[space as usize] = self.newest.number;
         }
-        batch.commit()
+        batch.commit()?;
+        self.written = written;
+        Ok(())
     }
 
     /// Makes a group that was written the state of the engine, and shows it.
@@ -498,9 +497,18 @@ impl Committer {
                 true
             }
             Err(error) => {
-                self.fail(&error.to_string());
+                self.fail(&self.cause_of(&error));
                 false
             }
+        }
+    }
+
+    /// Why the store failed, in words that help: it says only that it did when that was in the background.
+    fn cause_of(&self, error: &fjall::Error) -> String {
+        match (error, self.home.probe()) {
+            (fjall::Error::Poisoned, Ok(())) => "a table could not be written".to_owned(),
+            (fjall::Error::Poisoned, Err(error)) => error.to_string(),
+            (error, _) => error.to_string(),
         }
     }
 
@@ -630,18 +638,34 @@ impl Committer {
         );
     }
 
-    /// Makes everything durable and the next open quick. Afterwards, writes are turned away.
+    /// Makes everything acknowledged durable and the next open quick. Afterwards, writes are turned away.
+    ///
+    /// A store that failed is closed all the same if everything acknowledged is on the disk already.
     fn close(&mut self) -> Result<(), Down> {
         if self.is_closed {
             return Ok(());
         }
         self.compactor.finish();
         if let (None, Some(store)) = (&self.trouble, &self.store) {
-            store.settle_down();
+            let room = self.room(store);
+            // The journal has everything that is in memtables, and a table that has no space fails the store.
+            if room.free >= room.reserve {
+                store.settle_down();
+            }
             self.persist(PersistMode::SyncAll);
         }
         if let Some(trouble) = &self.trouble {
-            return Err(Down::Unavailable(trouble.reason.clone()));
+            let reason = trouble.reason.clone();
+            let found = self.presence.as_mut().map_or(Ok(()), Presence::check);
+            if found.is_err() || self.durable != self.written {
+                return Err(Down::Unavailable(format!(
+                    "{reason}. Writes that were acknowledged may be missing at the next start"
+                )));
+            }
+            tracing::warn!(
+                reason,
+                "the store is closed as it is: all that was acknowledged is on the disk, and the next start recovers it"
+            );
         }
         // If it fails it lags, which is allowed.
         let _ = self.write_mark(self.durable_time.get());
@@ -726,3 +750,6 @@ fn missing(mark: Numbers, found: Numbers) -> Option<OpenError> {
     let short = mark.into_iter().zip(found).find(|(expected, found)| found < expected);
     short.map(|(expected, found)| OpenError::LostCommits { expected, found })
 }
+
+#[cfg(test)]
+mod tests;

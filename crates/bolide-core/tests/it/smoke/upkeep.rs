@@ -1,10 +1,14 @@
-//! Import, split.
+//! Import, split, figures.
+
+use std::pin::pin;
 
 use bolide_core::FeedStart;
+use bolide_model::container::ContainerProperties;
 use bolide_model::{ErrorKind, RequestUnits};
+use futures_util::future::poll_immediate;
 use serde_json::json;
 
-use crate::stage::{Stage, ids};
+use crate::stage::{Stage, definition, ids};
 
 async fn import(stage: &Stage, lines: &str) -> Result<u64, ErrorKind> {
     let imported = stage.account.import(&stage.container, lines.as_bytes()).await;
@@ -121,4 +125,24 @@ async fn a_split_keeps_the_figures_of_the_purge() {
         (report.purged_total, report.ru_spent_total.rounded()),
         (3, RequestUnits(14.85))
     );
+}
+
+/// All metrics were answered 404 while one container was being deleted.
+#[tokio::test]
+async fn figures_leave_out_a_container_that_is_deleted_meanwhile() {
+    let stage = Stage::with_ttl(10).await;
+    let ctx = stage.begin().await;
+    let database = stage.container.info().database_rid;
+    let second = ContainerProperties::from_json(&definition(&json!({"id": "second"}))).unwrap();
+    let second = stage.account.create_container(&ctx, database, second, None).await;
+    let mut figures = pin!(stage.account.container_figures());
+    assert!(
+        poll_immediate(&mut figures).await.is_none(),
+        "it stops after each container, with all of them listed"
+    );
+    let second = second.unwrap().rid();
+    stage.account.delete_container(&ctx, second, None).await.unwrap();
+    let figures = figures.await.unwrap();
+    let names: Vec<&str> = figures.iter().map(|figures| figures.id.as_str()).collect();
+    assert_eq!(names, ["c"]);
 }

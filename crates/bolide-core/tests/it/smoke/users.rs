@@ -81,6 +81,27 @@ async fn names_are_taken_once_and_a_resource_is_granted_once() {
 }
 
 #[tokio::test]
+async fn a_name_leads_to_the_user_that_has_it_now() {
+    let stage = Stage::with_ttl(10).await;
+    let ctx = stage.begin().await;
+    let database = stage.container.info().database_rid;
+    let account = &stage.account;
+    let first = account.create_user(&ctx, database, "first").await.unwrap();
+    let second = account.create_user(&ctx, database, "second").await.unwrap();
+    account.replace_user(&ctx, first.rid, "renamed", None).await.unwrap();
+    account.replace_user(&ctx, second.rid, "first", None).await.unwrap();
+    account.replace_user(&ctx, second.rid, "first", None).await.unwrap();
+    account.delete_user(&ctx, first.rid, None).await.unwrap();
+    let third = account.create_user(&ctx, database, "renamed").await.unwrap();
+    let names = |stage: &Stage| {
+        ["first", "second", "renamed"].map(|name| stage.account.user_by_name(database, name).ok().map(|user| user.rid))
+    };
+    let expected = [Some(second.rid), None, Some(third.rid)];
+    assert_eq!(names(&stage), expected);
+    assert_eq!(names(&stage.reopen().await), expected);
+}
+
+#[tokio::test]
 async fn an_upsert_creates_or_replaces_by_name() {
     let stage = Stage::with_ttl(10).await;
     let ctx = stage.begin().await;

@@ -30,6 +30,8 @@ const NUDGE: f64 = 1e-9;
 const GEODESIC: u64 = 2_000;
 const DIRECTION: u64 = 80;
 const CROSSING: u64 = 40;
+/// Units for comparing two edges.
+const COMPARISON: u64 = 2;
 
 /// The ellipsoid. Without fuel every answer is zero or no.
 pub struct Ellipsoid<'f> {
@@ -70,25 +72,62 @@ fn add(a: Vector, b: Vector) -> Vector {
     [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
-/// Whether the arcs cross inside both.
-fn arcs_cross(a: Vector, b: Vector, c: Vector, d: Vector) -> bool {
-    let (first, second) = (cross(a, b), cross(c, d));
-    let (side_c, side_d) = (dot(first, c), dot(first, d));
-    let (side_a, side_b) = (dot(second, a), dot(second, b));
-    if side_c * side_d >= 0.0 || side_a * side_b >= 0.0 {
-        return false;
-    }
-    // The planes meet in two opposite points; the arcs must meet in the same one.
-    let meeting = cross(first, second);
-    let on_first = dot(meeting, add(a, b));
-    let on_second = dot(meeting, add(c, d));
-    on_first * on_second > 0.0
+fn subtract(a: Vector, b: Vector) -> Vector {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
-/// Whether an arc passes through an end of another, or nearly so: then counting crossings means nothing.
-fn grazes(a: Vector, b: Vector, c: Vector, d: Vector) -> bool {
-    let plane = unit(cross(a, b));
-    dot(plane, c).abs() < ON_EDGE || dot(plane, d).abs() < ON_EDGE
+fn is_same_place(a: Vector, b: Vector) -> bool {
+    let apart = subtract(a, b);
+    dot(apart, apart) < ON_EDGE * ON_EDGE
+}
+
+/// An edge as an arc of the great ellipse through its ends.
+struct Arc {
+    start: Vector,
+    end: Vector,
+    /// The unit normal of the arc's plane, on its left.
+    left: Vector,
+}
+
+impl Arc {
+    /// `None` where the ends give no plane, as they are one place or exactly opposite.
+    ///
+    /// The plane is made of the sum and the difference of the ends: the product of the ends themselves loses its digits where they are
+    /// near each other.
+    fn between(start: Vector, end: Vector) -> Option<Arc> {
+        let left = unit(cross(add(start, end), subtract(end, start)));
+        let has_plane = !is_same_place(start, end) && dot(left, left) > 0.0;
+        has_plane.then_some(Arc { start, end, left })
+    }
+
+    fn middle(&self) -> Vector {
+        unit(add(self.start, self.end))
+    }
+
+    /// Whether a place lies on the arc, but for its ends.
+    fn holds(&self, place: Vector) -> bool {
+        dot(self.left, place).abs() < ON_EDGE
+            && dot(cross(self.start, place), self.left) >= 0.0
+            && dot(cross(place, self.end), self.left) >= 0.0
+    }
+
+    /// Whether the arc passes through an end of another, or nearly so: then counting crossings means nothing.
+    fn grazes(&self, other: &Arc) -> bool {
+        dot(self.left, other.start).abs() < ON_EDGE || dot(self.left, other.end).abs() < ON_EDGE
+    }
+
+    /// Whether the arcs cross inside both.
+    fn crosses(&self, other: &Arc) -> bool {
+        let has_apart = |arc: &Arc, other: &Arc| dot(arc.left, other.start) * dot(arc.left, other.end) < 0.0;
+        if !has_apart(self, other) || !has_apart(other, self) {
+            return false;
+        }
+        // The planes meet in two opposite places; the arcs must meet in the same one.
+        let meeting = cross(self.left, other.left);
+        let on_own = dot(meeting, add(self.start, self.end));
+        let on_other = dot(meeting, add(other.start, other.end));
+        on_own * on_other > 0.0
+    }
 }
 
 impl<'f> Ellipsoid<'f> {
@@ -96,23 +135,25 @@ impl<'f> Ellipsoid<'f> {
         Ellipsoid { fuel }
     }
 
-    /// A point just left of an edge and the number of times the arc from there to `point` crosses the ring; `None` if the arc grazes.
-    fn crossings(&self, ring: &[Vector], edge: usize, point: Vector) -> Option<usize> {
+    /// Whether a ring goes back along each of its edges, or has none: then it encloses nothing.
+    fn has_no_sides(&self, ring: &Ring) -> bool {
+        let mut edges = ring.windows(2).filter(|edge| edge[0] != edge[1]);
+        edges.all(|edge| {
+            self.fuel.spend_each(ring.len(), COMPARISON) && ring.windows(2).any(|back| [back[1], back[0]] == *edge)
+        })
+    }
+
+    /// The number of times the way to `place` from a place just left of an edge crosses the ring; `None` if it grazes.
+    fn crossings(&self, ring: &[Arc], edge: &Arc, place: Vector) -> Option<usize> {
         if !self.fuel.spend_each(ring.len(), CROSSING) {
             return Some(0);
         }
-        let (a, b) = (ring[edge], ring[edge + 1]);
-        let left = unit(cross(a, b));
-        let start = unit(add(unit(add(a, b)), left.map(|x| x * NUDGE)));
-        let grazed = ring.windows(2).any(|pair| grazes(start, point, pair[0], pair[1]));
-        if grazed || dot(left, left) == 0.0 {
+        let beside = unit(add(edge.middle(), edge.left.map(|x| x * NUDGE)));
+        let way = Arc::between(beside, place)?;
+        if ring.iter().any(|other| way.grazes(other)) {
             return None;
         }
-        Some(
-            ring.windows(2)
-                .filter(|pair| arcs_cross(start, point, pair[0], pair[1]))
-                .count(),
-        )
+        Some(ring.iter().filter(|other| way.crosses(other)).count())
     }
 }
 
@@ -162,20 +203,23 @@ impl Surface for Ellipsoid<'_> {
             return false;
         }
         let (p, a, b) = (direction(point), direction(a), direction(b));
-        let plane = cross(a, b);
-        dot(unit(plane), p).abs() < ON_EDGE && dot(cross(a, p), plane) >= 0.0 && dot(cross(p, b), plane) >= 0.0
+        // The same place may have several names: longitudes of a pole, 180 and -180.
+        is_same_place(p, a) || is_same_place(p, b) || Arc::between(a, b).is_some_and(|arc| arc.holds(p))
     }
 
     fn crosses(&self, (a, b): (Position, Position), (c, d): (Position, Position)) -> bool {
         if !self.fuel.spend(4 * DIRECTION + 2 * CROSSING) {
             return false;
         }
-        let (a, b, c, d) = (direction(a), direction(b), direction(c), direction(d));
-        !grazes(a, b, c, d) && !grazes(c, d, a, b) && arcs_cross(a, b, c, d)
+        let arc = |a, b| Arc::between(direction(a), direction(b));
+        let (Some(one), Some(other)) = (arc(a, b), arc(c, d)) else {
+            return false;
+        };
+        !one.grazes(&other) && !other.grazes(&one) && one.crosses(&other)
     }
 
     fn encloses(&self, ring: &Ring, is_hole: bool, point: Position) -> bool {
-        if !self.fuel.spend_each(ring.len(), DIRECTION) {
+        if !self.fuel.spend_each(ring.len(), DIRECTION) || self.has_no_sides(ring) {
             return false;
         }
         let mut directions: Vec<Vector> = ring.iter().map(|position| direction(*position)).collect();
@@ -183,11 +227,12 @@ impl Surface for Ellipsoid<'_> {
             // Turned so that the smaller side is on the left.
             directions.reverse();
         }
-        let point = direction(point);
-        let edges = 0..directions.len() - 1;
-        let crossings = edges
-            .into_iter()
-            .find_map(|edge| self.crossings(&directions, edge, point));
+        let place = direction(point);
+        let arcs: Vec<Arc> = directions
+            .windows(2)
+            .filter_map(|pair| Arc::between(pair[0], pair[1]))
+            .collect();
+        let crossings = arcs.iter().find_map(|edge| self.crossings(&arcs, edge, place));
         crossings.is_some_and(|count| count % 2 == 0)
     }
 
@@ -206,6 +251,10 @@ impl Surface for Ellipsoid<'_> {
 
     fn middle(&self, (a, b): (Position, Position)) -> Position {
         let middle = unit(add(direction(a), direction(b)));
+        if middle == [0.0; 3] {
+            // Exactly opposite ends have every middle.
+            return a;
+        }
         const FLATTENING: f64 = 1.0 / 298.257_223_563;
         let ratio = (1.0 - FLATTENING) * (1.0 - FLATTENING);
         let latitude = (middle[2] / ratio).atan2(middle[0].hypot(middle[1]));

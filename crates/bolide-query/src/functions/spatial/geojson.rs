@@ -32,6 +32,7 @@ pub enum Invalid {
     Longitude,
     ShortLine,
     ShortRing,
+    NoPolygon,
     OpenRing,
     TooManyPoints,
     SelfCrossing,
@@ -45,6 +46,7 @@ impl fmt::Display for Invalid {
             Invalid::Longitude => "Longitude values must be between -180 and 180 degrees.",
             Invalid::ShortLine => "A LineString must have at least two positions.",
             Invalid::ShortRing => "A Polygon ring must have at least four positions.",
+            Invalid::NoPolygon => "A MultiPolygon must have at least one polygon.",
             Invalid::OpenRing => "The first and last positions of a Polygon ring must be equal.",
             Invalid::TooManyPoints => "A Polygon must not have more than 4096 positions.",
             Invalid::SelfCrossing => "The edges of a Polygon ring must not cross each other.",
@@ -68,6 +70,9 @@ impl Geometry {
             Some("Polygon") => Ok(Geometry::Polygons(vec![polygon(&coordinates, plane)?])),
             Some("MultiPolygon") => {
                 let polygons = list(&coordinates)?;
+                if polygons.is_empty() {
+                    return Err(Invalid::NoPolygon);
+                }
                 polygons
                     .iter()
                     .map(|rings| polygon(rings, plane))

@@ -12,15 +12,28 @@ pub struct Plane<'f> {
 /// Units for a point and an edge, or two.
 const EDGE: u64 = 20;
 
+/// What rounding does to a point on an edge: at most this part of its largest coordinate.
+const ROUNDING: f64 = 4.0 * f64::EPSILON;
+
 impl<'f> Plane<'f> {
     pub fn new(fuel: &'f Fuel) -> Plane<'f> {
         Plane { fuel }
     }
 }
 
-/// Twice the signed area of a triangle: positive when it turns left.
-fn turn(a: Position, b: Position, c: Position) -> f64 {
-    (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x)
+/// On which side of an edge a point is: positive on its left, 0 on its line, as far as coordinates of this size can tell.
+fn side((a, b): (Position, Position), point: Position) -> f64 {
+    let turn = (b.x - a.x) * (point.y - a.y) - (b.y - a.y) * (point.x - a.x);
+    let largest = [a, b, point]
+        .map(|p| p.x.abs().max(p.y.abs()))
+        .into_iter()
+        .fold(0.0, f64::max);
+    let uncertain = ROUNDING * largest * ((b.x - a.x).abs() + (b.y - a.y).abs());
+    if turn.is_finite() && turn.abs() <= uncertain {
+        0.0
+    } else {
+        turn
+    }
 }
 
 impl Surface for Plane<'_> {
@@ -53,11 +66,12 @@ impl Surface for Plane<'_> {
             return false;
         }
         let between = |v: f64, p: f64, q: f64| v >= p.min(q) && v <= p.max(q);
-        turn(a, b, point) == 0.0 && between(point.x, a.x, b.x) && between(point.y, a.y, b.y)
+        side((a, b), point) == 0.0 && between(point.x, a.x, b.x) && between(point.y, a.y, b.y)
     }
 
-    fn crosses(&self, (a, b): (Position, Position), (c, d): (Position, Position)) -> bool {
-        self.fuel.spend(EDGE) && turn(a, b, c) * turn(a, b, d) < 0.0 && turn(c, d, a) * turn(c, d, b) < 0.0
+    fn crosses(&self, one: (Position, Position), other: (Position, Position)) -> bool {
+        let apart = |edge, (a, b)| side(edge, a) * side(edge, b) < 0.0;
+        self.fuel.spend(EDGE) && apart(one, other) && apart(other, one)
     }
 
     fn encloses(&self, ring: &Ring, _is_hole: bool, point: Position) -> bool {

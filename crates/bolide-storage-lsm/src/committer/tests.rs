@@ -1,0 +1,104 @@
+//! Claims about closing a store that failed.
+
+use bolide_model::Lsn;
+use bolide_storage::{CommitToken, Key, Put, Space};
+use bytes::Bytes;
+
+use super::*;
+
+const HOME: PartitionId = PartitionId(1);
+const NOW: UnixMillis = UnixMillis(1_700_000_000_000);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// A committer that has carried out one commit.
+fn written(dir: &std::path::Path, durability: Durability) -> Committer {
+    let options = LsmOptions {
+        durability,
+        ..LsmOptions::default()
+    };
+    let clock = Arc::new(Clock::virtual_at(NOW));
+    let mut committer = Committer::open(dir, clock, options, Arc::default()).unwrap();
+    let (answer, mut created) = oneshot::channel();
+    let head = Head {
+        lsn: Lsn(0),
+        stamp: NOW,
+    };
+    committer.write(vec![Write::Create {
+        partition: HOME,
+        head,
+        answer,
+    }]);
+    assert_eq!(created.try_recv(), Ok(Ok(())));
+    let (answer, mut committed) = oneshot::channel();
+    let put = Put {
+        key: Key::new(Space::Item, Bytes::from_static(b"key")),
+        value: Bytes::from_static(b"value"),
+    };
+    let batch = Batch {
+        base: Lsn(0),
+        next: Lsn(1),
+        stamp: NOW,
+        token: CommitToken(1),
+        puts: vec![put],
+        deletes: vec![],
+    };
+    committer.write(vec![Write::Commit {
+        partition: HOME,
+        batch,
+        answer,
+    }]);
+    let committed = committed.try_recv();
+    assert!(matches!(committed, Ok(Ok(Outcome::Done(_)))), "{committed:?}");
+    committer
+}
+
+/// The server stopped with status 1 on a full disk, although nothing was missing.
+#[test]
+fn a_store_that_failed_closes_in_order_if_everything_acknowledged_is_durable() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut committer = written(dir.path(), Durability::Sync);
+    committer.fail("the disk is full");
+    assert_eq!(committer.close(), Ok(()));
+}
+
+#[test]
+fn a_store_that_failed_with_writes_not_yet_durable_says_so_at_close() {
+    let dir = tempfile::tempdir().unwrap();
+    for (n, durability) in [Durability::Interval(HOUR), Durability::Buffered]
+        .into_iter()
+        .enumerate()
+    {
+        let mut committer = written(&dir.path().join(n.to_string()), durability);
+        committer.fail("the disk is full");
+        let Err(Down::Unavailable(why)) = committer.close() else {
+            panic!("{durability:?}: it closed")
+        };
+        assert!(
+            why.contains("the disk is full") && why.contains("may be missing"),
+            "{why}"
+        );
+    }
+}
+
+#[test]
+fn a_store_whose_files_are_gone_says_so_at_close() {
+    let parent = tempfile::tempdir().unwrap();
+    let dir = parent.path().join("data");
+    let mut committer = written(&dir, Durability::Sync);
+    std::fs::rename(&dir, parent.path().join("elsewhere")).unwrap();
+    committer.look_for_files();
+    assert!(matches!(committer.close(), Err(Down::Unavailable(_))));
+}
+
+/// A table begun without space fails the store, which is of no use at its end.
+#[test]
+fn a_store_without_space_is_closed_without_writing_tables() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut committer = written(dir.path(), Durability::Sync);
+    committer.options.free_space = crate::FreeSpace::by(|_| Ok(0));
+    let store = committer.store.clone().unwrap();
+    let large = vec![7; 8 << 20];
+    store.space(Space::Item).insert(b"large", large).unwrap();
+    assert_eq!(committer.close(), Ok(()));
+    assert_eq!(store.space(Space::Item).table_count(), 0);
+}

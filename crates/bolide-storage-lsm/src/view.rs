@@ -76,12 +76,7 @@ impl Views {
     /// Answers an ask from the newest view.
     pub(crate) fn read(&self, partition: PartitionId, ask: &Ask) -> Result<Reply, Down> {
         let (moment, head) = self.moment(partition)?;
-        let gets = ask
-            .gets
-            .iter()
-            .map(|key| moment.get(partition, key))
-            .collect::<Result<_, _>>()?;
-        let pages = ask.pages(|scan| moment.scan(partition, scan))?;
+        let (gets, pages) = ask.answer(|key| moment.get(partition, key), |scan| moment.scan(partition, scan))?;
         Ok(Reply { head, gets, pages })
     }
 

@@ -101,7 +101,8 @@ pub struct Ask {
     pub gets: Vec<Key>,
     /// Ranges to scan.
     pub scans: Vec<Scan>,
-    /// When the pages have so many bytes of keys and values, the scans that are left are not made: their pages are empty, with `more`.
+    /// When the answer has so many bytes of keys and values, the rest is left out: [`Reply::gets`] ends there, and the pages of scans that
+    /// are not made are empty, with `more`.
     pub max_bytes: usize,
 }
 
@@ -131,7 +132,7 @@ pub struct Page {
 pub struct Reply {
     /// The head of the partition in the snapshot everything below was read from.
     pub head: Head,
-    /// One entry per key of `Ask::gets`, in its order.
+    /// One entry per key of `Ask::gets`, in its order; at least one, and fewer than keys where [`Ask::max_bytes`] was reached.
     pub gets: Vec<Option<Bytes>>,
     /// One page per scan of `Ask::scans`, in its order.
     pub pages: Vec<Page>,

@@ -123,16 +123,12 @@ impl Partition {
     }
 
     fn answer(&self, ask: &Ask) -> Reply {
+        let get = |key: &Key| Ok::<_, Infallible>(self.space(key.space).get(&key.bytes).cloned());
+        let Ok((gets, pages)) = ask.answer(get, |scan| Ok(self.scan(scan)));
         Reply {
             head: self.history.head(),
-            gets: ask
-                .gets
-                .iter()
-                .map(|key| self.space(key.space).get(&key.bytes).cloned())
-                .collect(),
-            pages: ask
-                .pages(|scan| Ok::<_, Infallible>(self.scan(scan)))
-                .unwrap_or_else(|never| match never {}),
+            gets,
+            pages,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::{Ask, Page, Scan};
+use crate::{Ask, Key, Page, Scan};
 
 impl Scan {
     /// Whether no key can lie in the range. Engines ask first: ordered maps refuse ranges that end before they begin.
@@ -12,27 +12,50 @@ impl Scan {
 }
 
 impl Ask {
-    /// Makes the scans until the pages hold as much as they may.
-    pub fn pages<E>(&self, mut make: impl FnMut(&Scan) -> Result<Page, E>) -> Result<Vec<Page>, E> {
-        let mut pages = Vec::with_capacity(self.scans.len());
+    /// Looks up the keys and makes the scans, until the answer has as much as it may.
+    pub fn answer<E>(
+        &self,
+        mut get: impl FnMut(&Key) -> Result<Option<Bytes>, E>,
+        mut scan: impl FnMut(&Scan) -> Result<Page, E>,
+    ) -> Result<(Vec<Option<Bytes>>, Vec<Page>), E> {
         let mut bytes = 0;
-        for scan in &self.scans {
+        let mut gets = Vec::with_capacity(self.gets.len());
+        for key in &self.gets {
+            if bytes >= self.max_bytes && !gets.is_empty() {
+                break;
+            }
+            let value = get(key)?;
+            bytes += value.as_ref().map_or(0, |value| key.bytes.len() + value.len());
+            gets.push(value);
+        }
+        let mut pages = Vec::with_capacity(self.scans.len());
+        for wanted in &self.scans {
             let page = if bytes >= self.max_bytes {
-                Page {
-                    rows: Vec::new(),
-                    more: true,
-                }
+                Page::not_made()
             } else {
-                make(scan)?
+                scan(wanted)?
             };
             bytes += page.bytes();
             pages.push(page);
         }
-        Ok(pages)
+        Ok((gets, pages))
     }
 }
 
 impl Page {
+    /// The page of a scan that is left out ([`Ask::max_bytes`]).
+    fn not_made() -> Page {
+        Page {
+            rows: Vec::new(),
+            more: true,
+        }
+    }
+
+    /// Whether its scan was made.
+    pub fn is_made(&self) -> bool {
+        !self.rows.is_empty() || !self.more
+    }
+
     /// How long its keys and values are together.
     pub fn bytes(&self) -> usize {
         self.rows.iter().map(|(key, value)| key.len() + value.len()).sum()

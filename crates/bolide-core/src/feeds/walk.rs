@@ -252,7 +252,7 @@ impl<'a> ItemWalk<'a> {
         self.slices_at_once = (2 * self.slices_at_once).min(MOST_SLICES);
         let mut rows = Vec::new();
         for page in pages {
-            if page.more && page.rows.is_empty() {
+            if !page.is_made() {
                 // Those before it were as much as one read may hold.
                 break;
             }

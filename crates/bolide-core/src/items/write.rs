@@ -410,8 +410,8 @@ impl Logical {
         self.store(round, existing.record.number(), draft, Some(existing), ghosts)
     }
 
-    /// Reads what is stored of several items, and who holds the unique keys of several drafts, all at once: a decision that comes upon one
-    /// after the other would be begun anew for each.
+    /// Reads what is stored of several items, and who holds the unique keys of several drafts, all at once if that is not much: a decision
+    /// that comes upon one after the other is begun anew for each.
     pub fn foresee<'d>(
         &self,
         round: &mut Round<'_>,
@@ -429,15 +429,15 @@ impl Logical {
         let items = numbers.filter_map(|number| Some(keys::item(&self.epk, decode_number(&number)?)));
         let holders = holders?.into_iter().flatten();
         let holders = holders.map(|item_key| Key::new(bolide_storage::Space::Item, item_key));
-        let stored = round.get_all(&items.chain(holders).collect::<Vec<_>>())?;
+        let items: Vec<Key> = items.collect();
+        round.foresee(&items.iter().cloned().chain(holders).collect::<Vec<_>>())?;
         // What a patch leaves of an item's unique keys is asked for again.
         let mut entries = Vec::new();
-        for record in stored.into_iter().flatten() {
+        for record in items.iter().filter_map(|key| round.loaded(key)) {
             let unique: Vec<UniqueDigest> = Record::decode(record)?.unique().collect();
             entries.extend(self.unique_entries(&unique));
         }
-        round.get_all(&entries)?;
-        Ok(())
+        round.foresee(&entries)
     }
 
     pub fn find_live(&self, round: &mut Round<'_>, target: &ItemTarget) -> Step<Existing> {

@@ -5,7 +5,7 @@
 //! the round again from the start. So a decision is a function of what was read, never a side effect, and may run any
 //! number of times.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use bolide_model::ttl::{Horizon, Settings};
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds};
@@ -33,10 +33,17 @@ impl From<Error> for Stop {
 /// What a step of a decision comes to.
 pub(crate) type Step<T> = std::result::Result<T, Stop>;
 
+/// From so many bytes on, what was read for a round is enough for one: what is still missing is read for the transactions that need it, one
+/// after the other.
+pub(super) const ROUND_BYTES: usize = 8 * 1024 * 1024;
+
 /// What was read so far for a round, all at one head.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     gets: HashMap<Key, Option<Bytes>>,
+    /// How long the values of `gets` are together, and how long they may be.
+    bytes: usize,
+    most: Option<usize>,
     scans: HashMap<ScanId, Page>,
 }
 
@@ -56,21 +63,51 @@ impl Missing {
         self.gets.is_empty() && self.scans.is_empty()
     }
 
+    /// Asks for all of it, or as much as one read may hold.
     pub fn ask(&self) -> Ask {
         Ask {
             gets: self.gets.clone(),
             scans: self.scans.clone(),
-            ..Ask::default()
+            max_bytes: ROUND_BYTES,
         }
     }
 }
 
 impl Loaded {
-    /// Takes the answer to what was missing.
+    /// Nothing yet, and at most about so many bytes: whoever needs more is refused.
+    pub fn up_to(most: usize) -> Loaded {
+        Loaded {
+            most: Some(most),
+            ..Loaded::default()
+        }
+    }
+
+    /// Takes the answer to what was missing, as far as it goes.
     pub fn take(&mut self, missing: Missing, reply: Reply) {
-        self.gets.extend(missing.gets.into_iter().zip(reply.gets));
+        for (key, value) in missing.gets.into_iter().zip(reply.gets) {
+            self.bytes += value.as_ref().map_or(0, Bytes::len);
+            self.gets.insert(key, value);
+        }
         let ids = missing.scans.into_iter().map(|scan| ScanId(scan.space, scan.from));
-        self.scans.extend(ids.zip(reply.pages));
+        self.scans
+            .extend(ids.zip(reply.pages).filter(|(_, page)| page.is_made()));
+    }
+
+    /// Whether it is as much as a round of several transactions reads.
+    pub fn is_full(&self) -> bool {
+        self.bytes >= ROUND_BYTES
+    }
+
+    fn check(&self) -> Step<()> {
+        match self.most {
+            Some(most) if self.bytes >= most => Err(Stop::Refused(Error::new(
+                ErrorKind::TooLarge,
+                format!(
+                    "The items that the transaction needs are larger together than one may read. limit={most} bytes"
+                ),
+            ))),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -82,18 +119,16 @@ pub(crate) struct Round<'a> {
     pub state: PartitionState,
     loaded: &'a Loaded,
     effects: HashMap<Key, Option<Bytes>>,
+    /// What the transaction that is under way has changed in `effects`, and what was there before, if all of it may have to be taken back.
+    undo: Option<Vec<(Key, Option<Effect>)>>,
     missing: Missing,
     lsn: Lsn,
     /// The number of writes so far of the transaction that is under way, if it has several.
     writes_of_batch: Option<u32>,
 }
 
-/// A draft as it was, to go back to.
-pub(crate) struct Savepoint {
-    state: PartitionState,
-    effects: HashMap<Key, Option<Bytes>>,
-    lsn: Lsn,
-}
+/// The value that a key shall have; `None`: it shall be gone.
+type Effect = Option<Bytes>;
 
 /// A draft that is put aside between two reads.
 #[derive(Debug)]
@@ -124,6 +159,7 @@ impl Suspended {
             state: self.state,
             loaded,
             effects: self.effects,
+            undo: None,
             missing: Missing::default(),
             lsn: self.lsn,
             writes_of_batch: self.writes_of_batch,
@@ -157,6 +193,7 @@ impl<'a> Round<'a> {
             state,
             loaded,
             effects: HashMap::new(),
+            undo: None,
             missing: Missing::default(),
             lsn,
             writes_of_batch: None,
@@ -181,10 +218,24 @@ impl<'a> Round<'a> {
         match self.loaded.gets.get(key) {
             Some(value) => Ok(value.clone()),
             None => {
+                self.loaded.check()?;
                 self.missing.gets.push(key.clone());
                 Err(Stop::Missing)
             }
         }
+    }
+
+    /// Reads what will be needed at once, as far as that is not much: the rest is read when it is needed.
+    pub fn foresee(&mut self, keys: &[Key]) -> Step<()> {
+        if self.loaded.is_full() {
+            return Ok(());
+        }
+        self.get_all(keys).map(drop)
+    }
+
+    /// What is stored under a key, if that was read.
+    pub fn loaded(&self, key: &Key) -> Option<Bytes> {
+        self.loaded.gets.get(key).cloned().flatten()
     }
 
     /// Looks keys up together, so that all that are missing are read at once.
@@ -248,12 +299,20 @@ impl<'a> Round<'a> {
     /// Decides several writes as one transaction: they share one LSN, and all of their effects stay or none. Whatever stops `decide`
     /// takes back what it had added.
     pub fn batch<T>(&mut self, decide: impl FnOnce(&mut Round<'a>) -> Step<T>) -> Step<T> {
-        let before = self.savepoint();
+        let (state, lsn) = (self.state.clone(), self.lsn);
+        self.undo = Some(Vec::new());
         self.writes_of_batch = Some(0);
         let decided = decide(self);
         self.writes_of_batch = None;
+        let undo = self.undo.take().unwrap_or_default();
         if decided.is_err() {
-            self.roll_back(before);
+            (self.state, self.lsn) = (state, lsn);
+            for (key, before) in undo.into_iter().rev() {
+                match before {
+                    Some(effect) => self.effects.insert(key, effect),
+                    None => self.effects.remove(&key),
+                };
+            }
         }
         decided
     }
@@ -269,26 +328,24 @@ impl<'a> Round<'a> {
         }
     }
 
-    fn savepoint(&self) -> Savepoint {
-        Savepoint {
-            state: self.state.clone(),
-            effects: self.effects.clone(),
-            lsn: self.lsn,
-        }
-    }
-
-    fn roll_back(&mut self, to: Savepoint) {
-        self.state = to.state;
-        self.effects = to.effects;
-        self.lsn = to.lsn;
-    }
-
     pub fn put(&mut self, key: Key, value: Bytes) {
-        self.effects.insert(key, Some(value));
+        self.set(key, Some(value));
     }
 
     pub fn delete(&mut self, key: Key) {
-        self.effects.insert(key, None);
+        self.set(key, None);
+    }
+
+    fn set(&mut self, key: Key, effect: Effect) {
+        match &mut self.undo {
+            None => {
+                self.effects.insert(key, effect);
+            }
+            Some(undo) => {
+                let before = self.effects.insert(key.clone(), effect);
+                undo.push((key, before));
+            }
+        }
     }
 
     /// Whether transactions before have changed anything.
@@ -296,9 +353,17 @@ impl<'a> Round<'a> {
         !self.effects.is_empty()
     }
 
-    /// What is still to be read before the round is decided.
+    /// What is still to be read before the round is decided, each key once.
     pub fn missing(&mut self) -> Missing {
-        std::mem::take(&mut self.missing)
+        let mut missing = std::mem::take(&mut self.missing);
+        let mut seen = HashSet::with_capacity(missing.gets.len());
+        missing.gets.retain(|key| seen.insert(key.clone()));
+        missing
+    }
+
+    /// How much was noted so far of what is still to be read.
+    pub fn missing_so_far(&self) -> usize {
+        self.missing.gets.len() + self.missing.scans.len()
     }
 
     /// The commit that carries the round out, `None` if it changes nothing; and the state after it.

@@ -3,13 +3,16 @@ use std::time::Duration;
 
 use bolide_model::epk::EpkRange;
 use bolide_model::time::Clock;
-use bolide_model::{ErrorKind, Lsn, UnixMillis, UnixSeconds};
+use bolide_model::{Error, ErrorKind, Lsn, UnixMillis, UnixSeconds};
 use bolide_storage::memory::MemoryEngine;
-use bolide_storage::{Engine, Head, PartitionId};
+use bolide_storage::{Engine, Head, Key, PartitionId, Space};
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
+use super::round::{Loaded, Round, Stop};
+use super::state::PartitionState;
 use super::turn::{Turn, TurnEnd, TurnJob};
 use super::{Partition, Placement};
 use crate::scripts::Order;
@@ -117,4 +120,31 @@ async fn scripts_follow_each_other_at_once_where_nobody_else_writes() {
         "two seconds by the paused clock: {took:?}"
     );
     assert_eq!(*log.lock(), ["begins", "ends", "begins", "ends"]);
+}
+
+#[test]
+fn a_batch_that_is_refused_leaves_what_was_written_before_it() {
+    let key = |name: &'static str| Key::new(Space::Meta, Bytes::from_static(name.as_bytes()));
+    let loaded = Loaded::default();
+    let mut round = Round::new(UnixMillis(0), Lsn(7), PartitionState::default(), &loaded);
+    round.put(key("changed"), Bytes::from_static(b"before"));
+    round.put(key("removed"), Bytes::from_static(b"before"));
+    round.delete(key("written"));
+    let refused = round.batch(|round| -> super::Step<()> {
+        for value in ["first", "second"] {
+            round.put(key("changed"), Bytes::from_static(value.as_bytes()));
+            round.put(key("new"), Bytes::from_static(value.as_bytes()));
+        }
+        round.delete(key("removed"));
+        round.put(key("written"), Bytes::from_static(b"x"));
+        round.next_lsn();
+        Err(Error::bad_request("no").into())
+    });
+    assert!(matches!(refused, Err(Stop::Refused(_))));
+    let mut value = |name| round.get(&key(name)).map_err(|_| "missing");
+    let before = || Ok(Some(Bytes::from_static(b"before")));
+    assert_eq!([value("changed"), value("removed")], [before(), before()]);
+    assert_eq!(value("written"), Ok(None));
+    assert_eq!(value("new"), Err("missing"), "it was never written");
+    assert_eq!(round.head(), Lsn(7));
 }

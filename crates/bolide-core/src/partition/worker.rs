@@ -33,6 +33,9 @@ use crate::keys;
 /// Most transactions decided in one round: bounds the commit's size and the wait of the first.
 const ROUND_TRANSACTIONS: usize = 256;
 
+/// Bytes of stored items that one transaction may read: a hundred deletions in a batch can name as many items of the largest size.
+const TRANSACTION_BYTES: usize = 64 * 1024 * 1024;
+
 /// How often a turn is given again because the partition's head had moved.
 const TURN_TRIES: usize = 3;
 
@@ -186,20 +189,25 @@ impl Worker {
         }
     }
 
-    /// Reads and decides until nothing is missing.
+    /// Reads and decides until nothing is missing. Where much has to be read, fewer transactions are taken: those of which all is there, or the
+    /// first, alone.
     async fn decide(
         &mut self,
-        transactions: &mut [Box<dyn Transaction>],
+        mut transactions: &mut [Box<dyn Transaction>],
         taken: &mut usize,
     ) -> Result<(Option<Changes>, PartitionState, UnixMillis)> {
-        let mut loaded = Loaded::default();
+        let mut loaded = Loaded::up_to(TRANSACTION_BYTES);
         loop {
             // Taken inside the order of commit, and never below the stamp of the commit before.
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
             let mut round = Round::new(now, self.head.lsn, self.state.clone(), &loaded);
             *taken = transactions.len();
+            let mut complete = 0;
             for (at, transaction) in transactions.iter_mut().enumerate() {
                 decide_guarded(transaction.as_mut(), &mut round)?;
+                if complete == at && round.missing_so_far() == 0 {
+                    complete = at + 1;
+                }
                 if round.state.drops.newest() > Some(self.head.lsn) {
                     // Readers learn that a logical partition was deleted when the commit is done. In one that also has later writes, they could
                     // see those beside what was deleted before them.
@@ -212,12 +220,20 @@ impl Worker {
                 let (changes, state) = round.into_changes(self.head.lsn, &self.state);
                 return Ok((changes, state, now));
             }
+            if loaded.is_full() && transactions.len() > 1 {
+                transactions = &mut transactions[..complete.max(1)];
+                if complete == 0 {
+                    // What it may read does not depend on others.
+                    loaded = Loaded::up_to(TRANSACTION_BYTES);
+                }
+                continue;
+            }
             let reply = self.engine.read(self.partition, missing.ask()).await.map_err(down)?;
             if reply.head == self.head {
                 loaded.take(missing, reply);
             } else {
                 self.refresh().await?;
-                loaded = Loaded::default();
+                loaded = Loaded::up_to(TRANSACTION_BYTES);
             }
         }
     }

@@ -22,6 +22,9 @@ const STEPPED_OVER: usize = 50;
 /// Bytes looked at in one step.
 const SCAN_BYTES: usize = 256 * 1024;
 
+/// Bytes of items that one step removes: they are read for it.
+const STEP_BYTES: usize = 4 * 1024 * 1024;
+
 /// What one step may do.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StepLimits {
@@ -71,6 +74,7 @@ struct Line {
 /// An entry that is due: where the item is, which version it was queued for, and the cursors behind it.
 struct Due {
     item_key: Bytes,
+    size: usize,
     version: LogPosition,
     after: Cursors,
 }
@@ -208,7 +212,8 @@ impl Decider {
                 expiry: position.next(),
                 ..from
             };
-            line.take(ExpiryEntry::decode(value)?.item_key, position.version, after);
+            let entry = ExpiryEntry::decode(value)?;
+            line.take(entry.item_key, entry.size as usize, position.version, after);
         }
         line.is_complete = !page.more;
         Ok(line)
@@ -232,7 +237,7 @@ impl Decider {
                     };
                     return Ok(line.ends_before(ends_at(stamp, self.state.settings.policy)));
                 }
-                Class::Inherited => line.take(entry.item_key, version, after),
+                Class::Inherited => line.take(entry.item_key, entry.size as usize, version, after),
             }
         }
         line.is_complete = !page.more;
@@ -250,9 +255,10 @@ impl Line {
         }
     }
 
-    fn take(&mut self, item_key: Bytes, version: LogPosition, after: Cursors) {
+    fn take(&mut self, item_key: Bytes, size: usize, version: LogPosition, after: Cursors) {
         self.due.push(Due {
             item_key,
+            size,
             version,
             after,
         });
@@ -302,18 +308,20 @@ impl Budget {
     }
 }
 
-/// Takes the due entries of both lines in turn, so that neither starves (TTL-266).
+/// Takes the due entries of both lines in turn, so that neither starves (TTL-266), up to so many and to the one that reaches [`STEP_BYTES`].
 fn in_turn(lines: &Lines, most: u64) -> Vec<&Due> {
     let mut own = lines.own.due.iter();
     let mut log = lines.log.due.iter();
     let mut taken = Vec::new();
-    while (taken.len() as u64) < most {
+    let mut bytes = 0;
+    while (taken.len() as u64) < most && bytes < STEP_BYTES {
         let turn = if taken.len() % 2 == 0 {
             own.next().or_else(|| log.next())
         } else {
             log.next().or_else(|| own.next())
         };
         let Some(due) = turn else { break };
+        bytes += due.size;
         taken.push(due);
     }
     taken

@@ -24,6 +24,8 @@ pub struct Probe {
     reads: AtomicU64,
     commits: AtomicU64,
     rows: AtomicU64,
+    /// How long the values looked up were together.
+    value_bytes: AtomicUsize,
     /// What was made durable of server time, through the probe.
     durable_time: AtomicI64,
     /// Scans wait until they are let through.
@@ -54,6 +56,7 @@ impl Probe {
             reads: AtomicU64::new(0),
             commits: AtomicU64::new(0),
             rows: AtomicU64::new(0),
+            value_bytes: AtomicUsize::new(0),
             durable_time: AtomicI64::new(i64::MIN),
             is_holding: AtomicBool::new(false),
             scans: Semaphore::new(0),
@@ -151,6 +154,11 @@ impl Probe {
         }
     }
 
+    /// How long the values were together that were looked up since the last look.
+    pub fn value_bytes(&self) -> usize {
+        self.value_bytes.swap(0, Ordering::SeqCst)
+    }
+
     fn engine(&self) -> &dyn Engine {
         match &self.faulty {
             Some(faulty) if self.calm.load(Ordering::SeqCst) == 0 => faulty,
@@ -184,7 +192,10 @@ impl Engine for Probe {
                 self.scans.acquire().await.expect("it is never closed").forget();
                 self.held.fetch_sub(1, Ordering::SeqCst);
             }
-            self.engine().read(partition, ask).await
+            let reply = self.engine().read(partition, ask).await?;
+            let value_bytes = reply.gets.iter().flatten().map(Bytes::len).sum();
+            self.value_bytes.fetch_add(value_bytes, Ordering::SeqCst);
+            Ok(reply)
         })
     }
 

@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use super::rig::{HOME, key, put, whole};
 use super::{Rig, Stage};
-use crate::{Ask, PartitionId, Scan, Space};
+use crate::{Ask, Page, PartitionId, Scan, Space};
 
 /// One answer per key, in the order of the keys; absent keys included.
 pub async fn gets_answer_in_the_order_they_were_asked(stage: &dyn Stage) {
@@ -164,7 +164,7 @@ pub async fn pages_hold_what_their_bounds_allow(stage: &dyn Stage) {
     }
 }
 
-/// Scans of one ask that come after as much as it may hold are not made, and say so.
+/// What comes after as much as an ask may hold is left out, and says so.
 pub async fn an_ask_holds_what_its_bound_allows(stage: &dyn Stage) {
     let rig = Rig::with_home(stage).await;
     // Rows of 10 bytes: 1 of key and 9 of value.
@@ -199,6 +199,32 @@ pub async fn an_ask_holds_what_its_bound_allows(stage: &dyn Stage) {
         let pages = rig.read(HOME, ask).await.pages;
         let shown: Vec<_> = pages.iter().map(|page| (page.rows.len(), page.more)).collect();
         assert_eq!(shown, expected, "bytes={max_bytes}");
+        let is_made = expected.map(|(_, more)| !more);
+        assert!(pages.iter().map(Page::is_made).eq(is_made), "bytes={max_bytes}");
+    }
+    // Most bytes => keys answered for (the second has no value), and whether a scan was made behind them.
+    let cases = [
+        (0, 1, false),
+        (10, 1, false),
+        (11, 3, false),
+        (20, 3, false),
+        (21, 4, true),
+    ];
+    for (max_bytes, answered, is_made) in cases {
+        let ask = Ask {
+            gets: [&b"a"[..], b"none", b"b", b"none"]
+                .map(|name| key(Space::Item, name))
+                .to_vec(),
+            scans: vec![one(b"c", b"d")],
+            max_bytes,
+        };
+        let reply = rig.read(HOME, ask).await;
+        let shown = (
+            reply.gets.len(),
+            reply.pages.iter().map(Page::is_made).collect::<Vec<_>>(),
+        );
+        assert_eq!(shown, (answered, vec![is_made]), "bytes={max_bytes}");
+        assert_eq!(reply.gets[0].as_deref(), Some(&b"123456789"[..]));
     }
 }
 

@@ -159,3 +159,54 @@ async fn what_a_batch_needs_is_read_at_once() {
     let traffic = stage.engine.traffic();
     assert!(traffic.reads <= READS, "{traffic:?}");
 }
+
+/// So many items of 1.9 MB.
+async fn stage_with_large_items(count: usize) -> Stage {
+    let stage = Stage::with(json!({})).await;
+    for n in 0..count {
+        let item = json!({"id": format!("i{n}"), "text": "x".repeat(1_900_000)});
+        stage.create(item).await.expect("an item");
+    }
+    stage
+}
+
+#[tokio::test]
+async fn a_batch_that_will_be_refused_does_not_read_all_that_it_names() {
+    // 8 MiB are read ahead.
+    const READ_BYTES: usize = 11_000_000;
+    let stage = stage_with_large_items(20).await;
+    stage.begin().await;
+    stage.engine.value_bytes();
+    let reads = || (0..20).map(|n| read(&format!("i{n}"))).collect();
+    assert_eq!(refused(run(&stage, reads()).await), (2, ErrorKind::TooLarge));
+    let read_bytes = stage.engine.value_bytes();
+    assert!(read_bytes <= READ_BYTES, "{read_bytes} bytes");
+
+    // Side by side, too.
+    let many = futures_util::future::join_all((0..10).map(|_| run(&stage, reads()))).await;
+    for answer in many {
+        assert_eq!(refused(answer), (2, ErrorKind::TooLarge));
+    }
+    let read_bytes = stage.engine.value_bytes();
+    assert!(read_bytes <= 10 * READ_BYTES, "{read_bytes} bytes");
+    stage.assert_sound().await;
+}
+
+#[tokio::test]
+async fn a_batch_touches_only_so_many_bytes_of_stored_items() {
+    let stage = stage_with_large_items(40).await;
+    let deletes = |count: usize| {
+        let delete = |n| BatchOperation::Delete {
+            id: format!("i{n}"),
+            if_match: None,
+        };
+        (0..count).map(delete).collect()
+    };
+    let (at, kind) = refused(run(&stage, deletes(40)).await);
+    assert_eq!(kind, ErrorKind::TooLarge);
+    assert!((30..40).contains(&at), "refused at {at}");
+    assert_eq!(stage.count().await, 40, "nothing was deleted");
+    committed(run(&stage, deletes(20)).await);
+    assert_eq!(stage.count().await, 20);
+    stage.assert_sound().await;
+}

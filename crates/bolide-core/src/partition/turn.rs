@@ -89,6 +89,10 @@ impl Turn {
 
     /// Decides one step, reading what it needs. A refused step has added nothing.
     pub async fn decide<T>(&mut self, mut decide: impl FnMut(&mut Round<'_>) -> Step<T>) -> Result<T, TurnEnd> {
+        if self.loaded.is_full() {
+            // The partition stands where it stood: what is needed again is read again.
+            self.loaded = Loaded::default();
+        }
         loop {
             let (decided, missing) = {
                 let mut round = self.draft().resume(&self.loaded);

@@ -117,7 +117,12 @@ impl Fuel {
 
     /// Whether so many units are left for the current item.
     pub fn has(&self, units: u64) -> bool {
-        self.left.get().saturating_add(self.reserve.get()) >= units
+        self.left() >= units
+    }
+
+    /// Units left for the current item.
+    pub fn left(&self) -> u64 {
+        self.left.get().saturating_add(self.reserve.get())
     }
 
     /// How often there was a reason to ask the outside.

@@ -234,6 +234,46 @@ fn nothing_backtracks_where_fuel_is_short() {
     assert_eq!(folded, Err(QueryError::Interrupted(Interrupt::TooMuchWork)));
 }
 
+/// A partition's worker has so much, and no way to end a search.
+#[test]
+fn a_condition_whose_search_may_take_longer_is_not_judged_with_little_fuel() {
+    let environment = Environment {
+        item_work: 50_000,
+        ..Environment::default()
+    };
+    let long = serde_json::json!({"t": "A".repeat(4_000)}).to_string();
+    for pattern in [
+        "(?:(?:(?:[)-a)))]{5}){5}){5})[^A]",
+        "[A-Z]{40}[^A]",
+        "(?i)sunflower field",
+    ] {
+        let text = format!("from c where RegexMatch(c.t, '{pattern}')");
+        let condition = Condition::compile(&text, Environment::default()).expect("a condition");
+        assert_eq!(
+            condition.holds(br#"{"t": "A"}"#, environment.clone()),
+            Ok(false),
+            "{pattern}"
+        );
+        let ended = condition.holds(long.as_bytes(), environment.clone());
+        assert_eq!(ended, Err(QueryError::Interrupted(Interrupt::TooMuchWork)), "{pattern}");
+    }
+}
+
+/// A text that is compiled at once has so much.
+#[test]
+fn a_condition_whose_pattern_takes_long_to_compile_is_not_compiled_with_little_fuel() {
+    let environment = Environment {
+        item_work: 500_000,
+        ..Environment::default()
+    };
+    let classes = r"[\\x00-\\x{10ffff}]".repeat(5);
+    for pattern in [format!("(?i){classes}"), r"\\w{3,20}".to_owned(), "(?=a)b".to_owned()] {
+        let text = format!("from c where RegexMatch(c.t, '{pattern}')");
+        let ended = Condition::compile(&text, environment.clone()).map(drop);
+        assert_eq!(ended, Err(QueryError::Interrupted(Interrupt::TooMuchWork)), "{pattern}");
+    }
+}
+
 #[test]
 fn shapes_of_very_many_points_are_refused_before_their_pairs_are_gone_through() {
     let line = |y: f64| {

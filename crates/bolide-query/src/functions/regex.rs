@@ -1,15 +1,19 @@
 //! Regular expressions (cosmos-sql §18.3.1).
 //!
-//! A pattern without look-around and back-references runs on an engine whose time is at most text × pattern. Others need backtracking: it
-//! is given up after so many steps back that text, pattern and steps together stay within a limit. Steps forward are not counted by that
-//! engine, so how deep its loops are nested counts, too ([`depth`]).
-//! Both kinds cannot be ended in the middle, so what could take long by that measure is refused before, and whoever runs the query is asked
-//! whether it may go on after.
+//! A pattern without look-around and back-references runs on an engine whose time is at most text × pattern ([`size`]). Others need
+//! backtracking, and are given up after so many steps back that the whole stays within a limit ([`steps`]).
+//! Neither can be ended in the middle. So the most that a search may take is found out before: it has to be left of the fuel, and is spent where it
+//! can be told; and whoever runs the query is asked whether it may go on after.
 
-mod depth;
+mod size;
+mod steps;
 
 use std::sync::{Arc, OnceLock};
 
+use regex_syntax::hir::Hir;
+
+use self::size::{Parsed, Size};
+use self::steps::Steps;
 use super::{Call, Function};
 use crate::fuel::Fuel;
 use crate::session::Session;
@@ -31,24 +35,29 @@ const PART_BYTES: usize = COMPILED_BYTES / 8;
 /// Longer patterns are not even read: compiled they would be larger than any may be, and reading them takes many times their length.
 const PATTERN_BYTES: usize = COMPILED_BYTES / 8;
 
-/// What a pattern for backtracking takes for each position, and in any case: roughly, as its engine does not tell.
-const POSITION_BYTES: u64 = 256;
+/// Memory of what is compiled, for each unit of compiling it: at most so much smaller.
+const UNITS_OF_BYTE: u64 = 8;
 const LEAST_BYTES: usize = 16 * 1024;
 
-/// Most units for one search, if every character of the text met every position of the pattern.
-const SEARCH_WORK: u64 = 1_000_000_000;
+/// Most units for one search: half a second.
+const SEARCH_WORK: u64 = 500_000_000;
 
-/// The same for a search with backtracking, where each step could go through the text. Nearly all of them do not.
-const BACKTRACKING_WORK: u64 = 4_000_000_000;
-
-/// Backtracking may go through the text from each of its places: this part of that is charged before.
-const BACKTRACKING_SHARE: u64 = 64;
+/// Units of a search that hardly looks at anything.
+const SEARCH: u64 = 200;
 
 /// A search with backtracking takes its time for one item where less is left than this: where conditions are judged beside others' writes.
 const BACKTRACKING_LEAST: u64 = 2_000_000;
 
-/// How many steps back a search may take: the most that its text allows.
-const STEPS: [u64; 3] = [1_000_000, 30_000, 1_000];
+/// Where so much is left, searches that can hardly take as long as they might spend a part of it only: others wait for each of them alone.
+const AMPLE: u64 = 50_000_000;
+
+/// This part: of a search with backtracking that takes a step back for each character,
+const BACKTRACKING_SHARE: u64 = 64;
+/// and of each search for the next of all matches, which may go on to the end of the text.
+const NEXT_SHARE: u64 = 1_024;
+
+/// How many steps back a search may take: the most that is afforded.
+const STEPS: [u64; 7] = [1_000_000, 200_000, 40_000, 8_000, 1_500, 300, 50];
 
 /// Units of a search from which on it is asked whether to go on.
 const LONG_SEARCH: u64 = 100_000;
@@ -60,24 +69,35 @@ const KEPT: usize = 8;
 #[derive(Debug, Clone)]
 pub struct Pattern {
     engine: Engine,
-    /// The pattern's length, with what is repeated a number of times counted so often.
-    positions: u64,
 }
 
 #[derive(Debug, Clone)]
 enum Engine {
-    Linear(regex_automata::meta::Regex),
+    Linear(Arc<Linear>),
     Backtracking(Arc<Backtracking>),
+}
+
+/// A pattern without look-around and back-references.
+#[derive(Debug)]
+struct Linear {
+    regex: regex_automata::meta::Regex,
+    size: Size,
 }
 
 /// A pattern with look-around or back-references.
 #[derive(Debug)]
 struct Backtracking {
     text: String,
-    /// See [`depth`]; at least 1.
-    depth: u32,
+    steps: Steps,
     /// Compiled for each of [`STEPS`], when first needed.
     by_steps: [OnceLock<Option<fancy_regex::Regex>>; STEPS.len()],
+}
+
+/// Whether a search is one of many in the same text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Search {
+    Only,
+    OneOfMany,
 }
 
 impl Pattern {
@@ -89,8 +109,7 @@ impl Pattern {
         if pattern.len() > PATTERN_BYTES {
             return None;
         }
-        let positions = positions(pattern);
-        if !fuel.spend(50_000 + positions.min(5_000) * 2_000 + pattern.len() as u64 * 100) {
+        if !fuel.spend(50_000) {
             return None;
         }
         let text = if flags.is_empty() {
@@ -98,29 +117,26 @@ impl Pattern {
         } else {
             format!("(?{flags}){pattern}")
         };
-        let engine = match linear(&text) {
-            Some(regex) => Engine::Linear(regex),
-            None => Engine::Backtracking(Arc::new(Backtracking::new(text)?)),
+        let engine = match size::parse(&text, fuel) {
+            Parsed::Hir(hir, size) => Engine::Linear(Arc::new(Linear::new(&hir, size, fuel)?)),
+            Parsed::Unknown => Engine::Backtracking(Arc::new(Backtracking::new(text, fuel)?)),
+            Parsed::TooLarge => return None,
         };
-        fuel.look_now().then_some(Pattern { engine, positions })
+        fuel.look_now().then_some(Pattern { engine })
     }
 
-    /// What it takes: compiled, and as much again for the states of its searches.
+    /// What it takes: compiled, and twice as much for the states of its searches, or for other numbers of steps.
     pub fn bytes(&self) -> usize {
         let compiled = match &self.engine {
-            Engine::Linear(regex) => regex.memory_usage(),
-            Engine::Backtracking(_) => {
-                let by_positions = usize::try_from(self.positions.saturating_mul(POSITION_BYTES)).unwrap_or(usize::MAX);
-                by_positions.min(COMPILED_BYTES)
-            }
+            Engine::Linear(own) => own.regex.memory_usage(),
+            Engine::Backtracking(own) => usize::try_from(own.steps.compile / UNITS_OF_BYTE).unwrap_or(usize::MAX),
         };
-        LEAST_BYTES + 2 * compiled
+        LEAST_BYTES.saturating_add(compiled.saturating_mul(3))
     }
 
     /// Whether the pattern occurs anywhere; `None` if the search was given up.
     pub fn is_match(&self, text: &str, fuel: &Fuel) -> Option<bool> {
-        fuel.spend(text.len() as u64);
-        self.search(text, fuel, |engine| match engine {
+        self.search(text, Search::Only, fuel, |engine| match engine {
             Searching::Linear(regex) => Some(regex.is_match(text)),
             Searching::Backtracking(regex) => regex.is_match(text).ok(),
         })
@@ -128,8 +144,7 @@ impl Pattern {
 
     /// The first occurrence.
     fn find<'t>(&self, text: &'t str, fuel: &Fuel) -> Option<&'t str> {
-        fuel.spend(text.len() as u64);
-        self.search(text, fuel, |engine| match engine {
+        self.search(text, Search::Only, fuel, |engine| match engine {
             Searching::Linear(regex) => Some(regex.find(text).map(|found| &text[found.range()])),
             Searching::Backtracking(regex) => Some(regex.find(text).ok()?.map(|found| found.as_str())),
         })?
@@ -141,7 +156,7 @@ impl Pattern {
         let mut at = 0;
         let mut last_end = None;
         while at <= text.len() {
-            let found = self.search(&text[at..], fuel, |engine| match engine {
+            let found = self.search(&text[at..], Search::OneOfMany, fuel, |engine| match engine {
                 Searching::Linear(regex) => {
                     let input = regex_automata::Input::new(text).span(at..text.len());
                     Some(regex.find(input).map(|found| found.range()))
@@ -165,33 +180,27 @@ impl Pattern {
     }
 
     /// Runs a search within limits.
-    fn search<T>(&self, text: &str, fuel: &Fuel, run: impl FnOnce(Searching<'_>) -> Option<T>) -> Option<T> {
-        let length = text.len() as u64 + 16;
-        let (depth, steps) = match &self.engine {
-            Engine::Linear(_) => (1, 0),
-            Engine::Backtracking(own) => (own.depth, (length * length) / BACKTRACKING_SHARE),
+    fn search<T>(
+        &self,
+        text: &str,
+        search: Search,
+        fuel: &Fuel,
+        run: impl FnOnce(Searching<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let (engine, worst) = match &self.engine {
+            Engine::Linear(own) => (Searching::Linear(&own.regex), own.afford(text, search, fuel)?),
+            Engine::Backtracking(own) => {
+                let (regex, worst) = own.afford(text, search, fuel)?;
+                (Searching::Backtracking(regex), worst)
+            }
         };
-        let worst = length.saturating_pow(depth).saturating_mul(self.positions);
-        let is_afforded = matches!(self.engine, Engine::Linear(_)) || fuel.has(BACKTRACKING_LEAST);
-        if !is_afforded {
-            fuel.exhaust();
-            return None;
-        }
-        if !fuel.spend(200 + steps) {
-            return None;
-        }
-        let found = match &self.engine {
-            Engine::Linear(regex) if worst <= SEARCH_WORK => run(Searching::Linear(regex)),
-            Engine::Linear(_) => None,
-            Engine::Backtracking(own) => own.within(worst).and_then(|regex| run(Searching::Backtracking(regex))),
-        };
+        let found = run(engine);
         if found.is_none() {
             // It was given up, which is no answer.
             fuel.exhaust();
             return None;
         }
-        let is_long = worst > LONG_SEARCH || matches!(self.engine, Engine::Backtracking(_));
-        found.filter(|_| !is_long || fuel.look_now())
+        found.filter(|_| worst <= LONG_SEARCH || fuel.look_now())
     }
 }
 
@@ -201,35 +210,84 @@ enum Searching<'p> {
     Backtracking(&'p fancy_regex::Regex),
 }
 
-fn linear(text: &str) -> Option<regex_automata::meta::Regex> {
-    let config = regex_automata::meta::Config::new()
-        .nfa_size_limit(Some(COMPILED_BYTES))
-        .hybrid_cache_capacity(COMPILED_BYTES);
-    regex_automata::meta::Builder::new().configure(config).build(text).ok()
+impl Linear {
+    /// Compiles a pattern; `None` if it is too large, or fuel is refused.
+    fn new(hir: &Hir, size: Size, fuel: &Fuel) -> Option<Linear> {
+        if !fuel.spend(size.compile) {
+            return None;
+        }
+        let config = regex_automata::meta::Config::new()
+            .nfa_size_limit(Some(COMPILED_BYTES))
+            .hybrid_cache_capacity(COMPILED_BYTES);
+        let built = regex_automata::meta::Builder::new()
+            .configure(config)
+            .build_from_hir(hir);
+        Some(Linear {
+            regex: built.ok()?,
+            size,
+        })
+    }
+
+    /// Spends what a search may take, and tells it; `None` if it is not to be had.
+    fn afford(&self, text: &str, search: Search, fuel: &Fuel) -> Option<u64> {
+        let worst = SEARCH.saturating_add(self.size.units(text.len() as u64, text.is_ascii()));
+        if worst > fuel.left().min(SEARCH_WORK) {
+            fuel.exhaust();
+            return None;
+        }
+        let spent = match search {
+            Search::OneOfMany if fuel.left() >= AMPLE => SEARCH + worst / NEXT_SHARE,
+            Search::OneOfMany | Search::Only => worst,
+        };
+        fuel.spend(spent).then_some(worst)
+    }
 }
 
 impl Backtracking {
-    /// Compiles a pattern; `None` if it is invalid or too large.
-    fn new(text: String) -> Option<Backtracking> {
+    /// Compiles a pattern; `None` if it is invalid or too large, or fuel is refused.
+    fn new(text: String, fuel: &Fuel) -> Option<Backtracking> {
         let own = Backtracking {
-            depth: depth::of(&text)?.max(1),
+            steps: steps::of(&text, fuel)?,
             text,
             by_steps: [const { OnceLock::new() }; STEPS.len()],
         };
-        own.regex(0).is_some().then_some(own)
+        own.regex(0, fuel)?;
+        Some(own)
     }
 
-    /// The pattern for a search that takes so many units without a step back. `None` if that is too much.
-    fn within(&self, units: u64) -> Option<&fancy_regex::Regex> {
-        let steps = BACKTRACKING_WORK / units.max(1);
-        let fewest = STEPS.len() - 1;
-        let at = STEPS.iter().position(|most| *most <= steps);
-        // Without look-arounds in loops hardly a step goes through much of the text.
-        let at = at.or((self.depth == 1 && units <= SEARCH_WORK).then_some(fewest))?;
-        self.regex(at)
+    /// The pattern for a search of a text, with the most it may take; that or a part is spent. `None` if it is not to be had.
+    fn afford(&self, text: &str, search: Search, fuel: &Fuel) -> Option<(&fancy_regex::Regex, u64)> {
+        let (bytes, is_ascii) = (text.len() as u64 + 1, text.is_ascii());
+        let left = fuel.left();
+        let units = |steps: u64| self.steps.units(bytes, is_ascii, steps);
+        let at = STEPS
+            .iter()
+            .position(|steps| units(*steps).is_some_and(|units| units <= left.min(SEARCH_WORK)));
+        let Some((at, worst)) = at
+            .filter(|_| left >= BACKTRACKING_LEAST)
+            .and_then(|at| Some((at, units(STEPS[at])?)))
+        else {
+            fuel.exhaust();
+            return None;
+        };
+        let usual = units(bytes).map_or(worst, |usual| usual / BACKTRACKING_SHARE);
+        let spent = match search {
+            _ if left < AMPLE => worst,
+            Search::Only => usual.min(worst),
+            Search::OneOfMany => usual.min(worst / BACKTRACKING_SHARE / NEXT_SHARE),
+        };
+        if !fuel.spend(SEARCH.saturating_add(spent)) {
+            return None;
+        }
+        self.regex(at, fuel).map(|regex| (regex, worst))
     }
 
-    fn regex(&self, at: usize) -> Option<&fancy_regex::Regex> {
+    /// The pattern for one of [`STEPS`].
+    fn regex(&self, at: usize, fuel: &Fuel) -> Option<&fancy_regex::Regex> {
+        let own = &self.by_steps[at];
+        if own.get().is_none() && !fuel.spend(self.steps.compile) {
+            return None;
+        }
         let build = || {
             fancy_regex::RegexBuilder::new(&self.text)
                 .backtrack_limit(usize::try_from(STEPS[at]).unwrap_or(usize::MAX))
@@ -238,49 +296,8 @@ impl Backtracking {
                 .build()
                 .ok()
         };
-        self.by_steps[at].get_or_init(build).as_ref()
+        own.get_or_init(build).as_ref()
     }
-}
-
-/// How many characters a pattern stands for, roughly: what is repeated a number of times counts so often.
-fn positions(pattern: &str) -> u64 {
-    // Of each group that is open: what it has so far, and the size of its last part.
-    let mut open: Vec<(u64, u64)> = vec![(0, 0)];
-    let mut rest = pattern.chars();
-    while let Some(c) = rest.next() {
-        let (sum, last) = open.pop().unwrap_or_default();
-        match c {
-            '(' => {
-                open.push((sum.saturating_add(last), 0));
-                open.push((0, 0));
-                continue;
-            }
-            ')' if !open.is_empty() => {
-                let (outer, _) = open.pop().unwrap_or_default();
-                open.push((outer, sum.saturating_add(last).saturating_add(1)));
-                continue;
-            }
-            '{' => {
-                let times = repetitions(rest.as_str());
-                open.push((sum, last.saturating_mul(times)));
-                continue;
-            }
-            '\\' => {
-                rest.next();
-            }
-            _ => {}
-        }
-        open.push((sum.saturating_add(last), 1));
-    }
-    open.iter()
-        .fold(1, |all, (sum, last)| all.saturating_add(*sum).saturating_add(*last))
-}
-
-/// The largest number of a repetition whose opening brace was read.
-fn repetitions(rest: &str) -> u64 {
-    let body = rest.split('}').next().unwrap_or_default();
-    let numbers = body.split(',').filter_map(|number| number.trim().parse::<u64>().ok());
-    numbers.max().unwrap_or(1).max(1)
 }
 
 /// Patterns that were compiled while items were gone through; none where they are invalid.
@@ -344,3 +361,6 @@ fn extract_all<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     };
     Value::array(pattern.find_all(text, call.fuel()).into_iter().map(Value::string))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,559 @@
+//! How long a pattern with look-around or back-references may go on.
+//!
+//! What the backtracking engine can, it leaves to one that goes through the text once ([`Size`]). It runs loops itself where something in them
+//! or beside them needs backtracking. Each round of such a loop leaves a place to step back to. So from one step back or such place to the
+//! next, at most each part of the pattern runs once: that is a pass. Steps back are limited, and the places are as many as the steps and what is
+//! left at the end; but where places are thrown away (atomic groups, negative look-arounds) and loops are around, there may be as many after each
+//! step as the text has characters, once more for each loop in a loop.
+
+use fancy_regex::{Expr, LookAround};
+
+use super::size::{self, COMPILE_WORK, Parsed, Size};
+use crate::fuel::Fuel;
+
+/// Most parts of a pattern that are compiled apart from each other, at about 70 KB for a class of all letters.
+const PARTS: usize = 256;
+
+/// Most places to step back to that the engine remembers.
+const PLACES: u64 = 1_000_000;
+
+/// Units to run a part that is compiled apart, and any other.
+const PART: u64 = 60;
+const INSTRUCTION: u64 = 10;
+
+/// Units to make a set of one place, for each way into a character.
+const SET: u64 = 5_000;
+
+/// Longest text beyond ASCII over which a back-reference may ignore case: the engine compiles what its group has taken at each comparison.
+const FOLDED_BYTES: u64 = 1_024;
+
+/// Units over texts of ASCII, and over others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct ByText {
+    ascii: u64,
+    other: u64,
+}
+
+impl ByText {
+    fn new(units: impl Fn(bool) -> u64) -> ByText {
+        ByText {
+            ascii: units(true),
+            other: units(false),
+        }
+    }
+
+    fn and(self, other: ByText) -> ByText {
+        ByText {
+            ascii: self.ascii.saturating_add(other.ascii),
+            other: self.other.saturating_add(other.other),
+        }
+    }
+
+    fn times(self, rounds: u64) -> ByText {
+        ByText {
+            ascii: self.ascii.saturating_mul(rounds),
+            other: self.other.saturating_mul(rounds),
+        }
+    }
+
+    fn of(self, is_ascii: bool) -> u64 {
+        if is_ascii { self.ascii } else { self.other }
+    }
+}
+
+/// What running each part of an expression once takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Pass {
+    /// For each byte: parts that may go on to the end of the text.
+    long: ByText,
+    /// Parts that look at a few characters only.
+    short: ByText,
+    references: u64,
+    folded_references: u64,
+}
+
+impl Pass {
+    fn and(self, other: Pass) -> Pass {
+        Pass {
+            long: self.long.and(other.long),
+            short: self.short.and(other.short),
+            references: self.references.saturating_add(other.references),
+            folded_references: self.folded_references.saturating_add(other.folded_references),
+        }
+    }
+
+    fn times(self, rounds: u64) -> Pass {
+        Pass {
+            long: self.long.times(rounds),
+            short: self.short.times(rounds),
+            references: self.references.saturating_mul(rounds),
+            folded_references: self.folded_references.saturating_mul(rounds),
+        }
+    }
+
+    /// Most units over a text. `None`: it must not run at all.
+    fn units(&self, bytes: u64, is_ascii: bool) -> Option<u64> {
+        let reference = bytes / 8 + 20;
+        let folded = match (is_ascii, self.folded_references) {
+            (_, 0) => 0,
+            (true, _) => bytes + 20,
+            (false, _) if bytes > FOLDED_BYTES => return None,
+            (false, _) => 100_000 + bytes * (2_000 + 10 * bytes),
+        };
+        let units = INSTRUCTION
+            .saturating_add(self.short.of(is_ascii))
+            .saturating_add(self.long.of(is_ascii).saturating_mul(bytes))
+            .saturating_add(self.references.saturating_mul(reference))
+            .saturating_add(self.folded_references.saturating_mul(folded));
+        Some(units)
+    }
+}
+
+/// What is known of an expression.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Steps {
+    /// It needs backtracking.
+    is_hard: bool,
+    /// What does not, so far: it may be compiled together with what is beside it.
+    open: Size,
+    /// Most bytes that `open` looks at; `u64::MAX`: to the end of the text.
+    reach: u64,
+    /// `open` may take more or fewer characters: several places are gone through at once.
+    is_varied: bool,
+    /// What running each part of `open` alone takes.
+    alone: ByText,
+    pass: Pass,
+    /// What is in loops.
+    rounds: Pass,
+    /// For a search: what its parts remember.
+    sets: ByText,
+    /// Loops around loops that only the text ends.
+    loops: u32,
+    /// Most rounds of other loops, around each other or behind each other.
+    counted: u64,
+    /// Places to step back to are thrown away in a loop.
+    has_cuts: bool,
+    /// Units to compile it.
+    pub compile: u64,
+}
+
+impl Steps {
+    /// A part that is compiled apart if nothing else joins it.
+    fn part(size: Size, reach: u64, call: u64) -> Steps {
+        let bytes = reach.min(1_024);
+        Steps {
+            open: size,
+            reach,
+            alone: ByText::new(|is_ascii| call + bytes * size.units_of_byte(is_ascii)),
+            ..Steps::default()
+        }
+    }
+
+    /// What the engine does itself.
+    fn instruction() -> Steps {
+        Steps::part(Size::default(), 0, INSTRUCTION)
+    }
+
+    fn and(self, other: Steps) -> Steps {
+        Steps {
+            is_hard: self.is_hard || other.is_hard,
+            open: self.open.and(other.open),
+            reach: self.reach.saturating_add(other.reach),
+            is_varied: self.is_varied || other.is_varied,
+            alone: self.alone.and(other.alone),
+            pass: self.pass.and(other.pass),
+            rounds: self.rounds.and(other.rounds),
+            sets: self.sets.and(other.sets),
+            loops: self.loops.max(other.loops),
+            counted: self.counted.saturating_add(other.counted),
+            has_cuts: self.has_cuts || other.has_cuts,
+            compile: self.compile.saturating_add(other.compile),
+        }
+    }
+
+    /// Needs backtracking: nothing joins what is in it. The engine runs its loops.
+    fn hard(self) -> Steps {
+        let reach = if self.reach == u64::MAX { 0 } else { self.reach };
+        Steps { reach, ..self }.closed()
+    }
+
+    /// Nothing joins what is in it.
+    fn closed(self) -> Steps {
+        let bytes = ByText::new(|is_ascii| self.open.units_of_byte(is_ascii));
+        let (long, short) = match self.reach {
+            u64::MAX => (bytes, ByText::default()),
+            _ if !self.is_varied && !self.open.has_groups => {
+                // One place at a time.
+                let bytes = self.reach.saturating_mul(2 * size::GO_THROUGH);
+                (ByText::default(), ByText::new(|_| bytes))
+            }
+            reach => (ByText::default(), bytes.times(reach)),
+        };
+        let own = Pass {
+            long,
+            short: short.and(self.alone),
+            ..Pass::default()
+        };
+        let sets = match self.open {
+            nothing if nothing == Size::default() => ByText::default(),
+            _ if !self.is_varied => ByText::new(|_| self.open.positions.saturating_mul(SET)),
+            open => ByText::new(|is_ascii| open.units_of_sets(is_ascii)),
+        };
+        Steps {
+            is_hard: true,
+            open: Size::default(),
+            reach: 0,
+            is_varied: false,
+            alone: ByText::default(),
+            pass: self.pass.and(own),
+            sets: self.sets.and(sets),
+            compile: self.compile.saturating_add(self.open.compile),
+            ..self
+        }
+    }
+
+    /// As much as stands in it is compiled apart from what is around.
+    fn apart(self) -> Steps {
+        if self.is_hard {
+            return self.hard();
+        }
+        // Without backtracking in it, the engine runs no loops of it.
+        Steps {
+            rounds: Pass::default(),
+            loops: 0,
+            counted: 0,
+            ..self
+        }
+        .closed()
+    }
+
+    /// As [`Steps::hard`] where the engine runs what stands in it, as [`Steps::apart`] where not.
+    fn settled(self, is_run: bool) -> Steps {
+        if is_run { self.hard() } else { self.apart() }
+    }
+
+    /// As [`Steps::apart`], and steps back end at it.
+    fn cut(self) -> Steps {
+        let inner = self.apart();
+        Steps {
+            has_cuts: inner.has_cuts || inner.loops > 0 || inner.counted > 0,
+            ..inner
+        }
+    }
+
+    fn repeated(self, least: usize, most: usize) -> Steps {
+        // The rounds that must be leave no place to step back to.
+        let must = (least as u64).max(1);
+        let most = (most != usize::MAX).then_some(most as u64);
+        let (loops, counted) = match most {
+            Some(0 | 1) => (self.loops, self.counted),
+            Some(most) => (self.loops, self.counted.max(1).saturating_mul(most)),
+            None if self.is_hard => (self.loops + 1, self.counted),
+            // Together they take no more than the text.
+            None => (1, self.counted),
+        };
+        let reach = match most {
+            Some(most) => self.reach.saturating_mul(most),
+            None => u64::MAX,
+        };
+        let alone = self.alone.times(must).and(ByText::new(|_| INSTRUCTION));
+        let pass = self.pass.times(must);
+        let rounds = match most {
+            Some(0 | 1) => self.rounds,
+            _ => pass.and(Pass {
+                short: alone,
+                ..Pass::default()
+            }),
+        };
+        Steps {
+            open: self.open.times(least as u64, most),
+            reach: if self.is_hard { 0 } else { reach },
+            is_varied: self.is_varied || most != Some(least as u64),
+            alone,
+            pass,
+            rounds,
+            loops,
+            counted,
+            ..self
+        }
+    }
+
+    /// Most units of a search of a text that takes so many steps back. `None`: it must not run at all.
+    pub fn units(&self, bytes: u64, is_ascii: bool, steps: u64) -> Option<u64> {
+        if !self.is_hard {
+            return Some(self.open.units(bytes, is_ascii));
+        }
+        let pass = self.pass.units(bytes, is_ascii)?;
+        let round = self.rounds.units(bytes, is_ascii)?;
+        let places = bytes.saturating_pow(self.loops).saturating_mul(self.counted.max(1));
+        let rounds = if self.has_cuts {
+            (steps + 1).saturating_mul(places)
+        } else {
+            steps + places.min(PLACES)
+        };
+        let passes = (steps + 1).saturating_mul(pass);
+        let units = passes.saturating_add(rounds.saturating_mul(round));
+        Some(units.saturating_add(self.sets.of(is_ascii)))
+    }
+}
+
+/// What a pattern may take; `None` if it is invalid, too large, or calls its own parts, or if fuel is refused.
+pub(super) fn of(pattern: &str, fuel: &Fuel) -> Option<Steps> {
+    if !fuel.spend(2_000 + pattern.len() as u64 * size::READ_BYTE) {
+        return None;
+    }
+    let tree = Expr::parse_tree(pattern).ok()?;
+    let mut reading = Reading {
+        fuel,
+        parts: 0,
+        has_references: !tree.backrefs.is_empty(),
+    };
+    // The engine runs a look-ahead at the end as what follows a group.
+    let ahead = match &tree.expr {
+        Expr::Concat(parts) => parts.split_last(),
+        alone => Some((alone, &[][..])),
+    };
+    let steps = match ahead {
+        Some((Expr::LookAround(inner, LookAround::LookAhead), before)) => {
+            let group = reading.concatenation(before, true)?;
+            let inner = reading.expression(inner, true)?;
+            match (group.is_hard, inner.is_hard) {
+                (false, false) => Steps {
+                    open: group.open.and(inner.open).group(),
+                    ..group
+                },
+                (true, false) => group.and(inner.apart()),
+                (_, true) => group.hard().and(inner),
+            }
+        }
+        _ => reading.expression(&tree.expr, false)?,
+    };
+    let steps = if steps.is_hard {
+        steps.hard()
+    } else {
+        Steps {
+            compile: steps.open.compile,
+            ..steps
+        }
+    };
+    (steps.compile <= COMPILE_WORK).then_some(steps)
+}
+
+/// A pattern that is gone through. Trees are at most as deep as the parser lets them be.
+struct Reading<'f> {
+    fuel: &'f Fuel,
+    parts: usize,
+    has_references: bool,
+}
+
+impl Reading<'_> {
+    /// `is_run`: the engine runs all of it itself, whether it needs backtracking or not.
+    fn expression(&mut self, expr: &Expr, is_run: bool) -> Option<Steps> {
+        Some(match expr {
+            Expr::Empty => Steps::default(),
+            Expr::Literal { val, casei: false } => Steps::part(Size::literal(val.len()), val.len() as u64, INSTRUCTION),
+            Expr::Literal { val, casei: true } => {
+                self.part()?;
+                // The other case of a letter may be longer.
+                Steps::part(Size::letters(val.chars().count()), 4 * val.len() as u64, PART)
+            }
+            Expr::Any { .. } | Expr::Assertion(_) => {
+                self.part()?;
+                Steps::part(Size::letters(1), 4, INSTRUCTION)
+            }
+            Expr::Delegate { inner, casei, .. } => self.delegate(inner, *casei)?,
+            Expr::KeepOut | Expr::ContinueFromPreviousMatchEnd | Expr::BackrefExistsCondition(_) => {
+                Steps::instruction().hard()
+            }
+            Expr::Backref { casei, .. } => {
+                let own = Steps::instruction().hard();
+                let pass = Pass {
+                    references: u64::from(!casei),
+                    folded_references: u64::from(*casei),
+                    ..own.pass
+                };
+                Steps { pass, ..own }
+            }
+            Expr::Concat(parts) => self.concatenation(parts, is_run)?,
+            Expr::Alt(parts) => {
+                // The branches do not follow each other, which only makes less of it.
+                let mut branches = Vec::with_capacity(parts.len());
+                for part in parts {
+                    branches.push(self.expression(part, is_run)?.and(Steps::instruction()));
+                }
+                let is_hard = branches.iter().any(|branch| branch.is_hard);
+                let all = branches.into_iter().map(|branch| match is_hard {
+                    true => branch.settled(is_run),
+                    false => branch,
+                });
+                let varied = Steps {
+                    is_varied: true,
+                    ..Steps::default()
+                };
+                all.fold(varied, Steps::and)
+            }
+            Expr::Group(inner) => {
+                let inner = self.expression(inner, is_run)?;
+                // What a group has taken may have to be tried again.
+                if self.has_references {
+                    return Some(inner.settled(is_run));
+                }
+                Steps {
+                    open: if inner.is_hard { inner.open } else { inner.open.group() },
+                    ..inner.and(Steps::instruction())
+                }
+            }
+            Expr::AtomicGroup(inner) => self.expression(inner, false)?.cut(),
+            Expr::LookAround(inner, LookAround::LookAheadNeg | LookAround::LookBehindNeg) => {
+                self.expression(inner, false)?.cut()
+            }
+            Expr::LookAround(inner, LookAround::LookAhead | LookAround::LookBehind) => {
+                self.expression(inner, false)?.apart()
+            }
+            Expr::Repeat { child, lo, hi, .. } => {
+                let is_option = *lo == 0 && *hi <= 1;
+                self.expression(child, is_run || !is_option)?.repeated(*lo, *hi)
+            }
+            Expr::Conditional {
+                condition,
+                true_branch,
+                false_branch,
+            } => {
+                let condition = self.expression(condition, is_run)?.settled(is_run);
+                let condition = Steps {
+                    has_cuts: condition.has_cuts || condition.loops > 0 || condition.counted > 0,
+                    ..condition
+                };
+                let then = self.expression(true_branch, is_run)?.settled(is_run);
+                let other = self.expression(false_branch, is_run)?.settled(is_run);
+                condition.and(then).and(other)
+            }
+            Expr::SubroutineCall(_)
+            | Expr::UnresolvedNamedSubroutineCall { .. }
+            | Expr::BackrefWithRelativeRecursionLevel { .. } => return None,
+        })
+    }
+
+    /// Parts behind each other. Those at the end that do not need backtracking are compiled together, unless the engine runs everything here.
+    fn concatenation(&mut self, parts: &[Expr], is_run: bool) -> Option<Steps> {
+        let mut front = Steps::default();
+        let mut end = Steps::default();
+        for part in parts {
+            let part = self.expression(part, true)?;
+            if part.is_hard {
+                front = front.and(end).and(part);
+                end = Steps::default();
+            } else {
+                end = end.and(part);
+            }
+        }
+        Some(match (front.is_hard, is_run) {
+            (true, false) => front.hard().and(end.apart()),
+            (true, true) => front.and(end).hard(),
+            (false, _) => end,
+        })
+    }
+
+    /// One more part that may be compiled apart.
+    fn part(&mut self) -> Option<()> {
+        self.parts += 1;
+        (self.parts <= PARTS).then_some(())
+    }
+
+    fn delegate(&mut self, inner: &str, ignores_case: bool) -> Option<Steps> {
+        self.part()?;
+        let text = match ignores_case {
+            true => format!("(?i:{inner})"),
+            false => inner.to_owned(),
+        };
+        let Parsed::Hir(hir, size) = size::parse(&text, self.fuel) else {
+            return None;
+        };
+        let reach = hir.properties().maximum_len().map_or(u64::MAX, |bytes| bytes as u64);
+        Some(Steps::part(size, reach, PART))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(pattern: &str) -> Option<Steps> {
+        of(pattern, &Fuel::new(500_000_000, None))
+    }
+
+    #[test]
+    fn hard_loops_multiply() {
+        for (pattern, loops) in [
+            ("(?=abc)a", 0),
+            ("^(?=.*[A-Z])(?=.*[0-9]).{8,}$", 0),
+            ("^(?:(?!end).)*$", 1),
+            (r"(a+)+b\1", 2),
+            (r"^(?:(?=\1).)*(a)", 1),
+            ("^(?:(?=.*)a)*b", 1),
+            ("^(?:x(?:(?=.*)a)*)*b", 2),
+            ("^(?:(?=.{5})a){9}", 0),
+            ("^(?>(?:(?=(?>(?:(?=.*)a)*))a)*)b", 2),
+            ("(a)?(?(1)(?:(?=a*)a)*|b)", 1),
+        ] {
+            assert_eq!(steps(pattern).map(|own| own.loops), Some(loops), "{pattern}");
+        }
+        for invalid in ["(", r"(a)\g<1>(?=x)"] {
+            assert_eq!(steps(invalid), None, "{invalid}");
+        }
+    }
+
+    #[test]
+    fn patterns_of_too_many_parts_are_none() {
+        let classes = |count: usize| r"(?=a)".to_owned() + &r"[a-z](?=a)".repeat(count);
+        assert!(steps(&classes(PARTS)).is_some());
+        assert_eq!(steps(&classes(PARTS + 1)), None);
+        let words = |count: usize| r"(?=a)".to_owned() + &r"\w(?=a)".repeat(count);
+        assert!(steps(&words(64)).is_some());
+        assert_eq!(steps(&words(PARTS)), None, "they would take too long to compile");
+    }
+
+    #[test]
+    fn loops_whose_places_are_thrown_away_multiply_with_steps_back() {
+        for (pattern, has_cuts) in [
+            ("^(?:(?!end).)*$", false),
+            ("(?>a*)b", false),
+            ("^(?:a(?!(?:(?<!c)a)*b))*b", true),
+            ("^(?:(?=(?:(?<!c)a)*b)a)*b", false),
+            ("(?>(?:(?=c)a)*)b", true),
+        ] {
+            let own = steps(pattern).expect(pattern);
+            assert_eq!(own.has_cuts, has_cuts, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_part_that_reaches_the_end_of_the_text_costs_its_length_each_time() {
+        let long = steps("(?=[ab]*a[ab]{1200}[^ab])[ab]").expect("a pattern");
+        let per_step = long.units(2_000, true, 101).expect("units") - long.units(2_000, true, 100).expect("units");
+        assert!(per_step >= 2_000 * 1_200 * 6, "{per_step}");
+        let short = steps(r"(?<!\d)\d{3}-\d{4}(?!\d)").expect("a pattern");
+        let (some, many) = (short.units(100, true, 1_000), short.units(100_000, true, 1_000));
+        assert_eq!(some, many, "it looks at some characters");
+    }
+
+    #[test]
+    fn rounds_that_must_be_are_counted() {
+        let once = steps("(?:(?=a)a?)x").expect("a pattern");
+        let often = steps("(?:(?=a)a?){1000000000}x").expect("a pattern");
+        let (once, often) = (once.units(10, true, 0), often.units(10, true, 0));
+        assert!(often > once.map(|units| units * 1_000_000), "{once:?} {often:?}");
+    }
+
+    #[test]
+    fn references_that_ignore_case_are_for_short_texts_beyond_ascii() {
+        for pattern in [r"(?i)(\w+) \1", r"(?i:(a.*)\1)"] {
+            let own = steps(pattern).expect("a pattern");
+            assert!(own.units(100_000, true, 10).is_some(), "{pattern}");
+            assert!(own.units(FOLDED_BYTES, false, 10).is_some(), "{pattern}");
+            assert_eq!(own.units(FOLDED_BYTES + 1, false, 10), None, "{pattern}");
+        }
+        let exact = steps(r"(\w+) \1").expect("a pattern");
+        assert!(exact.units(100_000, false, 10).is_some());
+    }
+}

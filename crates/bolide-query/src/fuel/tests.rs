@@ -267,7 +267,7 @@ fn a_condition_whose_pattern_takes_long_to_compile_is_not_compiled_with_little_f
         ..Environment::default()
     };
     let classes = r"[\\x00-\\x{10ffff}]".repeat(5);
-    for pattern in [format!("(?i){classes}"), r"\\w{3,20}".to_owned(), "(?=a)b".to_owned()] {
+    for pattern in [format!("(?i){classes}"), r"\\w{3,20}".to_owned()] {
         let text = format!("from c where RegexMatch(c.t, '{pattern}')");
         let ended = Condition::compile(&text, environment.clone()).map(drop);
         assert_eq!(ended, Err(QueryError::Interrupted(Interrupt::TooMuchWork)), "{pattern}");

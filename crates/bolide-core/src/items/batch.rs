@@ -11,7 +11,7 @@ use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, charge, limits};
 
 use super::condition::{self, Judged};
-use super::write::{Draft, Logical, Written, epk_of_key, own_key};
+use super::write::{Draft, Kind, Logical, Written, epk_of_key, own_key};
 use super::{ItemTarget, ItemWritten, StoredItem};
 use crate::account::{Account, RequestContext};
 use crate::answer::Answered;
@@ -168,10 +168,9 @@ impl Account {
         conditions: &[Condition],
     ) -> Answered<BatchAnswer> {
         let (operations, conditions) = (operations.clone(), conditions.to_vec());
-        self.write(ctx, container, visit, epk.clone(), move |items, round| {
-            decide(items, round, &operations, &conditions)
-        })
-        .await
+        let decide = move |items: &Logical, round: &mut Round<'_>| decide(items, round, &operations, &conditions);
+        self.write_as(Kind::Batch, ctx, container, visit, epk.clone(), decide)
+            .await
     }
 
     /// The condition of each operation.

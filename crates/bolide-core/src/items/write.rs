@@ -187,9 +187,26 @@ impl Account {
         .await
     }
 
-    /// Carries a decision out in the partition of `epk`, and accounts for what it took.
+    /// Carries a decision on one item out in the partition of `epk`, and accounts for what it took.
     pub(super) async fn write<T, F>(
         &self,
+        ctx: &RequestContext,
+        container: &Arc<Container>,
+        visit: &Visit<'_>,
+        epk: Epk,
+        decide: F,
+    ) -> Answered<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&Logical, &mut Round<'_>) -> Step<Written<T>> + Send + 'static,
+    {
+        self.write_as(Kind::Single, ctx, container, visit, epk, decide).await
+    }
+
+    /// As [`Account::write`], for a decision on one item or on many.
+    pub(super) async fn write_as<T, F>(
+        &self,
+        kind: Kind,
         ctx: &RequestContext,
         container: &Arc<Container>,
         visit: &Visit<'_>,
@@ -203,7 +220,11 @@ impl Account {
         let partition = visit.state.layout.partition_of(&epk)?.clone();
         self.admit(ctx, &partition, visit)?;
         let logical = Logical::new(container.clone(), visit.state.clone(), partition.clone(), epk);
-        let outcome = partition.write(move |round| decide(&logical, round)).await;
+        let decide = move |round: &mut Round<'_>| decide(&logical, round);
+        let outcome = match kind {
+            Kind::Single => partition.write(decide).await,
+            Kind::Batch => partition.write_batch(decide).await,
+        };
         match outcome {
             Ok(Written {
                 value,
@@ -222,6 +243,13 @@ impl Account {
             }
         }
     }
+}
+
+/// How much a decision is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    Single,
+    Batch,
 }
 
 /// What a decided write gives back.

@@ -50,6 +50,7 @@ pub(crate) struct Partition {
     engine: Arc<dyn Engine>,
     lsn: Arc<AtomicU64>,
     writes: mpsc::Sender<Queued>,
+    batches: mpsc::Sender<Box<dyn Transaction>>,
     upkeep: mpsc::Sender<Box<dyn Transaction>>,
     /// Nothing falls due before this second, as far as is known.
     next_due: AtomicI64,
@@ -92,10 +93,13 @@ impl Partition {
         };
         let worker = Worker::open(engine.clone(), placement.id, published).await?;
         let (writes, writes_queue) = mpsc::channel(QUEUE);
+        let (batches, batches_queue) = mpsc::channel(QUEUE);
         let (upkeep, upkeep_queue) = mpsc::channel(QUEUE);
-        let others_wait = anything_queued(&writes);
+        let (write_waits, batch_waits) = (anything_queued(&writes), anything_queued(&batches));
+        let others_wait = Arc::new(move || write_waits() || batch_waits());
         tokio::spawn(worker.run(Queues {
             writes: writes_queue,
+            batches: batches_queue,
             upkeep: upkeep_queue,
         }));
         let Placement {
@@ -115,6 +119,7 @@ impl Partition {
             engine,
             lsn,
             writes,
+            batches,
             upkeep,
             next_due,
             next_trim,
@@ -167,6 +172,18 @@ impl Partition {
         F: FnMut(&mut Round<'_>) -> Step<T> + Send + 'static,
     {
         transact(&self.writes, decide, Queued::Transaction).await
+    }
+
+    /// As [`Partition::write`], for what writes many items: others do not wait for all that were queued before them.
+    ///
+    /// # Errors
+    /// As [`Partition::write`].
+    pub async fn write_batch<T, F>(&self, decide: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Round<'_>) -> Step<T> + Send + 'static,
+    {
+        transact(&self.batches, decide, |transaction| transaction).await
     }
 
     /// Gives a job the partition for itself, and commits what it drafted. Others' writes wait meanwhile, so the job must bound itself;

@@ -148,3 +148,28 @@ fn a_batch_that_is_refused_leaves_what_was_written_before_it() {
     assert_eq!(value("new"), Err("missing"), "it was never written");
     assert_eq!(round.head(), Lsn(7));
 }
+
+#[tokio::test]
+async fn a_single_write_waits_for_a_few_batches_however_many_there_are() {
+    const BATCHES: usize = 50;
+    let partition = partition().await;
+    let decided = Arc::new(Mutex::new(Vec::new()));
+    let note = |name: &'static str| {
+        let decided = decided.clone();
+        move |round: &mut Round<'_>| {
+            decided.lock().push(name);
+            Ok(round.next_lsn())
+        }
+    };
+    // The worker begins when the first of them waits, and all have been queued by then.
+    let batches = futures_util::future::join_all((0..BATCHES).map(|_| partition.write_batch(note("batch"))));
+    let (batches, single) = tokio::join!(batches, partition.write(note("single")));
+    assert!(single.is_ok() && batches.iter().all(Result::is_ok));
+    let decided = decided.lock();
+    let place = decided
+        .iter()
+        .position(|name| *name == "single")
+        .expect("it was decided");
+    assert!(place <= 5, "after {place} of {BATCHES} batches");
+    assert_eq!(decided.len(), BATCHES + 1);
+}

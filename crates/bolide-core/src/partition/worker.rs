@@ -33,6 +33,9 @@ use crate::keys;
 /// Most transactions decided in one round: bounds the commit's size and the wait of the first.
 const ROUND_TRANSACTIONS: usize = 256;
 
+/// Batches in a round, or one more.
+const ROUND_BATCHES: usize = 4;
+
 /// Bytes of stored items that one transaction may read: a hundred deletions in a batch can name as many items of the largest size.
 const TRANSACTION_BYTES: usize = 64 * 1024 * 1024;
 
@@ -64,10 +67,12 @@ pub(crate) enum Queued {
     Turn(Box<dyn TakesTurn>),
 }
 
-/// The two queues of a worker. Closing both ends it.
+/// The queues of a worker. Closing all of them ends it.
 pub(crate) struct Queues {
-    /// Users' transactions.
+    /// Users' transactions on single items, and those that take turns.
     pub writes: mpsc::Receiver<Queued>,
+    /// Users' transactions on many items: a few per round, so that others wait for few of them, however many there are.
+    pub batches: mpsc::Receiver<Box<dyn Transaction>>,
     /// The purge and other housekeeping: one per round.
     pub upkeep: mpsc::Receiver<Box<dyn Transaction>>,
 }
@@ -91,7 +96,7 @@ impl Worker {
         })
     }
 
-    /// Serves the queues until both are closed and empty.
+    /// Serves the queues until all are closed and empty.
     pub async fn run(mut self, mut queues: Queues) {
         let mut round: Vec<Box<dyn Transaction>> = Vec::new();
         loop {
@@ -104,6 +109,10 @@ impl Worker {
                 biased;
                 Some(queued) = queues.writes.recv() => {
                     take(queued, &mut round);
+                    queues.upkeep.try_recv().ok()
+                }
+                Some(batch) = queues.batches.recv() => {
+                    round.push(batch);
                     queues.upkeep.try_recv().ok()
                 }
                 Some(upkeep) = queues.upkeep.recv() => Some(upkeep),
@@ -120,6 +129,10 @@ impl Worker {
                     Ok(Queued::Turn(taker)) => turn = Some(taker),
                     Err(_) => break,
                 }
+            }
+            for _ in 0..ROUND_BATCHES {
+                let Ok(batch) = queues.batches.try_recv() else { break };
+                round.push(batch);
             }
             while !round.is_empty() {
                 let mut taken = round.len();

@@ -132,7 +132,7 @@ async fn load(state: &Arc<ContainerState>, partition: &Arc<Partition>, items: Ve
     let (state, owner) = (state.clone(), partition.clone());
     let (range, id) = (partition.range, partition.id.0);
     partition
-        .write(move |round| {
+        .write_batch(move |round| {
             for item in &items {
                 let text = item.document.to_stored_text()?;
                 let version = round.next_version();

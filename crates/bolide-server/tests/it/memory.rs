@@ -107,10 +107,13 @@ fn answers_that_nobody_takes_make_room_for_others() {
     let limit = metric(&mut client, "bolide_memory_limit_bytes");
     assert!((limit - 20.0 * 1024.0 * 1024.0).abs() < 1.0, "{limit}");
 
-    // Each takes more than a fifth of the budget, and their clients never read.
+    // Their clients never read. Where many are prepared at once, pages are short or refused, so some more may be needed.
     let feed = Request::get(DOCS).pk();
-    let held: Vec<TcpStream> = (0..20).map(|_| send(&server, &feed.to_bytes()).into_stream()).collect();
-    wait_until(|| metric(&mut client, "bolide_memory_used_bytes") > limit / 2.0);
+    let mut held: Vec<TcpStream> = Vec::new();
+    wait_until(|| {
+        held.push(send(&server, &feed.to_bytes()).into_stream());
+        metric(&mut client, "bolide_memory_used_bytes") > limit / 2.0
+    });
 
     // What takes little goes on.
     client.send(&Request::get(&format!("{DOCS}/small")).pk()).expect(200);

@@ -146,6 +146,11 @@ impl MemoryBudget {
             share.merge(self.take(units as usize * UNIT_BYTES, patience).await?);
             return Ok(());
         }
+        // Who finds it there does not wait, not even for an instant: others end when somebody waits.
+        if let Ok(permit) = self.large.clone().try_acquire_many_owned(units) {
+            share.merge(MemoryShare::large(permit));
+            return Ok(());
+        }
         let _waiting = Waiting::join(&self.waiting);
         let taking = self.large.clone().acquire_many_owned(units);
         match tokio::time::timeout(patience, taking).await {

@@ -410,7 +410,7 @@ impl CosmosService {
     async fn make_room(&self, version: Version, received: &mut Received, working: usize) -> Result<(), Failure> {
         let counted = Counted::new(self.account.memory(), version);
         let bytes = received.bytes.len().saturating_add(working);
-        Ok(counted.grow(&mut received.share, bytes).await?)
+        Ok(counted.settle(&mut received.share, bytes).await?)
     }
 
     /// Counts an answer until it is sent.

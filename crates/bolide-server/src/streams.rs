@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use crate::patience::Pulse;
 
@@ -41,6 +41,8 @@ pub struct Streams {
     ended: Notify,
     /// Of all connections.
     all: Arc<OpenStreams>,
+    /// Whose body may wait for memory.
+    waiting: Semaphore,
     state: Mutex<State>,
 }
 
@@ -87,6 +89,7 @@ impl Streams {
             resets: AtomicUsize::new(0),
             ended: Notify::new(),
             all,
+            waiting: Semaphore::new(1),
             state: Mutex::new(State {
                 open: 0,
                 working: 0,
@@ -204,6 +207,12 @@ impl Stream {
             }
             state.working += 1;
         }
+    }
+
+    /// The turn to wait for memory for its body, if no other of the connection has it: what came of a body that waits takes from the window of all
+    /// bodies on the connection, and several could stop those that have their memory.
+    pub fn try_wait(&self) -> Option<SemaphorePermit<'_>> {
+        self.streams.waiting.try_acquire().ok()
     }
 
     /// It waits for its client: for more of its body, or until its answer is taken.

@@ -117,6 +117,53 @@ async fn what_is_there_already_waits_only_as_far_as_it_is_little() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn bodies_that_arrive_leave_memory_to_those_that_have_come() {
+    let budget = MemoryBudget::new(64 * SMALL_BYTES);
+    let part = budget.longest_share() / ARRIVING_PART;
+    let mut come = budget
+        .take_for_arriving(part, PATIENCE)
+        .await
+        .expect("all for such bodies");
+    throttled(budget.take_for_arriving(LARGE, PATIENCE).await);
+    budget
+        .grow(&mut come, 2 * part, PATIENCE)
+        .await
+        .expect("the rest is free");
+    come.shrink_to(part / 2);
+    let other = budget.take_for_arriving(part / 2, PATIENCE).await.expect("given back");
+    throttled(budget.take_for_arriving(LARGE, PATIENCE).await);
+    come.arrived();
+    assert!(budget.take_for_arriving(LARGE, PATIENCE).await.is_ok());
+    assert_eq!((come.bytes(), other.bytes()), (part / 2, part / 2));
+
+    drop((come, other));
+    let longest = budget.take_for_arriving(2 * part, PATIENCE).await;
+    assert_eq!(longest.map(|share| share.bytes()), Ok(2 * part));
+    assert_eq!(budget.used_bytes(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn few_beginnings_of_bodies_wait_for_the_rest() {
+    let budget = MemoryBudget::new(64 * SMALL_BYTES);
+    let all = budget.try_take(budget.longest_share()).expect("all but what is kept");
+    let waiting = async || {
+        let mut share = budget.try_take(SMALL_BYTES)?;
+        budget
+            .grow_for_arriving(&mut share, LARGE, Duration::from_secs(60))
+            .await?;
+        Ok::<_, Error>(share.bytes())
+    };
+    let began = tokio::time::Instant::now();
+    let others = async {
+        throttled(waiting().await);
+        assert!(began.elapsed() < PATIENCE, "refused at once");
+        drop(all);
+    };
+    let (one, two, three, four, ()) = tokio::join!(waiting(), waiting(), waiting(), waiting(), others);
+    assert_eq!([one, two, three, four], [(); 4].map(|()| Ok(LARGE)));
+}
+
 #[tokio::test]
 async fn who_finds_what_is_asked_for_does_not_wait() {
     let budget = budget();

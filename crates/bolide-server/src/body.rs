@@ -156,7 +156,11 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody for Unread<B> {
                 self.drain(Refused::Known);
                 return Err(error);
             }
-            pace.arrived(bytes);
+            if pace.arrived(bytes)
+                && let Some(stream) = &self.stream
+            {
+                stream.progress();
+            }
             collected.add(part, if is_expected { most } else { 0 });
         }
         self.work();
@@ -217,12 +221,14 @@ impl Pace {
         }
     }
 
-    /// So many bytes have arrived.
-    fn arrived(&mut self, bytes: usize) {
-        if bytes >= self.next_step {
+    /// So many bytes have arrived. Whether they end a step.
+    fn arrived(&mut self, bytes: usize) -> bool {
+        let is_step = bytes >= self.next_step;
+        if is_step {
             self.next_step = bytes + STEP_BYTES;
             self.step_began = Instant::now();
         }
+        is_step
     }
 
     /// The body was not read meanwhile.

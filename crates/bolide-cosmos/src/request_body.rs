@@ -1,6 +1,6 @@
 //! Bodies of requests: read after their sender was let in, under the budget of memory that all requests share.
 //!
-//!   head ──admitted──▶ read: bytes as they arrive ──▶ room to decode them, and for the answer of a write ──▶ operation
+//!   head ──admitted──▶ read: a large body's memory at its first part ──▶ room to decode them, and for the answer of a write ──▶ operation
 //!      └──refused──▶ dismissed: the answer goes out at once, nothing is kept
 
 use std::future::Future;
@@ -104,6 +104,40 @@ impl<'m> Counted<'m> {
             let share = share.get_or_insert_default();
             let grown = self.memory.grow(share, bytes, MEMORY_PATIENCE).await;
             grown.map_err(BodyError::NoMemory)?;
+        }
+        Ok(())
+    }
+
+    /// Takes so many bytes for a large body before it is read, all of them in one: bodies that took theirs bit by bit would wait for each other.
+    /// `share` has what came before it was known to be large. Waits for them only if it may.
+    ///
+    /// # Errors
+    /// As [`Counted::grow`].
+    pub async fn expect(self, share: &mut Option<MemoryShare>, bytes: usize, may_wait: bool) -> Result<(), BodyError> {
+        let patience = if may_wait { MEMORY_PATIENCE } else { Duration::ZERO };
+        let taken = match share {
+            None => {
+                let taken = self.memory.take_for_arriving(bytes, patience).await;
+                taken.map(|taken| *share = Some(taken))
+            }
+            Some(share) => self.memory.grow_for_arriving(share, bytes, patience).await,
+        };
+        taken.map_err(BodyError::NoMemory)
+    }
+
+    /// Whether others wait for memory.
+    pub fn is_short(self) -> bool {
+        self.memory.is_short()
+    }
+
+    /// Grows the share of a body that has come to so many bytes, which is all that the request needs; waits for them.
+    ///
+    /// # Errors
+    /// As [`Counted::grow`].
+    pub async fn settle(self, share: &mut Option<MemoryShare>, bytes: usize) -> Result<(), BodyError> {
+        self.grow(share, bytes).await?;
+        if let Some(share) = share {
+            share.arrived();
         }
         Ok(())
     }

@@ -245,6 +245,13 @@ impl CosmosService {
         }
     }
 
+    /// Lets whoever asks for what everybody may have wait for it.
+    async fn wait_for_public<B: RequestBody>(&self, body: B) {
+        if body.dismiss(Refused::Unknown) {
+            self.public.wait().await;
+        }
+    }
+
     /// Checks where a request was sent and from which web page, if it is of an origin that was allowed.
     fn check_source<'h>(&self, head: &'h Parts, listener: Listener) -> Result<Option<&'h HeaderValue>, Failure> {
         names::check_name(&self.options.names, head)?;
@@ -269,8 +276,7 @@ impl CosmosService {
         match route.place {
             Place::Admin => return (None, self.answer_admin(head, body, &route).await),
             Place::Certificate => {
-                self.public.wait().await;
-                body.dismiss(Refused::Unknown);
+                self.wait_for_public(body).await;
                 return (None, self.certificate());
             }
             _ => {}
@@ -333,8 +339,7 @@ impl CosmosService {
 
     async fn answer_admin<B: RequestBody>(&self, head: &Parts, body: B, route: &Route<'_>) -> Result<Reply, Failure> {
         if Admin::is_public(route) {
-            self.public.wait().await;
-            body.dismiss(Refused::Unknown);
+            self.wait_for_public(body).await;
             return Admin::new(self, head, &Bytes::new(), route).answer().await;
         }
         if let Err(failure) = Admin::authenticate(self, head, route) {
@@ -410,7 +415,7 @@ impl CosmosService {
     async fn make_room(&self, version: Version, received: &mut Received, working: usize) -> Result<(), Failure> {
         let counted = Counted::new(self.account.memory(), version);
         let bytes = received.bytes.len().saturating_add(working);
-        Ok(counted.grow(&mut received.share, bytes).await?)
+        Ok(counted.settle(&mut received.share, bytes).await?)
     }
 
     /// Counts an answer until it is sent.

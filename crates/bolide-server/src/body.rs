@@ -7,11 +7,11 @@ use bolide_cosmos::{BodyError, Counted, Received, Refused, RequestBody};
 use bolide_model::limits;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::{Body, Incoming};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
-use crate::patience::Pulse;
+use crate::patience::{Pulse, SHORT_PATIENCE};
 use crate::streams::Stream;
 
 /// Bytes that are read and thrown away behind a refusal, so that the holder of a key gets to read it and goes on with the connection.
@@ -22,8 +22,12 @@ const DRAINED_BYTES_OF_UNKNOWN: usize = limits::ITEM_BYTES + 64 * 1024;
 const DRAINS: usize = 64;
 /// The whole body may take this many times what each [`STEP_BYTES`] of it may.
 const PATIENCE: u32 = 10;
-/// Memory for a body is taken in steps of so many bytes, as it arrives: a length that is only claimed costs nobody anything.
+/// A body up to this size takes memory as it arrives; a larger one all of it when its first part has come, see [`bolide_core::MemoryBudget`]: a
+/// length that is only claimed costs nobody anything.
+/// So much of it must arrive at least in the time that a client has for a part of it.
 const STEP_BYTES: usize = 64 * 1024;
+/// Most time between looks at whether others wait for the memory of a body that does not arrive.
+const LOOK: Duration = Duration::from_millis(250);
 /// What a connection takes besides while a large body is read from it.
 const BUFFER_BYTES: usize = 256 * 1024;
 
@@ -45,8 +49,8 @@ impl Drains {
 }
 
 /// A body that is still on its way.
-pub struct Unread {
-    body: Incoming,
+pub struct Unread<B = Incoming> {
+    body: B,
     pulse: Arc<Pulse>,
     patience: Duration,
     drains: Drains,
@@ -54,15 +58,15 @@ pub struct Unread {
     stream: Option<Arc<Stream>>,
 }
 
-impl Unread {
+impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Unread<B> {
     /// The body of a request on the connection with this pulse; `patience` is for each part of it.
     pub fn new(
-        body: Incoming,
+        body: B,
         pulse: Arc<Pulse>,
         patience: Duration,
         drains: Drains,
         stream: Option<Arc<Stream>>,
-    ) -> Unread {
+    ) -> Unread<B> {
         Unread {
             body,
             pulse,
@@ -108,7 +112,7 @@ impl Unread {
     }
 }
 
-impl RequestBody for Unread {
+impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody for Unread<B> {
     fn declared_bytes(&self) -> Option<u64> {
         self.body.size_hint().exact()
     }
@@ -118,40 +122,53 @@ impl RequestBody for Unread {
         if self.body.is_end_stream() {
             return Ok(Received::default());
         }
-        match &self.stream {
-            Some(stream) => stream.await_client(),
-            None => self.pulse.wait_for_body(),
-        }
-        let end = Instant::now() + self.patience * PATIENCE;
+        let declared = self.declared_bytes().and_then(|bytes| usize::try_from(bytes).ok());
+        // Who does not say how long it is may send as much as is allowed.
+        let most = declared.map_or(limit, |bytes| bytes.min(limit));
+        let is_large = declared.is_some() && most > STEP_BYTES;
+        let (mut share, mut is_expected) = (None, false);
+        self.await_client();
+        let mut pace = Pace::begin(self.patience);
         let mut collected = Collected::default();
-        let mut share = None;
-        // Not for each part: whoever sends a byte now and then would hold what has come for as long as the whole body may take.
-        let (mut next_step, mut step_end) = (STEP_BYTES, Instant::now() + self.patience);
-        while let Some(part) = next(&mut self.body, end.min(step_end)).await? {
+        while let Some(part) = pace.next(&mut self.body, memory).await? {
             let bytes = collected.bytes() + part.len();
-            if bytes >= next_step {
-                (next_step, step_end) = (bytes + STEP_BYTES, Instant::now() + self.patience);
-            }
             if bytes > limit {
                 self.drain(Refused::Known);
                 return Err(BodyError::TooLarge { bytes, limit });
             }
-            let step = if collected.is_empty() { 1 } else { STEP_BYTES };
-            let buffered = if bytes > STEP_BYTES { BUFFER_BYTES } else { 0 };
-            if let Err(error) = memory.grow(&mut share, buffered + bytes.next_multiple_of(step)).await {
+            let taken = if is_expected {
+                Ok(())
+            } else if bytes <= STEP_BYTES && !is_large {
+                let step = if collected.is_empty() { 1 } else { STEP_BYTES };
+                memory.grow(&mut share, bytes.next_multiple_of(step)).await
+            } else {
+                is_expected = true;
+                self.work();
+                let turn = self.stream.as_ref().map(|stream| stream.try_wait());
+                let may_wait = turn.as_ref().is_none_or(Option::is_some);
+                let taken = memory.expect(&mut share, BUFFER_BYTES + most, may_wait).await;
+                drop(turn);
+                self.await_client();
+                pace.wait_ended();
+                taken
+            };
+            if let Err(error) = taken {
                 self.drain(Refused::Known);
                 return Err(error);
             }
-            collected.add(part);
+            if pace.arrived(bytes)
+                && let Some(stream) = &self.stream
+            {
+                stream.progress();
+            }
+            collected.add(part, if is_expected { most } else { 0 });
         }
-        match &self.stream {
-            Some(stream) => stream.work(),
-            None => self.pulse.begin(),
+        self.work();
+        let bytes = collected.finish();
+        if let Some(share) = &mut share {
+            share.shrink_to(BUFFER_BYTES + bytes.len());
         }
-        Ok(Received {
-            bytes: collected.finish(),
-            share,
-        })
+        Ok(Received { bytes, share })
     }
 
     fn dismiss(self, sender: Refused) -> bool {
@@ -164,7 +181,83 @@ impl RequestBody for Unread {
     }
 }
 
-async fn next(body: &mut Incoming, deadline: Instant) -> Result<Option<Bytes>, BodyError> {
+impl<B> Unread<B> {
+    /// More of it is waited for.
+    fn await_client(&self) {
+        match &self.stream {
+            Some(stream) => stream.await_client(),
+            None => self.pulse.wait_for_body(),
+        }
+    }
+
+    /// The server is at work for it.
+    fn work(&self) {
+        match &self.stream {
+            Some(stream) => stream.work(),
+            None => self.pulse.begin(),
+        }
+    }
+}
+
+/// How fast a body must arrive.
+///
+/// Each [`STEP_BYTES`] have their time, not each part: whoever sends a byte now and then would hold what has come for as long as the whole body
+/// may take. While others wait for memory, the time is shorter.
+struct Pace {
+    patience: Duration,
+    end: Instant,
+    next_step: usize,
+    step_began: Instant,
+}
+
+impl Pace {
+    fn begin(patience: Duration) -> Pace {
+        let now = Instant::now();
+        Pace {
+            patience,
+            end: now + patience * PATIENCE,
+            next_step: STEP_BYTES,
+            step_began: now,
+        }
+    }
+
+    /// So many bytes have arrived. Whether they end a step.
+    fn arrived(&mut self, bytes: usize) -> bool {
+        let is_step = bytes >= self.next_step;
+        if is_step {
+            self.next_step = bytes + STEP_BYTES;
+            self.step_began = Instant::now();
+        }
+        is_step
+    }
+
+    /// The body was not read meanwhile.
+    fn wait_ended(&mut self) {
+        self.step_began = Instant::now();
+    }
+
+    /// The next part of a body.
+    async fn next<B: Body<Data = Bytes> + Unpin>(
+        &self,
+        body: &mut B,
+        memory: Counted<'_>,
+    ) -> Result<Option<Bytes>, BodyError> {
+        loop {
+            let deadline = self.end.min(self.step_began + self.patience);
+            match next(body, deadline.min(Instant::now() + LOOK)).await {
+                Err(BodyError::TooSlow) if Instant::now() < deadline && !self.is_in_the_way(memory) => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Whether it is too slow for a time in which others wait for memory.
+    fn is_in_the_way(&self, memory: Counted<'_>) -> bool {
+        memory.is_short() && self.step_began.elapsed() >= self.patience.min(SHORT_PATIENCE)
+    }
+}
+
+async fn next<B: Body<Data = Bytes> + Unpin>(body: &mut B, deadline: Instant) -> Result<Option<Bytes>, BodyError> {
     loop {
         let frame = timeout_at(deadline, body.frame())
             .await
@@ -198,12 +291,14 @@ impl Collected {
         self.bytes() == 0
     }
 
-    fn add(&mut self, part: Bytes) {
+    /// Adds a part; `most` is how long all of them can get, for which there is memory.
+    fn add(&mut self, part: Bytes, most: usize) {
         if self.is_empty() {
             self.first = part;
             return;
         }
         if self.all.is_empty() {
+            self.all.reserve(most);
             self.all.extend_from_slice(&self.first);
             self.first = Bytes::new();
         }
@@ -221,13 +316,170 @@ impl Collected {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use bolide_core::MemoryBudget;
+    use futures_util::StreamExt as _;
+    use futures_util::future::join_all;
+    use futures_util::stream::{self, BoxStream};
+    use http::Version;
+    use hyper::body::{Frame, SizeHint};
+    use tokio::time::sleep;
+
     use super::*;
+    use crate::streams::{OpenStreams, Streams};
+
+    const MIB: usize = 1024 * 1024;
+    const REQUEST: Duration = Duration::from_secs(20);
+
+    /// A body that comes in parts of 16 KiB, one in a millisecond.
+    struct Sent {
+        parts: BoxStream<'static, Bytes>,
+        declared: Option<u64>,
+    }
+
+    impl Sent {
+        fn new(bytes: usize) -> Sent {
+            let lengths = (0..bytes)
+                .step_by(16 * 1024)
+                .map(move |from| (bytes - from).min(16 * 1024));
+            let parts = stream::iter(lengths).then(|length| async move {
+                sleep(Duration::from_millis(1)).await;
+                Bytes::from(vec![7; length])
+            });
+            Sent {
+                parts: parts.boxed(),
+                declared: Some(bytes as u64),
+            }
+        }
+
+        /// One whose last byte does not come.
+        fn without_end(bytes: usize) -> Sent {
+            let sent = Sent::new(bytes - 1);
+            Sent {
+                parts: sent.parts.chain(stream::pending()).boxed(),
+                declared: Some(bytes as u64),
+            }
+        }
+
+        fn of_unknown_length(bytes: usize) -> Sent {
+            Sent {
+                declared: None,
+                ..Sent::new(bytes)
+            }
+        }
+
+        async fn read(self, memory: &MemoryBudget) -> Result<Received, BodyError> {
+            self.read_on(None, memory).await
+        }
+
+        async fn read_on(self, stream: Option<Arc<Stream>>, memory: &MemoryBudget) -> Result<Received, BodyError> {
+            let counted = Counted::new(memory, Version::HTTP_11);
+            let body = Unread::new(self, Pulse::new(), REQUEST, Drains::new(), stream);
+            body.read(limits::ITEM_BYTES, counted).await
+        }
+
+        /// Reads it, and needs three times as much to work on it.
+        async fn work(self, memory: &MemoryBudget) -> Result<usize, BodyError> {
+            let mut received = self.read(memory).await?;
+            let bytes = received.bytes.len();
+            let counted = Counted::new(memory, Version::HTTP_11);
+            counted.settle(&mut received.share, 3 * bytes).await?;
+            sleep(Duration::from_millis(1)).await;
+            Ok(bytes)
+        }
+    }
+
+    impl Body for Sent {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            let part = self.parts.poll_next_unpin(cx);
+            part.map(|part| part.map(|part| Ok(Frame::data(part))))
+        }
+
+        fn size_hint(&self) -> SizeHint {
+            self.declared.map_or_else(SizeHint::default, SizeHint::with_exact)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn large_bodies_do_not_wait_for_each_other() {
+        // Three at a time, and as much again to work on one.
+        let memory = MemoryBudget::new(10 * MIB);
+        let bodies = (0..30).map(|_| Sent::new(MIB).work(&memory));
+        for read in join_all(bodies).await {
+            assert_eq!(read, Ok(MIB));
+        }
+        assert_eq!(memory.used_bytes(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn large_bodies_of_unknown_length_do_not_wait_for_each_other() {
+        // One at a time: there is memory for what is allowed. The beginnings of a few others may wait.
+        let memory = MemoryBudget::new(6 * MIB);
+        let bodies = (0..5).map(|_| Sent::of_unknown_length(MIB).work(&memory));
+        for read in join_all(bodies).await {
+            assert_eq!(read, Ok(MIB));
+        }
+        assert_eq!(memory.used_bytes(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_end_leaves_its_memory_to_those_who_wait() {
+        let memory = MemoryBudget::new(4 * MIB);
+        let began = Instant::now();
+        let endless = async {
+            let read = Sent::without_end(MIB).read(&memory).await;
+            (read.err(), began.elapsed())
+        };
+        let waiting = async {
+            sleep(Duration::from_millis(500)).await;
+            Sent::new(MIB).work(&memory).await
+        };
+        let ((error, lasted), read) = tokio::join!(endless, waiting);
+        assert_eq!((error, read), (Some(BodyError::TooSlow), Ok(MIB)));
+        assert!(lasted < SHORT_PATIENCE + 2 * LOOK, "{lasted:?}");
+
+        // While nobody waits, it has the time of any other.
+        let began = Instant::now();
+        let read = Sent::without_end(MIB).read(&memory).await;
+        assert_eq!(read.err(), Some(BodyError::TooSlow));
+        assert!(began.elapsed() >= REQUEST);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_body_of_an_http2_connection_waits_for_memory() {
+        let memory = MemoryBudget::new(4 * MIB);
+        let all = memory.try_take(memory.longest_share()).expect("all but what is kept");
+        let streams = Streams::new(Pulse::new(), OpenStreams::new(100));
+        let began = Instant::now();
+        let read = async || {
+            let read = Sent::new(MIB).read_on(streams.open(), &memory).await;
+            (read.map(|received| received.bytes.len()), began.elapsed())
+        };
+        let give_back = async {
+            sleep(Duration::from_secs(1)).await;
+            drop(all);
+        };
+        let (one, other, ()) = tokio::join!(read(), read(), give_back);
+        let (refused, waited) = if one.0.is_err() { (one, other) } else { (other, one) };
+        assert!(matches!(refused.0, Err(BodyError::NoMemory(_))), "{refused:?}");
+        assert!(refused.1 < Duration::from_secs(1), "{refused:?}");
+        assert_eq!(waited.0, Ok(MIB));
+    }
 
     #[test]
     fn parts_come_together_in_their_order() {
         let mut collected = Collected::default();
         for part in ["abc", "", "def", "ghi"] {
-            collected.add(Bytes::from_static(part.as_bytes()));
+            collected.add(Bytes::from_static(part.as_bytes()), 0);
         }
         assert_eq!(collected.bytes(), 9);
         assert_eq!(collected.finish(), "abcdefghi");
@@ -237,7 +489,7 @@ mod tests {
     fn a_single_part_is_not_copied() {
         let part = Bytes::from_static(b"abc");
         let mut collected = Collected::default();
-        collected.add(part.clone());
+        collected.add(part.clone(), 0);
         assert_eq!(collected.finish().as_ptr(), part.as_ptr());
     }
 }

@@ -31,7 +31,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::body::{Drains, Unread};
 use crate::fair::Fair;
-use crate::patience::{Pulse, Seen, Watched};
+use crate::patience::{Pulse, SHORT_PATIENCE, Seen, Watched};
 use crate::shutdown::Shutdown;
 use crate::slots::Slots;
 use crate::streams::{InParts, OpenStreams, Stream, Streams};
@@ -48,8 +48,6 @@ const SLOW_TRICKLE: Duration = Duration::from_millis(500);
 const HEAD_BYTES: usize = 128 * 1024;
 /// Most time between looks at what a connection is doing.
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
-/// Time for taking the next part of an answer while others wait for memory.
-const SHORT_PATIENCE: Duration = Duration::from_secs(2);
 /// Connections that may hold a large head at a time.
 const LARGE_HEADS: usize = 1024;
 /// Concurrent requests of one HTTP/2 connection.

@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+/// Time for sending the next part of a body, and for taking that of an answer, while others wait for memory.
+pub const SHORT_PATIENCE: Duration = Duration::from_secs(2);
+
 const RESTING: u8 = 0;
 const READING: u8 = 1;
 const BUSY: u8 = 2;

@@ -8,15 +8,15 @@
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use crate::patience::Pulse;
 
@@ -26,8 +26,18 @@ const PART_BYTES: usize = 64 * 1024;
 const REFUSED: usize = 8;
 /// Resets after which a connection ends that has shown no key.
 const RESETS: usize = 64;
+/// Refusals on all connections that may lie there: one of so many parts of the room for requests.
+const REFUSED_PART: usize = 8;
 /// Requests that a connection may have open however many there are on all connections.
 const ALWAYS_OPEN: usize = 4;
+/// Beyond the limit, connections may have open what is their part of it, until there are this many times as many.
+const CROWD: usize = 2;
+/// A connection makes room for others when its client has neither taken nor sent anything for so long although requests wait for it.
+const SILENCE: Duration = Duration::from_millis(250);
+/// Connections that make room at a time.
+const LEAVING: usize = 8;
+/// Rest before another look for such connections, when there was none.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// While others of the connection go on, a part may lie for this many times what a client has for it.
 const PATIENCE: u32 = 10;
 
@@ -41,6 +51,10 @@ pub struct Streams {
     ended: Notify,
     /// Of all connections.
     all: Arc<OpenStreams>,
+    /// Among those of all connections.
+    number: u64,
+    /// Whose body may wait for memory.
+    waiting: Semaphore,
     state: Mutex<State>,
 }
 
@@ -49,6 +63,21 @@ pub struct Streams {
 pub struct OpenStreams {
     limit: usize,
     open: AtomicUsize,
+    /// Of these, those of connections that are ending to make room.
+    leaving: AtomicUsize,
+    /// Refusals of those who have shown no key.
+    refused: AtomicUsize,
+    /// Connections with open requests.
+    busy: AtomicUsize,
+    connections: Mutex<Connections>,
+}
+
+#[derive(Debug, Default)]
+struct Connections {
+    all: BTreeMap<u64, Weak<Streams>>,
+    next: u64,
+    /// When none could be found that makes room.
+    looked: Option<Instant>,
 }
 
 impl OpenStreams {
@@ -57,7 +86,38 @@ impl OpenStreams {
         Arc::new(OpenStreams {
             limit,
             open: AtomicUsize::new(0),
+            leaving: AtomicUsize::new(0),
+            refused: AtomicUsize::new(0),
+            busy: AtomicUsize::new(0),
+            connections: Mutex::default(),
         })
+    }
+
+    /// Whether a connection that has `own` requests open may open another.
+    fn has_room_for(&self, own: usize, now: Instant) -> bool {
+        let open = self.open.load(Ordering::Relaxed);
+        let open = open.saturating_sub(self.leaving.load(Ordering::Relaxed));
+        let part = self.limit / self.busy.load(Ordering::Relaxed).max(1);
+        open < self.limit || own < ALWAYS_OPEN || self.make_room(now) || (own < part && open < CROWD * self.limit)
+    }
+
+    /// Ends the connections whose clients have been silent the longest. `false` if there is none.
+    fn make_room(&self, now: Instant) -> bool {
+        let all: Vec<Arc<Streams>> = {
+            let connections = self.connections.lock();
+            let is_soon = |looked| now.saturating_duration_since(looked) < LOOK_AGAIN;
+            if connections.looked.is_some_and(is_soon) {
+                return false;
+            }
+            connections.all.values().filter_map(Weak::upgrade).collect()
+        };
+        // Not under the lock, which the last holder of a connection takes.
+        let silent = all.iter().filter_map(|one| Some((one.silent_since(now)?, one)));
+        let mut silent: Vec<(Instant, &Arc<Streams>)> = silent.collect();
+        silent.sort_by_key(|(since, _)| *since);
+        silent.iter().take(LEAVING).for_each(|(_, one)| one.leave());
+        self.connections.lock().looked = silent.is_empty().then_some(now);
+        !silent.is_empty()
     }
 }
 
@@ -73,7 +133,11 @@ struct State {
     next: u64,
     /// When one went, or the first came.
     progress: Instant,
+    /// When the client has taken or sent something, or the first request began to wait for it.
+    heard: Instant,
     rests_since: Instant,
+    /// It is ending to make room.
+    is_leaving: bool,
 }
 
 impl Streams {
@@ -81,12 +145,17 @@ impl Streams {
     pub fn new(pulse: Arc<Pulse>, all: Arc<OpenStreams>) -> Arc<Streams> {
         pulse.rest();
         let now = Instant::now();
-        Arc::new(Streams {
+        let mut connections = all.connections.lock();
+        let number = connections.next;
+        connections.next += 1;
+        let streams = Arc::new(Streams {
             pulse,
             refused: AtomicUsize::new(0),
             resets: AtomicUsize::new(0),
             ended: Notify::new(),
-            all,
+            all: all.clone(),
+            number,
+            waiting: Semaphore::new(1),
             state: Mutex::new(State {
                 open: 0,
                 working: 0,
@@ -94,18 +163,31 @@ impl Streams {
                 since: BTreeMap::new(),
                 next: 0,
                 progress: now,
+                heard: now,
                 rests_since: now,
+                is_leaving: false,
             }),
-        })
+        });
+        connections.all.insert(number, Arc::downgrade(&streams));
+        drop(connections);
+        streams
     }
 
     /// A request has come. `None` if there are too many.
     pub fn open(self: &Arc<Self>) -> Option<Arc<Stream>> {
+        // Not under the lock: those who make room are looked for, this connection among them.
+        let own = self.state.lock().open;
+        if !self.all.has_room_for(own, Instant::now()) {
+            return None;
+        }
         let mut state = self.state.lock();
-        if state.open >= ALWAYS_OPEN && self.all.open.load(Ordering::Relaxed) >= self.all.limit {
+        if state.is_leaving {
             return None;
         }
         self.all.open.fetch_add(1, Ordering::Relaxed);
+        if state.open == 0 {
+            self.all.busy.fetch_add(1, Ordering::Relaxed);
+        }
         if state.working == 0 {
             self.pulse.begin();
         }
@@ -133,7 +215,23 @@ impl Streams {
         }
     }
 
-    /// Resolves when the connection must end: see [`Streams::reset`].
+    /// Since when the client has let its requests wait and neither taken nor sent anything, if that is too long while others find no room.
+    fn silent_since(&self, now: Instant) -> Option<Instant> {
+        let state = self.state.lock();
+        let is_silent = state.open > state.working && now.saturating_duration_since(state.heard) >= SILENCE;
+        (is_silent && !state.is_leaving).then_some(state.heard)
+    }
+
+    /// Ends the connection to make room.
+    fn leave(&self) {
+        let mut state = self.state.lock();
+        if !std::mem::replace(&mut state.is_leaving, true) {
+            self.all.leaving.fetch_add(state.open, Ordering::Relaxed);
+            self.ended.notify_one();
+        }
+    }
+
+    /// Resolves when the connection must end: see [`Streams::reset`], and when it must make room.
     pub async fn must_end(&self) {
         self.ended.notified().await;
     }
@@ -169,7 +267,14 @@ impl Streams {
     fn gone(&self, number: u64) {
         let mut state = self.state.lock();
         state.since.remove(&number);
-        state.progress = Instant::now();
+        let now = Instant::now();
+        (state.progress, state.heard) = (now, now);
+    }
+}
+
+impl Drop for Streams {
+    fn drop(&mut self) {
+        self.all.connections.lock().all.remove(&self.number);
     }
 }
 
@@ -186,13 +291,17 @@ impl Stream {
     pub fn refuse(&self) -> bool {
         if !self.is_refused.swap(true, Ordering::Relaxed) {
             self.streams.refused.fetch_add(1, Ordering::Relaxed);
+            self.streams.all.refused.fetch_add(1, Ordering::Relaxed);
         }
         !self.is_one_refused_too_many()
     }
 
-    /// Whether it was refused, and too many refusals of the connection have not been taken.
+    /// Whether it was refused, and too many refusals have not been taken: of the connection, or of all that have shown no key.
     pub fn is_one_refused_too_many(&self) -> bool {
-        self.is_refused.load(Ordering::Relaxed) && self.streams.refused.load(Ordering::Relaxed) > REFUSED
+        let (own, all) = (&self.streams, &self.streams.all);
+        let is_one_of_all =
+            || !own.pulse.is_admitted() && all.refused.load(Ordering::Relaxed) > all.limit / REFUSED_PART;
+        self.is_refused.load(Ordering::Relaxed) && (own.refused.load(Ordering::Relaxed) > REFUSED || is_one_of_all())
     }
 
     /// The server is at work for it.
@@ -206,10 +315,24 @@ impl Stream {
         }
     }
 
+    /// The turn to wait for memory for its body, if no other of the connection has it: what came of a body that waits takes from the window of all
+    /// bodies on the connection, and several could stop those that have their memory.
+    pub fn try_wait(&self) -> Option<SemaphorePermit<'_>> {
+        self.streams.waiting.try_acquire().ok()
+    }
+
+    /// Its client has sent a part of its body.
+    pub fn progress(&self) {
+        self.streams.state.lock().heard = Instant::now();
+    }
+
     /// It waits for its client: for more of its body, or until its answer is taken.
     pub fn await_client(&self) {
         if self.is_working.swap(false, Ordering::Relaxed) {
             let mut state = self.streams.state.lock();
+            if state.working == state.open {
+                state.heard = Instant::now();
+            }
             state.working -= 1;
             if state.working == 0 {
                 self.streams.pulse.wait_for_client();
@@ -224,10 +347,15 @@ impl Drop for Stream {
         self.streams.all.open.fetch_sub(1, Ordering::Relaxed);
         if *self.is_refused.get_mut() {
             self.streams.refused.fetch_sub(1, Ordering::Relaxed);
+            self.streams.all.refused.fetch_sub(1, Ordering::Relaxed);
         }
         let mut state = self.streams.state.lock();
         state.open -= 1;
+        if state.is_leaving {
+            self.streams.all.leaving.fetch_sub(1, Ordering::Relaxed);
+        }
         if state.open == 0 {
+            self.streams.all.busy.fetch_sub(1, Ordering::Relaxed);
             state.rests_since = Instant::now();
             self.streams.pulse.rest();
         }
@@ -393,17 +521,103 @@ mod tests {
         assert!(!streams.only_refuses());
     }
 
+    fn admitted(all: &Arc<OpenStreams>) -> Arc<Streams> {
+        let streams = Streams::new(Pulse::new(), all.clone());
+        streams.pulse.admit();
+        streams
+    }
+
+    fn open_all(streams: &Arc<Streams>) -> Vec<Arc<Stream>> {
+        std::iter::from_fn(|| streams.open()).take(1000).collect()
+    }
+
     #[test]
-    fn a_connection_may_open_few_requests_when_there_are_too_many() {
-        let all = OpenStreams::new(10);
-        let (greedy, modest) = (Streams::new(Pulse::new(), all.clone()), Streams::new(Pulse::new(), all));
-        let mut held: Vec<Arc<Stream>> = (0..10).map(|_| open(&greedy)).collect();
-        assert!(greedy.open().is_none());
-        let few: Vec<Arc<Stream>> = (0..ALWAYS_OPEN).map(|_| open(&modest)).collect();
-        assert!(modest.open().is_none());
-        drop(few);
-        held.pop();
-        assert!(greedy.open().is_some());
+    fn a_connection_may_open_its_part_when_there_are_too_many() {
+        let all = OpenStreams::new(100);
+        let connections: Vec<Arc<Streams>> = (0..40).map(|_| admitted(&all)).collect();
+        let held: Vec<Vec<Arc<Stream>>> = connections.iter().map(open_all).collect();
+        let lengths: Vec<usize> = held.iter().map(Vec::len).collect();
+        assert_eq!(lengths[..3], [100, 50, 33]);
+        // Twice as many is the end of it; a few may be open anywhere.
+        assert_eq!(lengths[5..], [ALWAYS_OPEN; 35]);
+        drop(held);
+        assert_eq!(open_all(&connections[0]).len(), 100);
+    }
+
+    #[test]
+    fn the_refusals_of_all_who_have_shown_no_key_have_little_room() {
+        let all = OpenStreams::new(80);
+        let refused = || {
+            let streams = Streams::new(Pulse::new(), all.clone());
+            let refused: Vec<Arc<Stream>> = (0..5).map(|_| open(&streams)).collect();
+            let taken = refused.iter().filter(|one| one.refuse()).count();
+            (refused, taken)
+        };
+        let (first, second, third) = (refused(), refused(), refused());
+        assert_eq!([first.1, second.1, third.1], [5, 5, 0]);
+        drop(first);
+        assert!(!third.0[0].is_one_refused_too_many());
+        let known = admitted(&all);
+        let one = open(&known);
+        assert!(one.refuse(), "a key was shown on its connection");
+    }
+
+    /// As if everything had happened so long ago.
+    fn age(streams: &Streams, age: Duration) {
+        let mut state = streams.state.lock();
+        state.heard = state.heard.checked_sub(age).expect("the clock has run for longer");
+    }
+
+    #[test]
+    fn who_is_silent_makes_room() {
+        let all = OpenStreams::new(20);
+        let (silent, older, at_work) = (admitted(&all), admitted(&all), admitted(&all));
+        let held: Vec<Arc<Stream>> = [&silent, &older]
+            .into_iter()
+            .flat_map(|one| [open(one), open(one)])
+            .collect();
+        held.iter().for_each(|one| one.await_client());
+        let working: Vec<Arc<Stream>> = (held.len()..20).map(|_| open(&at_work)).collect();
+        age(&silent, 2 * SILENCE);
+        age(&older, 3 * SILENCE);
+        age(&at_work, 3 * SILENCE);
+        let honest = admitted(&all);
+        let opened = open_all(&honest);
+        for one in [&silent, &older] {
+            assert!(one.must_end().now_or_never().is_some());
+            assert!(one.open().is_none(), "it is ending");
+        }
+        assert!(
+            at_work.must_end().now_or_never().is_none(),
+            "its client waits for the server"
+        );
+        assert!(opened.len() >= ALWAYS_OPEN);
+        drop((held, working, opened));
+        for count in [&all.open, &all.leaving, &all.busy, &all.refused] {
+            assert_eq!(count.load(Ordering::Relaxed), 0);
+        }
+        assert_eq!(open_all(&honest).len(), 20);
+    }
+
+    #[tokio::test]
+    async fn who_takes_or_sends_is_not_silent() {
+        let all = OpenStreams::new(100);
+        let streams = admitted(&all);
+        let (answered, sending) = (open(&streams), open(&streams));
+        let now = Instant::now();
+        assert_eq!(streams.silent_since(now + SILENCE), None, "all are worked at");
+        sending.await_client();
+        let now = Instant::now();
+        assert!(streams.silent_since(now + SILENCE).is_some());
+        age(&streams, SILENCE);
+        sending.progress();
+        assert_eq!(streams.silent_since(now), None);
+        let mut answer = InParts::new(Full::from(vec![0; 2 * PART_BYTES]), answered);
+        let first = part(&mut answer).await;
+        age(&streams, 2 * SILENCE);
+        assert!(streams.silent_since(now).is_some());
+        drop(first);
+        assert_eq!(streams.silent_since(now), None);
     }
 
     #[tokio::test]

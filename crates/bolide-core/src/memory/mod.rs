@@ -2,6 +2,9 @@
 //!
 //! Whoever is about to hold much takes a share first and drops it with what it holds. When all is taken, those who can wait do so in
 //! the order in which they came; the others are refused. What the store holds (its cache and memtables) has limits of its own.
+//!
+//! Who waits for more while it holds much could wait for others who do the same. So large bodies are given their memory in one, before they
+//! are read, and all that are still arriving have at most a part of it: the rest serves those that have come, which need more to be worked on.
 
 #[cfg(test)]
 mod tests;
@@ -25,6 +28,9 @@ const SMALL_BYTES: usize = 64 * 1024;
 /// The part that is kept for them: one of so many.
 const SMALL_PART: usize = 4;
 
+/// Bodies that have not come yet may take so much of what large shares may have: one of so many parts.
+const ARRIVING_PART: usize = 2;
+
 /// What may wait for its share although it is there: one of so many parts of the budget, beside it.
 const HELD_PART: usize = 16;
 
@@ -35,6 +41,9 @@ pub struct MemoryBudget {
     large: Arc<Semaphore>,
     small_units: usize,
     large_units: usize,
+    /// Of `large`, what bodies may take that have not come yet.
+    arriving: Arc<Semaphore>,
+    arriving_units: usize,
     /// What is there although its share has not been taken yet.
     held: Arc<Semaphore>,
     /// How many wait.
@@ -48,11 +57,14 @@ impl MemoryBudget {
         let units = (limit_bytes / UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
         let small_units = units / SMALL_PART;
         let large_units = units - small_units;
+        let arriving_units = large_units.div_ceil(ARRIVING_PART);
         MemoryBudget {
             small: Arc::new(Semaphore::new(small_units)),
             large: Arc::new(Semaphore::new(large_units)),
             small_units,
             large_units,
+            arriving: Arc::new(Semaphore::new(arriving_units)),
+            arriving_units,
             held: Arc::new(Semaphore::new(units / HELD_PART)),
             waiting: Arc::default(),
         }
@@ -146,12 +158,59 @@ impl MemoryBudget {
             share.merge(self.take(units as usize * UNIT_BYTES, patience).await?);
             return Ok(());
         }
+        // Who finds it there does not wait, not even for an instant: others end when somebody waits.
+        if let Ok(permit) = self.large.clone().try_acquire_many_owned(units) {
+            share.merge(MemoryShare::large(permit));
+            return Ok(());
+        }
         let _waiting = Waiting::join(&self.waiting);
         let taking = self.large.clone().acquire_many_owned(units);
         match tokio::time::timeout(patience, taking).await {
             Ok(Ok(permit)) => share.merge(MemoryShare::large(permit)),
             _ => return Err(self.exhausted()),
         }
+        Ok(())
+    }
+
+    /// Takes so many bytes for a body that has not come yet, behind those who asked before for such bodies, and waits for them up to `patience`.
+    /// [`MemoryShare::arrived`] when it has come and all that is made of it has its memory.
+    ///
+    /// # Errors
+    /// As [`MemoryBudget::try_take`].
+    pub async fn take_for_arriving(&self, bytes: usize, patience: Duration) -> Result<MemoryShare> {
+        let units = self.units_of(bytes)?;
+        // One that is longer than all that bodies may have comes when no other does.
+        let arriving_units = units.min(u32::try_from(self.arriving_units).unwrap_or(u32::MAX));
+        let at_once = || {
+            let arriving = self.arriving.clone().try_acquire_many_owned(arriving_units).ok()?;
+            let permit = self.large.clone().try_acquire_many_owned(units).ok()?;
+            Some(MemoryShare::arriving(permit, arriving))
+        };
+        if let Some(share) = at_once() {
+            return Ok(share);
+        }
+        if patience.is_zero() {
+            return Err(self.exhausted());
+        }
+        let _waiting = Waiting::join(&self.waiting);
+        let taking = async {
+            let arriving = self.arriving.clone().acquire_many_owned(arriving_units).await.ok()?;
+            let permit = self.large.clone().acquire_many_owned(units).await.ok()?;
+            Some(MemoryShare::arriving(permit, arriving))
+        };
+        let taken = tokio::time::timeout(patience, taking).await.ok().flatten();
+        taken.ok_or_else(|| self.exhausted())
+    }
+
+    /// As [`MemoryBudget::take_for_arriving`], for a body that turns out to be large when a part of it has come: that part takes memory while
+    /// the rest waits, so few of them may.
+    ///
+    /// # Errors
+    /// As [`MemoryBudget::try_take`]; at once if too many bytes wait already. The share stays as it was.
+    pub async fn grow_for_arriving(&self, share: &mut MemoryShare, bytes: usize, patience: Duration) -> Result<()> {
+        let units = self.units_of(share.bytes())?;
+        let _held = self.held.try_acquire_many(units).map_err(|_| self.exhausted())?;
+        *share = self.take_for_arriving(bytes, patience).await?;
         Ok(())
     }
 
@@ -227,21 +286,36 @@ pub struct MemoryShare {
     /// Of what is kept for small shares.
     small: Option<OwnedSemaphorePermit>,
     large: Option<OwnedSemaphorePermit>,
+    /// While it is for a body that has not come: as much of what those may take.
+    arriving: Option<OwnedSemaphorePermit>,
 }
 
 impl MemoryShare {
     fn small(permit: OwnedSemaphorePermit) -> MemoryShare {
         MemoryShare {
             small: Some(permit),
-            large: None,
+            ..MemoryShare::default()
         }
     }
 
     fn large(permit: OwnedSemaphorePermit) -> MemoryShare {
         MemoryShare {
-            small: None,
             large: Some(permit),
+            ..MemoryShare::default()
         }
+    }
+
+    fn arriving(permit: OwnedSemaphorePermit, arriving: OwnedSemaphorePermit) -> MemoryShare {
+        MemoryShare {
+            large: Some(permit),
+            arriving: Some(arriving),
+            small: None,
+        }
+    }
+
+    /// The body that it was taken for has come, and what is made of it has its memory: others may come.
+    pub fn arrived(&mut self) {
+        self.arriving = None;
     }
 
     /// How many bytes it is.
@@ -258,11 +332,16 @@ impl MemoryShare {
     pub fn merge(&mut self, other: MemoryShare) {
         merge(&mut self.small, other.small);
         merge(&mut self.large, other.large);
+        merge(&mut self.arriving, other.arriving);
     }
 
     /// Gives back all but so many bytes.
     pub fn shrink_to(&mut self, bytes: usize) {
-        let mut surplus = (self.bytes() / UNIT_BYTES).saturating_sub(bytes.div_ceil(UNIT_BYTES));
+        let units = bytes.div_ceil(UNIT_BYTES);
+        let mut surplus = (self.bytes() / UNIT_BYTES).saturating_sub(units);
+        if let Some(arriving) = &mut self.arriving {
+            drop(arriving.split(arriving.num_permits().saturating_sub(units)));
+        }
         for permit in [&mut self.large, &mut self.small].into_iter().flatten() {
             let given_back = surplus.min(permit.num_permits());
             drop(permit.split(given_back));

@@ -1,3 +1,5 @@
+use std::task::Poll;
+
 use super::*;
 
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -113,4 +115,64 @@ async fn what_is_there_already_waits_only_as_far_as_it_is_little() {
         let share = waited.await.expect("no panic").expect("it was given back");
         assert_eq!(share.bytes(), ANSWER);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_that_arrive_leave_memory_to_those_that_have_come() {
+    let budget = MemoryBudget::new(64 * SMALL_BYTES);
+    let part = budget.longest_share() / ARRIVING_PART;
+    let mut come = budget
+        .take_for_arriving(part, PATIENCE)
+        .await
+        .expect("all for such bodies");
+    throttled(budget.take_for_arriving(LARGE, PATIENCE).await);
+    budget
+        .grow(&mut come, 2 * part, PATIENCE)
+        .await
+        .expect("the rest is free");
+    come.shrink_to(part / 2);
+    let other = budget.take_for_arriving(part / 2, PATIENCE).await.expect("given back");
+    throttled(budget.take_for_arriving(LARGE, PATIENCE).await);
+    come.arrived();
+    assert!(budget.take_for_arriving(LARGE, PATIENCE).await.is_ok());
+    assert_eq!((come.bytes(), other.bytes()), (part / 2, part / 2));
+
+    drop((come, other));
+    let longest = budget.take_for_arriving(2 * part, PATIENCE).await;
+    assert_eq!(longest.map(|share| share.bytes()), Ok(2 * part));
+    assert_eq!(budget.used_bytes(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn few_beginnings_of_bodies_wait_for_the_rest() {
+    let budget = MemoryBudget::new(64 * SMALL_BYTES);
+    let all = budget.try_take(budget.longest_share()).expect("all but what is kept");
+    let waiting = async || {
+        let mut share = budget.try_take(SMALL_BYTES)?;
+        budget
+            .grow_for_arriving(&mut share, LARGE, Duration::from_secs(60))
+            .await?;
+        Ok::<_, Error>(share.bytes())
+    };
+    let began = tokio::time::Instant::now();
+    let others = async {
+        throttled(waiting().await);
+        assert!(began.elapsed() < PATIENCE, "refused at once");
+        drop(all);
+    };
+    let (one, two, three, four, ()) = tokio::join!(waiting(), waiting(), waiting(), waiting(), others);
+    assert_eq!([one, two, three, four], [(); 4].map(|()| Ok(LARGE)));
+}
+
+#[tokio::test]
+async fn who_finds_what_is_asked_for_does_not_wait() {
+    let budget = budget();
+    let mut share = MemoryShare::default();
+    let mut growing = std::pin::pin!(budget.grow(&mut share, LARGE, PATIENCE));
+    let grown = std::future::poll_fn(|cx| {
+        // The runtime lets a task that has done much find nothing ready, to have others go on.
+        while std::pin::pin!(tokio::task::consume_budget()).poll(cx).is_ready() {}
+        Poll::Ready((growing.as_mut().poll(cx), budget.is_short()))
+    });
+    assert_eq!(grown.await, (Poll::Ready(Ok(())), false));
 }

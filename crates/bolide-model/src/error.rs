@@ -124,6 +124,11 @@ impl Error {
     pub fn internal(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Internal, message)
     }
+
+    /// Whether it is [`ErrorKind::Throttled`].
+    pub fn is_throttled(&self) -> bool {
+        matches!(self.kind, ErrorKind::Throttled { .. })
+    }
 }
 
 /// As much of a caller's text as a message should quote: its first 100 characters, and `…` if there are more.

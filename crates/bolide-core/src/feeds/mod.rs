@@ -16,7 +16,7 @@ pub use change_feed::{ChangePage, FeedStart, ReadChanges};
 pub use read_feed::{FeedPage, ReadFeed};
 pub use scope::Scope;
 pub(crate) use scope::{KeyInterval, Slice};
-pub(crate) use walk::{ItemWalk, WALK_BYTES, WalkedItems, bear, is_throttled, touch};
+pub(crate) use walk::{ItemWalk, WALK_BYTES, WalkedItems, bear, touch};
 
 use bolide_model::limits;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bolide_model::{RequestUnits, Result, UnixMillis, charge, limits};
 
 use super::held::Held;
-use super::walk::{bear, is_throttled};
+use super::walk::bear;
 use super::{ItemWalk, Scope, Slice, page_items};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Work};
@@ -112,6 +112,7 @@ impl Filling {
             memory: MemoryShare::default(),
         };
         let mut last_key = None;
+        let mut goes_on = false;
         let mut bytes = 0;
         let mut costs: Vec<(u32, RequestUnits)> = Vec::new();
         'pages: loop {
@@ -119,8 +120,8 @@ impl Filling {
             let read = match walk.next_page().await {
                 Ok(Some(read)) => read,
                 Ok(None) => break,
-                Err(error) if is_throttled(&error) && !page.items.is_empty() => {
-                    page.continuation = last_key.map(|key: bytes::Bytes| continuation::encode(&owner, &key));
+                Err(error) if error.is_throttled() && !page.items.is_empty() => {
+                    goes_on = true;
                     break;
                 }
                 Err(error) => return Err(error),
@@ -131,7 +132,7 @@ impl Filling {
             for walked in read.items {
                 let is_full = page.items.len() == self.most || bytes >= limits::PAGE_BYTES || self.held.is_short();
                 if is_full || is_long {
-                    page.continuation = last_key.map(|key: bytes::Bytes| continuation::encode(&owner, &key));
+                    goes_on = true;
                     break 'pages;
                 }
                 bytes += walked.item.record().size();
@@ -141,6 +142,9 @@ impl Filling {
                 self.held.grow(bytes, page.items.len())?;
             }
         }
+        page.continuation = last_key
+            .filter(|_| goes_on)
+            .map(|key| continuation::encode(&owner, &key));
         page.memory = self.held.into_share();
         let mut touched = walk.touched().to_vec();
         for (range, cost) in &costs {

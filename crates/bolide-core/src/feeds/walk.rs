@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bolide_model::ttl::{Horizon, Settings};
-use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, UnixMillis};
+use bolide_model::{Error, Lsn, RequestUnits, Result, UnixMillis};
 use bolide_storage::{Ask, Head, Page, Scan, Space};
 use bytes::Bytes;
 
@@ -146,7 +146,7 @@ impl<'a> ItemWalk<'a> {
     /// The next live items, all of one partition; an empty page may come before the end. `None` at the end.
     ///
     /// # Errors
-    /// `Throttled` if there is no memory for them.
+    /// `Throttled` if there is no memory for them: a page that has something ends there.
     pub async fn next_page(&mut self) -> Result<Option<WalkedItems>> {
         let Some(slice) = self.slices.front() else {
             return Ok(None);
@@ -205,8 +205,8 @@ impl<'a> ItemWalk<'a> {
         let (Some(first), Some(last)) = (self.slices.front(), self.slices.get(alike.saturating_sub(1))) else {
             return Err(Error::internal("there are slices to read"));
         };
-        let scan = scan(first.from.clone(), last.to.clone());
-        let (head, mut pages, memory) = self.read(partition, vec![scan]).await?;
+        let range = (first.from.clone(), last.to.clone());
+        let (head, mut pages, memory) = self.read(partition, &[range]).await?;
         let page = pages.pop().unwrap_or_default();
         let mut rows = Vec::new();
         let resumed = page.rows.last().filter(|_| page.more).map(|(key, _)| keys::after(key));
@@ -246,9 +246,9 @@ impl<'a> ItemWalk<'a> {
     /// Reads several slices at once, up to the first that one read does not hold.
     async fn next_of_slices(&mut self, partition: &Partition, alike: usize) -> Result<Rows> {
         let count = alike.min(self.slices_at_once);
-        let of_slice = |slice: &Slice| scan(slice.from.clone(), slice.to.clone());
-        let scans = self.slices.iter().take(count).map(of_slice).collect();
-        let (head, pages, memory) = self.read(partition, scans).await?;
+        let of_slice = |slice: &Slice| (slice.from.clone(), slice.to.clone());
+        let ranges: Vec<KeyRange> = self.slices.iter().take(count).map(of_slice).collect();
+        let (head, pages, memory) = self.read(partition, &ranges).await?;
         self.slices_at_once = (2 * self.slices_at_once).min(MOST_SLICES);
         let mut rows = Vec::new();
         for page in pages {
@@ -272,16 +272,20 @@ impl<'a> ItemWalk<'a> {
         Ok(Rows { head, rows, memory })
     }
 
-    /// Reads slices. Where there is no memory for what came, less is read.
-    async fn read(&mut self, partition: &Partition, mut scans: Vec<Scan>) -> Result<(Head, Vec<Page>, MemoryShare)> {
-        let at_once = scans.len().max(1);
+    /// Reads ranges of items. Where there is no memory for what came, less is read.
+    async fn read(&mut self, partition: &Partition, ranges: &[KeyRange]) -> Result<(Head, Vec<Page>, MemoryShare)> {
         loop {
-            for scan in &mut scans {
-                scan.max_rows = WALK_ROWS.div_ceil(at_once);
-                scan.max_bytes = self.page_bytes.div_ceil(at_once);
-            }
+            let scan = |(from, to): &KeyRange| Scan {
+                space: Space::Item,
+                from: from.clone(),
+                to: to.clone(),
+                reverse: false,
+                max_rows: WALK_ROWS.div_ceil(ranges.len()),
+                max_bytes: self.page_bytes.div_ceil(ranges.len()),
+                keys_only: false,
+            };
             let ask = Ask {
-                scans: scans.clone(),
+                scans: ranges.iter().map(scan).collect(),
                 max_bytes: self.page_bytes,
                 ..Ask::default()
             };
@@ -310,23 +314,8 @@ impl<'a> ItemWalk<'a> {
     }
 }
 
-/// A read of one slice, as much as one read may hold.
-fn scan(from: Bytes, to: Option<Bytes>) -> Scan {
-    Scan {
-        space: Space::Item,
-        from,
-        to,
-        reverse: false,
-        max_rows: WALK_ROWS,
-        max_bytes: WALK_BYTES,
-        keys_only: false,
-    }
-}
-
-/// Whether there was no memory for what was read: a page that has something ends there.
-pub(crate) fn is_throttled(error: &Error) -> bool {
-    matches!(error.kind, ErrorKind::Throttled { .. })
-}
+/// The first key, and the end; `None` is the end of all items.
+type KeyRange = (Bytes, Option<Bytes>);
 
 /// What the rows of some pages take.
 fn memory_bytes(pages: &[Page]) -> usize {

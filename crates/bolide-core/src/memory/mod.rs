@@ -113,7 +113,7 @@ impl MemoryBudget {
     /// As [`MemoryBudget::try_take`].
     pub async fn take(&self, bytes: usize, patience: Duration) -> Result<MemoryShare> {
         let exhausted = match self.try_take(bytes) {
-            Err(error) if matches!(error.kind, ErrorKind::Throttled { .. }) => error,
+            Err(error) if error.is_throttled() => error,
             done => return done,
         };
         let units = self.units_of(bytes)?;
@@ -220,7 +220,7 @@ impl MemoryBudget {
     /// As [`MemoryBudget::try_grow`]; at once if too many bytes wait already.
     pub async fn grow_for_held(&self, share: &mut MemoryShare, bytes: usize, patience: Duration) -> Result<()> {
         match self.try_grow(share, bytes) {
-            Err(error) if matches!(error.kind, ErrorKind::Throttled { .. }) => {}
+            Err(error) if error.is_throttled() => {}
             done => return done,
         }
         let units = self.units_of(bytes)?;

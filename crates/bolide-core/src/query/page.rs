@@ -14,7 +14,7 @@ use super::{QueryMetrics, query_error};
 use crate::answer::RangePosition;
 use crate::container::{Container, ContainerState};
 use crate::executor::Watch;
-use crate::feeds::{ItemWalk, Slice, WALK_BYTES, WalkedItems, bear, is_throttled, touch};
+use crate::feeds::{ItemWalk, Slice, WALK_BYTES, WalkedItems, bear, touch};
 use crate::items::StoredItem;
 use crate::memory::MemoryBudget;
 
@@ -176,7 +176,7 @@ impl PageRun<'_> {
                 Ok(Some(read)) => read,
                 Ok(None) => break,
                 // The page ends with what it has.
-                Err(error) if is_throttled(&error) && has_advanced && !self.query.rescans() => return Ok(scanned),
+                Err(error) if error.is_throttled() && has_advanced && !self.query.rescans() => return Ok(scanned),
                 Err(error) => return Err(error),
             };
             self.check()?;

@@ -58,7 +58,7 @@ impl Batch {
 
 /// The newest commits of one partition, by which an engine settles tickets.
 ///
-/// A worker settles before it commits again, so a short memory is enough.
+/// It goes back [`SETTLED_COMMITS`].
 #[derive(Debug)]
 pub struct History {
     /// The head before the oldest commit in `commits`.
@@ -66,8 +66,9 @@ pub struct History {
     commits: VecDeque<(CommitToken, Head)>,
 }
 
-/// Commits remembered per partition.
-const REMEMBERED: usize = 16;
+/// Commits of a partition whose outcome [`Engine::settle`](crate::Engine::settle) knows at least. A worker settles before it commits
+/// again, so few are enough.
+pub const SETTLED_COMMITS: usize = 16;
 
 impl History {
     /// The history of a partition whose head is `head`, before any commit.
@@ -90,7 +91,7 @@ impl History {
 
     /// Remembers a commit by its token and the head it made.
     pub fn push_commit(&mut self, token: CommitToken, head: Head) {
-        if self.commits.len() == REMEMBERED {
+        if self.commits.len() == SETTLED_COMMITS {
             self.start = self.commits.pop_front().map_or(self.start, |(_, head)| head);
         }
         self.commits.push_back((token, head));

@@ -231,7 +231,8 @@ pub trait Engine: Send + Sync + 'static {
     /// Commits a batch.
     fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, Down>>;
 
-    /// Finds out what became of a commit of unknown outcome. After `NotDone` it can never become done.
+    /// Finds out what became of a commit of unknown outcome. After `NotDone` it can never become done. [`Down::Unavailable`], and again at
+    /// each retry, when more than [`SETTLED_COMMITS`](crate::SETTLED_COMMITS) have been made since its `base`.
     fn settle(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Settled, Down>>;
 
     /// Creates a partition with `head` as its first head. Does nothing if it is there already.

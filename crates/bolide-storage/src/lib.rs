@@ -19,7 +19,7 @@ mod page;
 #[cfg(feature = "suite")]
 pub mod suite;
 
-pub use batch::History;
+pub use batch::{History, SETTLED_COMMITS};
 pub use engine::{
     Ask, Batch, CommitToken, Down, Engine, EngineFuture, Head, Key, Outcome, Page, PartitionId, Put, Reply, Scan,
     Settled, Space, Ticket,

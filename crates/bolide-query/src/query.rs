@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::bind::{Bound, bind, columns_bytes};
 use crate::error::{QueryError, Result};
-use crate::execution::{Execution, PageLimit, Resume, replays, rescans};
+use crate::execution::{Execution, PageLimit, Resume, ResumeFilter, replays, rescans};
 use crate::memory::{Memory, MemorySource};
 use crate::parameters::Parameters;
 use crate::plan::{self, Info, KeyRanges, Plan, SupportedFeatures};
@@ -28,7 +28,7 @@ struct Inner {
     bound: Bound,
     parameters: Parameters,
     schema: Schema,
-    fingerprint: u32,
+    identity: [u8; 32],
     held: Held,
 }
 
@@ -81,13 +81,13 @@ impl Query {
         let ast = text::parse(text, memory).map_err(|error| error.relocated(text))?;
         let tree_bytes = memory.used() - before;
         let bound = bind(&ast, parameters, schema, &session).map_err(|error| error.relocated(text))?;
-        let fingerprint = fingerprint(text, parameters);
+        let identity = identity(text, &ast, &bound, parameters);
         let inner = Inner {
             ast,
             bound,
             parameters: parameters.clone(),
             schema: schema.clone(),
-            fingerprint,
+            identity,
             held: Held {
                 tree_bytes,
                 limit_bytes,
@@ -118,19 +118,40 @@ impl Query {
         replays(&self.inner.bound.select)
     }
 
+    /// What a continuation of the query is bound to. Where it is a place in the order of rows, that is the ORDER BY list: clients that
+    /// resume over several ranges rewrite the filter (cosmos-rest §6.1). Elsewhere it is the text with its parameters.
+    pub fn identity(&self) -> &[u8] {
+        &self.inner.identity
+    }
+
     /// Starts a page. `resume` is what the page before gave.
     ///
     /// # Errors
     /// [`QueryError::BadContinuation`] if `resume` is not this query's.
     pub fn execution(&self, environment: Environment, page: PageLimit, resume: Option<&str>) -> Result<Execution> {
+        self.filtered_execution(environment, page, resume, None)
+    }
+
+    /// As [`Query::execution`]; `filter` is what the client says about where the rows begin.
+    ///
+    /// # Errors
+    /// As [`Query::execution`]; [`QueryError::Refused`] if `filter` does not fit the query.
+    pub fn filtered_execution(
+        &self,
+        environment: Environment,
+        page: PageLimit,
+        resume: Option<&str>,
+        filter: Option<Arc<ResumeFilter>>,
+    ) -> Result<Execution> {
         let Inner {
             bound,
             schema,
-            fingerprint,
+            identity,
             ..
         } = &*self.inner;
+        let fingerprint = u32::from_be_bytes([identity[0], identity[1], identity[2], identity[3]]);
         let resume = resume
-            .map(|text| Resume::parse(text, *fingerprint))
+            .map(|text| Resume::parse(text, fingerprint))
             .transpose()?
             .unwrap_or_default();
         let keys = match &bound.select.ordering {
@@ -140,8 +161,18 @@ impl Query {
         if !resume.fits(keys) {
             return Err(QueryError::BadContinuation("it does not fit the query".to_owned()));
         }
+        if let Some(filter) = &filter {
+            filter.check(keys)?;
+        }
         let session = Session::new(environment, schema.geometry);
-        Ok(Execution::new(bound.clone(), session, page, resume, *fingerprint))
+        Ok(Execution::new(
+            bound.clone(),
+            session,
+            page,
+            resume,
+            filter,
+            fingerprint,
+        ))
     }
 
     /// What a client must know of the query to merge the results of several ranges.
@@ -190,11 +221,24 @@ impl Query {
     }
 }
 
-/// Tells queries apart in continuations.
-fn fingerprint(text: &str, parameters: &Parameters) -> u32 {
+fn identity(text: &str, ast: &ast::Query, bound: &Bound, parameters: &Parameters) -> [u8; 32] {
     let mut hasher = Sha256::new();
-    hasher.update(text.as_bytes());
-    parameters.add_to(&mut hasher);
-    let digest = hasher.finalize();
-    u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]])
+    match (&ast.order, &bound.select.ordering) {
+        (Some(order), Ordering::Keys(_)) => {
+            hasher.update(text::printer::order_text(order).as_bytes());
+            // The vector of a distance is a parameter.
+            let (ast::Order::By(items) | ast::Order::Rank(items)) = order;
+            if items
+                .iter()
+                .any(|item| matches!(item.value.kind, ast::ExprKind::Call(_)))
+            {
+                parameters.add_to(&mut hasher);
+            }
+        }
+        _ => {
+            hasher.update(text.as_bytes());
+            parameters.add_to(&mut hasher);
+        }
+    }
+    hasher.finalize().into()
 }

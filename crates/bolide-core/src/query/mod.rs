@@ -19,9 +19,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bolide_model::partition_key::PartitionKey;
+use bolide_model::rid::ItemRid;
 use bolide_model::{Error, ErrorKind, Result, UnixMillis, charge, limits};
 pub(crate) use bolide_query::Condition;
-use bolide_query::{Environment, Interrupt, PageLimit, Parameters, Query, QueryError, Schema, SupportedFeatures, Udfs};
+use bolide_query::{
+    Environment, Interrupt, PageLimit, Parameters, Query, QueryError, ResumeFilter, Schema, SupportedFeatures, Udfs,
+};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -54,6 +57,8 @@ pub struct QueryItems {
     pub max_items: Option<usize>,
     /// From an earlier page.
     pub continuation: Option<String>,
+    /// Where the rows of a sorted query begin, as JSON (cosmos-rest §6.1).
+    pub resume_filter: Option<Value>,
     /// Largest continuation the caller takes, in KB.
     pub continuation_limit_kb: Option<u32>,
     /// Merge the results of several ranges here, which the wire leaves to its clients.
@@ -254,6 +259,8 @@ impl QueryJob {
         if route.needs_merge(&compiled) && !is_merged_here {
             return Err(needs_client_merge(&compiled, properties, &self.memory));
         }
+        let filter = query.resume_filter.as_ref();
+        let filter = filter.map(|filter| resume_filter(filter, container)).transpose()?;
         self.admission.admit_all(&route.slices, state)?;
         if let (true, Some(first)) = (route.slices.is_empty(), state.layout.partitions.first()) {
             self.admission.admit(first, state)?;
@@ -263,6 +270,7 @@ impl QueryJob {
             state,
             query: &compiled,
             slices: route.slices,
+            filter,
             environment: Environment {
                 now_ms: self.now.0,
                 random_seed: random_seed(),
@@ -282,7 +290,7 @@ impl QueryJob {
                 bytes: limits::PAGE_BYTES,
             },
         };
-        let owner = Owner::of(container, query, query.scope.interval(state)?);
+        let owner = Owner::of(container, &compiled, query.scope.interval(state)?);
         let done = run.run(self.now, &owner, query.continuation.as_deref()).await?;
         check_continuation(query, done.continuation.as_deref())?;
 
@@ -398,6 +406,16 @@ pub(crate) fn parameters(values: &[(String, Value)]) -> Parameters {
     values.iter().fold(Parameters::none(), |parameters, (name, value)| {
         parameters.with(name.clone(), value)
     })
+}
+
+fn resume_filter(filter: &Value, container: &Container) -> Result<Arc<ResumeFilter>> {
+    let item_number = |rid: &str| {
+        let rid = ItemRid::parse(rid).filter(|rid| rid.container == container.rid());
+        rid.map(|rid| rid.number)
+    };
+    ResumeFilter::from_json(filter, item_number)
+        .map(Arc::new)
+        .map_err(query_error)
 }
 
 fn check_continuation(query: &QueryItems, continuation: Option<&str>) -> Result<()> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bolide_model::{RequestUnits, Result, UnixMillis, charge};
-use bolide_query::{Environment, Execution, Item, Metrics, PageLimit, Progress, Query};
+use bolide_query::{Environment, Execution, Item, Metrics, PageLimit, Progress, Query, ResumeFilter};
 use bytes::Bytes;
 
 use super::counting::{Counting, work};
@@ -37,6 +37,8 @@ pub(super) struct PageRun<'a> {
     pub state: &'a ContainerState,
     pub query: &'a Query,
     pub slices: Vec<Slice>,
+    /// Where the rows begin, as the client says.
+    pub filter: Option<Arc<ResumeFilter>>,
     pub environment: Environment,
     /// For the items that are held between two reads.
     pub memory: &'a MemoryBudget,
@@ -137,7 +139,9 @@ impl PageRun<'_> {
             interrupts: Some(self.watch.interrupts()),
             ..self.environment.clone()
         };
-        self.query.execution(environment, limit, resume).map_err(query_error)
+        self.query
+            .filtered_execution(environment, limit, resume, self.filter.clone())
+            .map_err(query_error)
     }
 
     /// Pushes items until the page is full, the query is done, or the walk ends; without a merge also at the end of a range that gave

@@ -10,9 +10,9 @@
 //! request names it, may change from page to page, and a split leaves each child its own part.
 
 use bolide_model::{Error, Result};
+use bolide_query::Query;
 use bytes::{Buf, Bytes};
 
-use super::QueryItems;
 use crate::container::Container;
 use crate::continuation;
 use crate::feeds::KeyInterval;
@@ -47,21 +47,19 @@ impl After {
     }
 }
 
-/// What a continuation of a query belongs to: the container, what was asked, and of which part.
+/// What a continuation of a query belongs to: the container, the query ([`Query::identity`]), and of which part it was asked.
 pub(super) struct Owner {
-    question: [Vec<u8>; 4],
+    question: [Vec<u8>; 3],
     asked: KeyInterval,
 }
 
 impl Owner {
-    pub fn of(container: &Container, query: &QueryItems, asked: KeyInterval) -> Owner {
-        let parameters = serde_json::to_vec(&query.parameters).unwrap_or_default();
+    pub fn of(container: &Container, query: &Query, asked: KeyInterval) -> Owner {
         Owner {
             question: [
                 KIND.to_vec(),
                 container.rid().bytes().to_vec(),
-                query.text.clone().into_bytes(),
-                parameters,
+                query.identity().to_vec(),
             ],
             asked,
         }

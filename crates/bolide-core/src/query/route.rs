@@ -20,24 +20,16 @@ const PLAN_RANGE_BYTES: usize = 1024;
 pub(super) struct Route {
     /// The parts of physical partitions it reads, in the order of their keys.
     pub slices: Vec<Slice>,
-    /// The caller named no part of the container, and the container has several ranges.
-    is_over_all_ranges: bool,
     /// By how many components of the partition key, the first ones, items are found; the key itself or the filter gave them.
     pub key_components: usize,
 }
 
 impl Route {
-    /// Whether the client has to merge the results of several ranges. As at the service's gateway, a query over the whole of a container
-    /// with several ranges counts as one over all of them, even where its filter pins the key.
+    /// Whether the client has to merge the results of several ranges. Several keys may lie in one.
     pub fn needs_merge(&self, query: &Query) -> bool {
-        query.needs_merge() && query.reads_items() && (self.is_over_all_ranges || !self.is_in_one_partition())
-    }
-
-    /// Several keys may lie in one physical partition, which needs no merge.
-    fn is_in_one_partition(&self) -> bool {
         let mut ranges = self.slices.iter().map(|slice| slice.partition.range);
         let first = ranges.next();
-        ranges.all(|range| Some(range) == first)
+        query.needs_merge() && !ranges.all(|range| Some(range) == first)
     }
 }
 
@@ -55,7 +47,6 @@ pub(super) fn route(
     if !compiled.reads_items() {
         return Ok(Route {
             slices: Vec::new(),
-            is_over_all_ranges: false,
             key_components: 0,
         });
     }
@@ -66,7 +57,6 @@ pub(super) fn route(
     if named != Scope::default() {
         return Ok(Route {
             slices: named.slices(state)?,
-            is_over_all_ranges: false,
             key_components: named.partition_key.map_or(0, |key| key.0.len()),
         });
     }
@@ -77,10 +67,8 @@ pub(super) fn route(
              x-ms-documentdb-partitionkey, or revise your query to avoid this exception.",
         ));
     }
-    let is_over_all_ranges = query.cross_partition && state.layout.partitions.len() > 1;
     Ok(Route {
         slices: slices_of(&ranges, state, memory)?,
-        is_over_all_ranges,
         key_components: key_components(&ranges, &state.properties.partition_key),
     })
 }

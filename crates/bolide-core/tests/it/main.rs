@@ -6,6 +6,7 @@ mod concurrent;
 mod cost;
 mod ghost_queries;
 mod linear;
+mod merging;
 mod model;
 mod probe;
 mod random;

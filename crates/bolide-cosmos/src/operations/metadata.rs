@@ -94,7 +94,7 @@ impl Feed<'_> {
         call: &Call<'_>,
         gather: impl FnOnce(&Account, &mut dyn FnMut(&Value) -> Result<()>) -> Result<()> + Send + 'static,
     ) -> Result<Reply, Failure> {
-        let query = call.decoded(|| body::query(call.body)).await?;
+        let query = call.decoded(|| body::query(call.body)).await?.without_resume_filter()?;
         let account = call.service.account.clone();
         let written = call.account().aside(move || written(&account, gather));
         let (resources, _share) = written.await??;

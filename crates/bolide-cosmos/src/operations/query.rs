@@ -14,7 +14,11 @@ use crate::service::Call;
 use crate::wire::{Reply, body, headers, scope};
 
 pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
-    let body::Query { text, parameters } = call.decoded(|| body::query(call.body)).await?;
+    let body::Query {
+        text,
+        parameters,
+        resume_filter,
+    } = call.decoded(|| body::query(call.body)).await?;
     let query = QueryItems {
         text,
         parameters: Arc::new(parameters),
@@ -22,6 +26,7 @@ pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered
         cross_partition: headers::flag(call.headers(), &headers::CROSS_PARTITION),
         max_items: scope::max_items(call.headers())?,
         continuation: feeds::continuation(call.headers())?,
+        resume_filter,
         continuation_limit_kb: continuation_limit(call.headers())?,
         merges_ranges: false,
     };

@@ -10,6 +10,21 @@ use serde_json::{Map, Value};
 pub(crate) struct Query {
     pub text: String,
     pub parameters: Vec<(String, Value)>,
+    /// Where the rows begin, for queries over items.
+    pub resume_filter: Option<Value>,
+}
+
+impl Query {
+    /// The query, of something that has no resume filters.
+    ///
+    /// # Errors
+    /// `BadRequest` if there is one.
+    pub fn without_resume_filter(self) -> Result<Query> {
+        match self.resume_filter {
+            None => Ok(self),
+            Some(_) => Err(Error::bad_request("`resumeFilter` is for queries over items only")),
+        }
+    }
 }
 
 /// Reads a body as a JSON object.
@@ -23,7 +38,8 @@ pub(crate) fn object(body: &Bytes) -> Result<Map<String, Value>> {
     }
 }
 
-/// Reads a query with its parameters (cosmos-rest §6.1). Unknown members are ignored.
+/// Reads a query with its parameters (cosmos-rest §6.1). Other members are ignored: clients send some that change no answer, as
+/// `clientQLCompatibilityLevel`.
 ///
 /// # Errors
 /// As [`object`], and where query or parameters have the wrong types.
@@ -39,7 +55,11 @@ pub(crate) fn query(body: &Bytes) -> Result<Query> {
         Some(Value::Array(parameters)) => parameters.into_iter().map(parameter).collect::<Result<_>>()?,
         Some(_) => return Err(Error::bad_request("`parameters` of a query must be an array")),
     };
-    Ok(Query { text, parameters })
+    Ok(Query {
+        text,
+        parameters,
+        resume_filter: members.remove("resumeFilter").filter(|filter| !filter.is_null()),
+    })
 }
 
 fn parameter(value: Value) -> Result<(String, Value)> {
@@ -64,7 +84,7 @@ mod tests {
         for body in [
             r#"{"query":"q"}"#,
             r#"{"query":"q","parameters":null}"#,
-            r#"{"query":"q","parameters":[],"resumeFilter":1}"#,
+            r#"{"query":"q","parameters":[],"clientQLCompatibilityLevel":1}"#,
         ] {
             let query = query(&Bytes::from_static(body.as_bytes())).expect(body);
             assert_eq!((query.text.as_str(), query.parameters.len()), ("q", 0), "{body}");

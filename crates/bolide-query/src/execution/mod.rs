@@ -11,6 +11,8 @@ mod nested;
 mod output;
 mod ranker;
 mod resume;
+mod resume_filter;
+mod sort_hash;
 mod sort_value;
 mod sorter;
 #[cfg(test)]
@@ -21,6 +23,7 @@ use std::sync::Arc;
 
 pub use output::{PageLimit, Rows};
 pub use resume::Resume;
+pub use resume_filter::ResumeFilter;
 
 use crate::bind::Bound;
 use crate::error::Result;
@@ -142,7 +145,14 @@ fn is_cut(select: &Select) -> bool {
 }
 
 impl Execution {
-    pub(crate) fn new(bound: Bound, session: Session, page: PageLimit, resume: Resume, fingerprint: u32) -> Execution {
+    pub(crate) fn new(
+        bound: Bound,
+        session: Session,
+        page: PageLimit,
+        resume: Resume,
+        filter: Option<Arc<ResumeFilter>>,
+        fingerprint: u32,
+    ) -> Execution {
         let select = Arc::clone(&bound.select);
         let take = select.take.map(|take| take.saturating_sub(resume.returned));
         let is_listed = needs_all_given(&select) && !resume.given.is_empty();
@@ -168,7 +178,7 @@ impl Execution {
             (None, Ordering::None) => Stage::Stream,
             (None, Ordering::Keys(keys)) => {
                 let most = if select.distinct { None } else { output.rows_wanted() };
-                Stage::Sort(Box::new(Sorter::new(keys, most, boundary, select.distinct)))
+                Stage::Sort(Box::new(Sorter::new(keys, most, boundary, filter, select.distinct)))
             }
             (None, Ordering::Rank(ranking)) => Stage::Rank(Ranker::new(ranking)),
         };

@@ -2,11 +2,10 @@
 
 use std::cmp::Ordering;
 
-use sha2::{Digest, Sha256};
-
 use super::given;
+use super::sort_hash::sort_hash;
 use crate::number::Number;
-use crate::value::{Kind, Value, append_same_key};
+use crate::value::{Kind, Value};
 
 /// A sort value that stands alone.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +20,7 @@ pub enum SortValue {
         hash: u64,
         start: Box<str>,
     },
-    /// Arrays and objects sort by a hash of their content.
+    /// Arrays and objects sort by a hash of their content, see `sort_hash`.
     Array([u8; 16]),
     Object([u8; 16]),
 }
@@ -34,8 +33,8 @@ impl SortValue {
             Value::Bool(value) => SortValue::Bool(*value),
             Value::Number(number) => SortValue::Number(*number),
             Value::String(text) => SortValue::String(text.as_str().into()),
-            other if other.kind() == Kind::Array => SortValue::Array(hash(other)),
-            other => SortValue::Object(hash(other)),
+            other if other.kind() == Kind::Array => SortValue::Array(sort_hash(other)),
+            other => SortValue::Object(sort_hash(other)),
         }
     }
 
@@ -91,14 +90,6 @@ impl SortValue {
             _ => self.rank().cmp(&other.rank()),
         }
     }
-}
-
-fn hash(value: &Value<'_>) -> [u8; 16] {
-    let mut canonical = Vec::new();
-    append_same_key(value, &mut canonical);
-    let mut out = [0; 16];
-    out.copy_from_slice(&Sha256::digest(&canonical)[..16]);
-    out
 }
 
 fn hash_of_string(string: &str) -> u64 {

@@ -4,11 +4,13 @@
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, hash_map};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::given;
 use super::output::{Offer, Output, Written};
+use super::resume_filter::ResumeFilter;
 use super::sort_value::SortValue;
 use crate::error::Result;
 use crate::eval::Row;
@@ -37,7 +39,7 @@ struct Entry {
 
 /// Bit n: key n descends.
 #[derive(Debug, Clone, Copy)]
-struct Directions(u64);
+pub(super) struct Directions(u64);
 
 const _: () = assert!(ORDER_BY_KEYS <= u64::BITS as usize, "each key has a bit");
 
@@ -52,15 +54,26 @@ impl Directions {
     }
 
     fn compare(self, a: &Place, b: &Place) -> Ordering {
-        for (key, (x, y)) in a.values.iter().zip(&b.values).enumerate() {
+        self.compare_values(&a.values, &b.values)
+            .then_with(|| self.compare_rids(a.rid, b.rid))
+            .then(a.ordinal.cmp(&b.ordinal))
+    }
+
+    /// How the values of two rows stand to each other.
+    pub fn compare_values(self, a: &[SortValue], b: &[SortValue]) -> Ordering {
+        for (key, (x, y)) in a.iter().zip(b).enumerate() {
             let order = x.order(y);
             if order.is_ne() {
                 return if self.descends(key) { order.reverse() } else { order };
             }
         }
-        let by_rid = a.rid.cmp(&b.rid);
-        let by_rid = if self.descends(0) { by_rid.reverse() } else { by_rid };
-        by_rid.then(a.ordinal.cmp(&b.ordinal))
+        Ordering::Equal
+    }
+
+    /// How two items of equal values stand to each other.
+    pub fn compare_rids(self, a: u64, b: u64) -> Ordering {
+        let order = a.cmp(&b);
+        if self.descends(0) { order.reverse() } else { order }
     }
 }
 
@@ -91,6 +104,8 @@ pub(super) struct Sorter {
     heap: BinaryHeap<Entry>,
     most: Option<usize>,
     boundary: Option<Place>,
+    /// Which rows there are at all, as the client says.
+    filter: Option<Arc<ResumeFilter>>,
     last_given: Option<Place>,
     /// Rows of which only the whole of a string that was cut in `boundary` could tell whether they were given.
     unsure: Vec<Entry>,
@@ -99,13 +114,20 @@ pub(super) struct Sorter {
 }
 
 impl Sorter {
-    /// Keeps at most `most` rows, all of them behind `boundary`.
-    pub fn new(keys: &[program::SortKey], most: Option<usize>, boundary: Option<Place>, is_distinct: bool) -> Sorter {
+    /// Keeps at most `most` rows, all of them behind `boundary` and accepted by `filter`.
+    pub fn new(
+        keys: &[program::SortKey],
+        most: Option<usize>,
+        boundary: Option<Place>,
+        filter: Option<Arc<ResumeFilter>>,
+        is_distinct: bool,
+    ) -> Sorter {
         Sorter {
             directions: Directions::of(keys),
             heap: BinaryHeap::new(),
             most,
             boundary,
+            filter,
             last_given: None,
             unsure: Vec::new(),
             by_value: is_distinct.then(HashMap::new),
@@ -120,7 +142,7 @@ impl Sorter {
         ordinal: u64,
         write: impl FnOnce(&mut Row<'a>, &mut Vec<u8>) -> Result<bool>,
     ) -> Result<()> {
-        let Some(place) = place_of(keys, row, ordinal)? else {
+        let Some(place) = self.place_of(keys, row, ordinal)? else {
             return Ok(());
         };
         self.learn(&place);
@@ -145,6 +167,34 @@ impl Sorter {
             return Ok(());
         }
         self.keep(entry, memory)
+    }
+
+    /// Where a row stands; nowhere if it lacks a key that it must have, or the client has had it.
+    fn place_of<'a>(&self, keys: &'a [program::SortKey], row: &mut Row<'a>, ordinal: u64) -> Result<Option<Place>> {
+        let mut values = SmallVec::new();
+        for key in keys {
+            let value = key.value.eval(row)?;
+            let value = if key.primitives_only && !value.is_primitive() {
+                Value::Undefined
+            } else {
+                value
+            };
+            if key.skip_undefined && !value.is_defined() {
+                return Ok(None);
+            }
+            row.session.fuel.burn(sort_units(&value))?;
+            values.push(SortValue::new(&value));
+        }
+        let place = Place {
+            values,
+            rid: row.rid,
+            ordinal,
+        };
+        let is_wanted = self
+            .filter
+            .as_ref()
+            .is_none_or(|filter| filter.accepts(&place, self.directions));
+        Ok(is_wanted.then_some(place))
     }
 
     /// Takes the whole of a string that was cut in the boundary from a row that has it.
@@ -174,7 +224,7 @@ impl Sorter {
         ordinal: u64,
         value: impl FnOnce(&mut Row<'a>) -> Result<Value<'a>>,
     ) -> Result<()> {
-        let Some(place) = place_of(keys, row, ordinal)? else {
+        let Some(place) = self.place_of(keys, row, ordinal)? else {
             return Ok(());
         };
         self.learn(&place);
@@ -280,29 +330,6 @@ fn sort_units(value: &Value<'_>) -> u64 {
         Value::Json(_) | Value::Array(_) | Value::Object(_) => value.written_out_bytes(usize::MAX) as u64 * KEY_BYTE,
         _ => 0,
     }
-}
-
-/// Where a row stands; nowhere if it lacks a key that it must have.
-fn place_of<'a>(keys: &'a [program::SortKey], row: &mut Row<'a>, ordinal: u64) -> Result<Option<Place>> {
-    let mut values = SmallVec::new();
-    for key in keys {
-        let value = key.value.eval(row)?;
-        let value = if key.primitives_only && !value.is_primitive() {
-            Value::Undefined
-        } else {
-            value
-        };
-        if key.skip_undefined && !value.is_defined() {
-            return Ok(None);
-        }
-        row.session.fuel.burn(sort_units(&value))?;
-        values.push(SortValue::new(&value));
-    }
-    Ok(Some(Place {
-        values,
-        rid: row.rid,
-        ordinal,
-    }))
 }
 
 impl Entry {

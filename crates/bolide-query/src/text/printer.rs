@@ -25,6 +25,13 @@ pub fn expression_text(expr: &Expr) -> String {
     printer.out
 }
 
+/// The text of an ORDER BY clause.
+pub fn order_text(order: &Order) -> String {
+    let mut printer = Printer::default();
+    printer.order(Some(order));
+    printer.out
+}
+
 /// A string literal.
 pub fn string_literal(text: &str) -> String {
     serde_json::Value::from(text).to_string()

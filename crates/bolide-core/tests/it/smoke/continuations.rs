@@ -265,6 +265,28 @@ async fn one_key_is_one_part_however_it_is_named() {
     }
 }
 
+/// Clients rewrite the filter of a sorted query when they go on (cosmos-rest §6.1).
+#[tokio::test]
+async fn a_continuation_of_a_sorted_query_belongs_to_its_order() {
+    let stage = filled().await;
+    let text = "SELECT VALUE c.id FROM c ORDER BY c.n DESC";
+    let (_, continuation) = ask(&stage, &asked(text, range(0), 2, None)).await.unwrap();
+    let continued = |text: &str| asked(text, range(0), 2, continuation.clone());
+    let rewritten = "SELECT VALUE c.id FROM c WHERE ((c.n <= 22) OR NOT IS_DEFINED(c.n)) ORDER BY c.n DESC";
+    assert_eq!(ask(&stage, &continued(rewritten)).await.unwrap().0, ["i21", "i20"]);
+    for other in [
+        "SELECT VALUE c.id FROM c ORDER BY c.n",
+        "SELECT VALUE c.id FROM c ORDER BY c.g DESC",
+        "SELECT VALUE c.id FROM c",
+    ] {
+        assert_eq!(
+            refusal(&stage, &continued(other)).await,
+            ErrorKind::BadRequest,
+            "{other}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_continuation_is_refused_for_another_question_or_another_part() {
     let stage = Stage::with(json!({})).await;

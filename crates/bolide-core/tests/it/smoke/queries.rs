@@ -102,6 +102,43 @@ async fn keys_of_one_range_need_no_merge_and_are_read_in_the_order_of_creation()
     assert_eq!(first, [json!("g"), json!("c")]);
 }
 
+/// A query over several ranges is answered without a merge where its filter leaves one partition key over.
+#[tokio::test]
+async fn a_filter_that_pins_the_key_needs_no_merge() {
+    let stage = Stage::with(json!({})).await;
+    for n in 0..12 {
+        let (id, pk) = (n.to_string(), format!("p{}", n % 4));
+        stage.create(json!({"id": id, "pk": pk, "n": n})).await.unwrap();
+    }
+    stage.account.split(&stage.container, None).await.unwrap();
+    for (text, expected) in [
+        ("SELECT AVG(c.n) FROM c WHERE c.pk = 'p1'", json!([{"$1": 5}])),
+        ("SELECT COUNT(1) AS n FROM c WHERE c.pk = 'p1'", json!([{"n": 3}])),
+        (
+            "SELECT VALUE c.n FROM c WHERE c.pk = 'p1' ORDER BY c.n DESC",
+            json!([9, 5, 1]),
+        ),
+        ("SELECT TOP 1 VALUE c.n FROM c WHERE c.pk = 'p2'", json!([2])),
+        ("SELECT DISTINCT VALUE c.pk FROM c WHERE c.pk = 'p3'", json!(["p3"])),
+        (
+            "SELECT c.pk, SUM(c.n) AS n FROM c WHERE c.pk = 'p0' GROUP BY c.pk",
+            json!([{"pk": "p0", "n": 12}]),
+        ),
+    ] {
+        let (rows, continuation) = page(&stage, text, 100, None).await;
+        assert_eq!((Value::from(rows), continuation), (expected, None), "{text}");
+    }
+    let query = QueryItems {
+        text: "SELECT COUNT(1) FROM c".to_owned(),
+        cross_partition: true,
+        ..QueryItems::default()
+    };
+    let ctx = stage.begin().await;
+    let refusal = stage.account.query(&ctx, &stage.container, &query).await;
+    let kind = refusal.expect_err("a refusal").error.kind;
+    assert!(matches!(kind, ErrorKind::CrossPartitionQuery { .. }), "{kind:?}");
+}
+
 /// Items whose `v` are 0, 1, 2, 0, 1, 2 and so on; every third lives for ten seconds only.
 async fn with_values(stage: &Stage, count: usize) {
     for n in 0..count {

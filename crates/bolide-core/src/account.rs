@@ -17,6 +17,7 @@ use crate::executor::{Executor, Watch};
 use crate::items::KnownNumbers;
 use crate::memory::MemoryBudget;
 use crate::purge::{Keeper, Pace};
+use crate::query::AheadCache;
 use crate::scripts::{Places, ScriptHosting};
 use crate::throughput::{PacingSettings, Throughput};
 
@@ -94,6 +95,7 @@ pub struct Account {
     memory: MemoryBudget,
     executor: Executor,
     known_numbers: KnownNumbers,
+    ahead: Arc<AheadCache>,
 }
 
 impl Account {
@@ -125,6 +127,7 @@ impl Account {
             requests: AtomicU64::new(0),
             purge_held: AtomicBool::new(false),
             script_places,
+            ahead: AheadCache::new(&memory),
             memory,
             executor: Executor::default(),
             known_numbers: KnownNumbers::default(),
@@ -203,6 +206,10 @@ impl Account {
 
     pub(crate) fn enforces_throughput(&self) -> bool {
         self.options.enforce_throughput
+    }
+
+    pub(crate) fn ahead(&self) -> &Arc<AheadCache> {
+        &self.ahead
     }
 
     pub(crate) fn query_state_bytes(&self) -> usize {

@@ -28,3 +28,7 @@ pub const REPLICATE_CHARS: usize = 10_000;
 pub const POLYGON_POINTS: usize = 4096;
 /// Longest resume state handed out, in bytes: with the rest of a continuation it stays within the kilobyte that clients ask for.
 pub const RESUME_BYTES: usize = 740;
+
+/// Rows of a sorted query that are kept for the pages after the next one, and about how many bytes of them.
+pub const AHEAD_ROWS: usize = 1_000;
+pub const AHEAD_BYTES: usize = 1024 * 1024;

@@ -107,6 +107,13 @@ impl Query {
         self.inner.bound.select.reads_content()
     }
 
+    /// Whether [`Execution::keep_ahead`] has an effect that lasts: a query sorted by keys that gives the same rows whenever the same items are
+    /// asked. It has no user-defined functions, none that looks at the time or at random numbers, and no DISTINCT.
+    pub fn keeps_ahead(&self) -> bool {
+        let bound = &self.inner.bound;
+        bound.is_repeatable && !bound.select.distinct && matches!(bound.select.ordering, Ordering::Keys(_))
+    }
+
     /// Whether every page must see all items from the start; see the crate's page rules.
     pub fn rescans(&self) -> bool {
         rescans(&self.inner.bound.select)

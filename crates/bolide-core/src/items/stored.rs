@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 
 use bolide_model::document::Document;
 use bolide_model::rid::{ContainerRid, ItemRid};
+use bolide_model::ttl::Stamp;
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
 use bolide_query::SystemProperties;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -124,6 +125,10 @@ impl SystemProperties for StoredItem {
         self.record.last_modified().0
     }
 
+    fn stamp(&self) -> Stamp {
+        self.record.stamp()
+    }
+
     /// Without writing them: a scan asks for it with every item. All but `_ts` are as long in every item.
     fn members_bytes(&self) -> usize {
         const ALL_BUT_DIGITS: usize = 194;
@@ -141,7 +146,7 @@ impl SystemProperties for StoredItem {
 #[cfg(test)]
 mod tests {
     use bolide_model::rid::DatabaseRid;
-    use bolide_model::ttl::{Class, Stamp};
+    use bolide_model::ttl::Class;
 
     use super::*;
     use crate::keys::LogPosition;

@@ -8,6 +8,7 @@
 //! Every page is a request of its own, judged when it is asked for (TTL-247). A continuation holds the place in the walk and the
 //! execution's own word on what it has returned; neither depends on the process.
 
+mod ahead;
 mod counting;
 mod memory;
 mod page;
@@ -36,6 +37,7 @@ use crate::feeds::{Scope, page_items};
 use crate::items::Admission;
 use crate::memory::MemoryShare;
 use crate::scripts::QueryFunctions;
+pub(crate) use ahead::AheadCache;
 pub(crate) use memory::QueryMemory;
 use page::PageRun;
 pub(crate) use page::random_seed;
@@ -136,6 +138,7 @@ impl Account {
             state_bytes: self.query_state_bytes(),
             page_time: self.query_page_time(),
             memory: QueryMemory::of(self.memory()),
+            ahead: self.ahead().clone(),
         };
         let done = self.execute_in(container, |watch| job.run(watch)).await;
         let (page, work) = functions.or_failure(done)?;
@@ -232,6 +235,7 @@ struct QueryJob {
     state_bytes: usize,
     page_time: Duration,
     memory: Arc<QueryMemory>,
+    ahead: Arc<AheadCache>,
 }
 
 impl QueryJob {
@@ -271,6 +275,7 @@ impl QueryJob {
             query: &compiled,
             slices: route.slices,
             filter,
+            ahead: compiled.keeps_ahead().then(|| self.ahead.of(container, query)),
             environment: Environment {
                 now_ms: self.now.0,
                 random_seed: random_seed(),

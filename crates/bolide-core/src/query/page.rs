@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bolide_model::{RequestUnits, Result, UnixMillis, charge};
-use bolide_query::{Environment, Execution, Item, Metrics, PageLimit, Progress, Query, ResumeFilter};
+use bolide_query::{Ahead, Environment, Execution, Finished, Item, Metrics, PageLimit, Progress, Query, ResumeFilter};
+use bolide_storage::{Ask, Head};
 use bytes::Bytes;
 
+use super::ahead::{AheadOf, Heads, Kept};
 use super::counting::{Counting, work};
 use super::place::{After, Owner, Place};
 use super::{QueryMetrics, query_error};
@@ -15,7 +17,7 @@ use crate::answer::RangePosition;
 use crate::container::{Container, ContainerState};
 use crate::executor::Watch;
 use crate::feeds::{ItemWalk, Slice, WALK_BYTES, WalkedItems, bear, touch};
-use crate::items::StoredItem;
+use crate::items::{StoredItem, judged_at};
 use crate::memory::MemoryBudget;
 
 /// Most items that are held to be gone through in the order of creation, and about how many bytes: a read's worth.
@@ -34,11 +36,13 @@ const ITEMS_PER_LOOK: u64 = 64;
 /// Everything one page needs.
 pub(super) struct PageRun<'a> {
     pub container: &'a Container,
-    pub state: &'a ContainerState,
+    pub state: &'a Arc<ContainerState>,
     pub query: &'a Query,
     pub slices: Vec<Slice>,
     /// Where the rows begin, as the client says.
     pub filter: Option<Arc<ResumeFilter>>,
+    /// The rows that pages leave over for those behind them, of queries where that is possible.
+    pub ahead: Option<AheadOf<'a>>,
     pub environment: Environment,
     /// For the items that are held between two reads.
     pub memory: &'a MemoryBudget,
@@ -57,6 +61,24 @@ pub(super) struct PageDone {
     pub touched: Vec<RangePosition>,
 }
 
+impl PageDone {
+    fn of(finished: Finished, continuation: Option<String>, touched: Vec<RangePosition>) -> PageDone {
+        PageDone {
+            count: finished.rows.len(),
+            continuation,
+            metrics: QueryMetrics {
+                retrieved_items: finished.metrics.items,
+                retrieved_bytes: finished.metrics.item_bytes,
+                output_rows: finished.metrics.rows,
+                output_bytes: finished.metrics.row_bytes,
+                ..QueryMetrics::default()
+            },
+            rows: Bytes::from(finished.rows.into_joined()),
+            touched,
+        }
+    }
+}
+
 /// A seed that differs from page to page.
 pub(crate) fn random_seed() -> u64 {
     RandomState::new().hash_one("query")
@@ -69,7 +91,19 @@ impl PageRun<'_> {
             Some(text) => owner.read(text)?,
             None => Place::default(),
         };
-        let mut execution = Counting::of(self.execution(self.limit, place.resume.as_deref())?);
+        // Most queries end with their first page, which then need not keep anything.
+        let ahead = from.zip(self.ahead.as_ref());
+        if let Some((text, ahead)) = ahead
+            && let Some(kept) = ahead.take(text)
+            && let Some(done) = self.run_ahead(now, owner, &place, kept).await?
+        {
+            return Ok(done);
+        }
+        let mut execution = self.execution(self.limit, place.resume.as_deref())?;
+        if ahead.is_some() {
+            execution.keep_ahead();
+        }
+        let mut execution = Counting::of(execution);
         let mut walk = ItemWalk::new(
             self.memory,
             self.container,
@@ -83,15 +117,16 @@ impl PageRun<'_> {
             after => self.scan(&mut execution, &mut walk, after).await?,
         };
         let (execution, costs) = execution.into_parts();
-        let finished = execution.finish(scanned.is_end).map_err(query_error)?;
-        let touched = self.touched(&walk, &costs, &finished.metrics);
+        let mut finished = execution.finish(scanned.is_end).map_err(query_error)?;
+        let touched = self.touched(walk.touched(), &costs, &finished.metrics);
+        let rows_ahead = finished.ahead.take();
 
         let after = if self.query.rescans() && !self.query.replays() {
             After::Nothing
         } else {
             scanned.after
         };
-        let next = finished.resume.map(|resume| Place {
+        let next = finished.resume.take().map(|resume| Place {
             after,
             resume: Some(resume),
         });
@@ -99,25 +134,86 @@ impl PageRun<'_> {
             Some(next) if scanned.is_at_boundary && !self.has_more(now, &next).await? => None,
             next => next.map(|next| owner.write(&next)),
         };
-        Ok(PageDone {
-            count: finished.rows.len(),
-            continuation,
-            metrics: QueryMetrics {
-                retrieved_items: finished.metrics.items,
-                retrieved_bytes: finished.metrics.item_bytes,
-                output_rows: finished.metrics.rows,
-                output_bytes: finished.metrics.row_bytes,
-                ..QueryMetrics::default()
-            },
-            rows: Bytes::from(finished.rows.into_joined()),
-            touched,
-        })
+        if let (Some(rows), Some(continuation)) = (rows_ahead, &continuation) {
+            let read = walk.touched().iter().map(|position| (position.range, position.lsn));
+            self.keep(continuation, rows, read.collect()).await?;
+        }
+        Ok(PageDone::of(finished, continuation, touched))
+    }
+
+    /// Runs a page of the rows that the page before left over; `None` if they are not the rows that come next, or too few.
+    async fn run_ahead(&self, now: UnixMillis, owner: &Owner, place: &Place, kept: Kept) -> Result<Option<PageDone>> {
+        let Some(first) = self.slices.first() else {
+            return Ok(None);
+        };
+        let now = now.max(first.partition.now().await?);
+        let heads = self.heads().await?;
+        let Some((_, head)) = heads.first() else {
+            return Ok(None);
+        };
+        let horizon = self.state.settings.horizon(judged_at(now, *head).seconds());
+        let lsns: Heads = heads.iter().map(|(range, head)| (*range, head.lsn)).collect();
+        let Some((mut rows, _memory)) = kept.if_unchanged(&lsns, self.state) else {
+            return Ok(None);
+        };
+        rows.retain(|stamp| stamp.is_live(horizon));
+        let is_all = rows.is_all();
+        let mut execution = self.execution(self.limit, place.resume.as_deref())?;
+        execution.restore(rows);
+        let mut finished = execution.finish(is_all).map_err(query_error)?;
+        if !finished.is_full && finished.resume.is_some() {
+            return Ok(None);
+        }
+        finished.metrics.items = finished.metrics.rows;
+        finished.metrics.item_bytes = finished.metrics.row_bytes;
+        let mut touched = Vec::new();
+        for (range, lsn) in &lsns {
+            touch(&mut touched, *range, *lsn);
+        }
+        let touched = self.touched(&touched, &[], &finished.metrics);
+        let next = finished.resume.take().map(|resume| Place {
+            after: After::Nothing,
+            resume: Some(resume),
+        });
+        let continuation = next.map(|next| owner.write(&next));
+        if let (Some(rows), Some(continuation), Some(ahead)) = (finished.ahead.take(), &continuation, &self.ahead) {
+            ahead.put(continuation, rows, lsns, self.state);
+        }
+        Ok(Some(PageDone::of(finished, continuation, touched)))
+    }
+
+    /// Keeps the rows behind a page, if nothing has changed since the first read of each partition.
+    async fn keep(&self, continuation: &str, rows: Ahead, read: Heads) -> Result<()> {
+        let Some(ahead) = &self.ahead else { return Ok(()) };
+        let heads = self.heads().await?;
+        let heads: Heads = heads.into_iter().map(|(range, head)| (range, head.lsn)).collect();
+        if heads == read {
+            ahead.put(continuation, rows, heads, self.state);
+        }
+        Ok(())
+    }
+
+    /// The heads of the partitions that are read, in their order.
+    async fn heads(&self) -> Result<Vec<(u32, Head)>> {
+        let mut heads: Vec<(u32, Head)> = Vec::new();
+        for slice in &self.slices {
+            if heads.iter().all(|(range, _)| *range != slice.partition.range) {
+                let reply = slice.partition.read(Ask::default()).await?;
+                heads.push((slice.partition.range, reply.head));
+            }
+        }
+        Ok(heads)
     }
 
     /// The ranges touched, each with the cost of the items loaded in it and of the rows they gave. All bear the start evenly, and rows
     /// that are made of items of several ranges as they bear the rest.
-    fn touched(&self, walk: &ItemWalk<'_>, costs: &[(u32, RequestUnits)], metrics: &Metrics) -> Vec<RangePosition> {
-        let mut touched = walk.touched().to_vec();
+    fn touched(
+        &self,
+        touched: &[RangePosition],
+        costs: &[(u32, RequestUnits)],
+        metrics: &Metrics,
+    ) -> Vec<RangePosition> {
+        let mut touched = touched.to_vec();
         if let (true, Some(first)) = (touched.is_empty(), self.state.layout.partitions.first()) {
             // A query that reads no items is still carried out somewhere.
             touch(&mut touched, first.range, first.lsn());

@@ -29,6 +29,7 @@ impl Binder<'_> {
         }
         if call.udf {
             let args = self.arguments(call)?;
+            self.is_repeatable = false;
             return Ok(Scalar::Udf(call.name.as_str().into(), args));
         }
         if call.name.eq_ignore_ascii_case("FullTextScore") {
@@ -42,6 +43,7 @@ impl Binder<'_> {
             return Err(QueryError::at("SC2005", message, call.name_span));
         };
         check_arity(function, call.args.len(), span)?;
+        self.is_repeatable &= function.is_pure();
         let args = self.arguments(call)?;
         self.specialised(function, args, span)
     }

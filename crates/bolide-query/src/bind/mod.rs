@@ -34,6 +34,8 @@ pub struct Bound {
     pub select: Arc<Select>,
     /// Length of a row.
     pub slots: usize,
+    /// The same items give the same rows at any time: no user-defined function, none that looks at the time or at random numbers.
+    pub is_repeatable: bool,
     /// For each slot, the path below the item whose value it holds, where there is one.
     pub slot_paths: Vec<Option<Path>>,
 }
@@ -60,6 +62,8 @@ pub fn bind(query: &ast::Query, parameters: &Parameters, schema: &Schema, sessio
     Ok(Bound {
         select,
         slots: binder.slot_paths.len(),
+        // Computed properties were bound apart.
+        is_repeatable: binder.is_repeatable && binder.computed.is_empty(),
         slot_paths: binder.slot_paths,
     })
 }
@@ -84,6 +88,7 @@ struct Binder<'s> {
     session: &'s Session,
     /// Bytes of the constants that were folded.
     folded_bytes: Cell<usize>,
+    is_repeatable: bool,
     /// Where aggregates stand: nowhere, or in the selection being bound.
     aggregates: Option<Vec<crate::program::Aggregate>>,
 }
@@ -104,6 +109,7 @@ impl<'s> Binder<'s> {
             slot_paths: vec![Some(Arc::default())],
             session,
             folded_bytes: Cell::new(0),
+            is_repeatable: true,
             aggregates: None,
         }
     }

@@ -4,6 +4,7 @@
 //!
 //! Streams give rows while items come in; the other stages hold theirs until [`Execution::finish`].
 
+mod ahead;
 mod distinct;
 mod given;
 mod needles;
@@ -21,6 +22,7 @@ mod writing;
 
 use std::sync::Arc;
 
+pub use ahead::Ahead;
 pub use output::{PageLimit, Rows};
 pub use resume::Resume;
 pub use resume_filter::ResumeFilter;
@@ -74,6 +76,10 @@ pub struct Finished {
     pub resume: Option<String>,
     /// Counts of the work.
     pub metrics: Metrics,
+    /// A row was left over for the next page.
+    pub is_full: bool,
+    /// The rows that come next, after [`Execution::keep_ahead`] or [`Execution::restore`].
+    pub ahead: Option<Ahead>,
 }
 
 /// One page of a query under way.
@@ -202,6 +208,21 @@ impl Execution {
         }
     }
 
+    /// Keeps the rows behind the page, see [`Ahead`]: of queries sorted by keys, without DISTINCT, of items that say by what they expire.
+    pub fn keep_ahead(&mut self) {
+        if let (Stage::Sort(sorter), false) = (&mut self.stage, self.bound.select.distinct) {
+            sorter.keep_ahead();
+        }
+    }
+
+    /// Takes the rows that the page before kept, instead of items: finish next. There is no more to know if [`Finished::is_full`], or if these
+    /// were all.
+    pub fn restore(&mut self, ahead: Ahead) {
+        if let Stage::Sort(sorter) = &mut self.stage {
+            sorter.restore(ahead);
+        }
+    }
+
     /// Takes in one item: its complete JSON text, system properties included, and its resource id.
     ///
     /// # Errors
@@ -247,6 +268,9 @@ impl Execution {
             return Ok(Progress::Continue);
         }
         let mut row = Row::over(bound.slots, session, item, rid);
+        if let Stage::Sort(sorter) = stage {
+            sorter.enter(item.stamp());
+        }
         if let Stage::Rank(ranker) = stage {
             ranker.count(&mut row, ranking(&select))?;
         }
@@ -307,13 +331,24 @@ impl Execution {
             Some(self.resume().to_text(self.fingerprint))
         };
         self.session.memory.hold_rows(self.output.row_bytes() as usize)?;
+        let is_full = self.output.is_full();
+        let ahead = match &mut self.stage {
+            Stage::Sort(sorter) => sorter.take_ahead(),
+            _ => None,
+        };
         let rows = self.output.into_rows();
         let metrics = Metrics {
             rows: rows.len() as u64,
             row_bytes: rows.row_bytes() as u64,
             ..self.metrics
         };
-        Ok(Finished { rows, resume, metrics })
+        Ok(Finished {
+            rows,
+            resume,
+            metrics,
+            is_full,
+            ahead,
+        })
     }
 
     fn begin_item(&mut self) {

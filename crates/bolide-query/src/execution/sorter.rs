@@ -3,11 +3,14 @@
 //! Ties: resource id ascending, or descending when the first key is; rows of one item in the order they came.
 
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap, hash_map};
+use std::collections::{BinaryHeap, HashMap, VecDeque, hash_map};
 use std::sync::Arc;
 
+use bolide_model::UnixSeconds;
+use bolide_model::ttl::{Class, Stamp};
 use smallvec::SmallVec;
 
+use super::ahead::{Ahead, Room};
 use super::given;
 use super::output::{Offer, Output, Written};
 use super::resume_filter::ResumeFilter;
@@ -30,11 +33,13 @@ pub struct Place {
 }
 
 #[derive(Debug)]
-struct Entry {
+pub(super) struct Entry {
     place: Place,
     row: Box<[u8]>,
     directions: Directions,
     written: Written,
+    /// By what its item expires; only rows that are kept for later pages need it.
+    pub(super) stamp: Stamp,
 }
 
 /// Bit n: key n descends.
@@ -97,12 +102,29 @@ impl Ord for Entry {
     }
 }
 
+/// Of rows that are not kept for later pages.
+const UNKNOWN: Stamp = Stamp {
+    class: Class::Never,
+    base: UnixSeconds(0),
+};
+
 /// The best rows seen so far, the worst of them on top.
 #[derive(Debug)]
 pub(super) struct Sorter {
     directions: Directions,
     heap: BinaryHeap<Entry>,
+    /// Rows that the page needs.
     most: Option<usize>,
+    /// How much is kept beyond them.
+    room: Room,
+    heap_bytes: usize,
+    /// The first place of which the row was not kept.
+    dropped: Option<Place>,
+    /// The rows of the page and of those behind it, where an earlier page has sorted them.
+    restored: Option<Ahead>,
+    /// The rows behind the page.
+    ahead: Option<Ahead>,
+    stamp: Stamp,
     boundary: Option<Place>,
     /// Which rows there are at all, as the client says.
     filter: Option<Arc<ResumeFilter>>,
@@ -126,11 +148,40 @@ impl Sorter {
             directions: Directions::of(keys),
             heap: BinaryHeap::new(),
             most,
+            room: Room::NONE,
+            heap_bytes: 0,
+            dropped: None,
+            restored: None,
+            ahead: None,
+            stamp: UNKNOWN,
             boundary,
             filter,
             last_given: None,
             unsure: Vec::new(),
             by_value: is_distinct.then(HashMap::new),
+        }
+    }
+
+    /// Keeps rows for later pages, too.
+    pub fn keep_ahead(&mut self) {
+        self.room = Room::AHEAD;
+    }
+
+    /// Takes what an earlier page kept. No row is added then.
+    pub fn restore(&mut self, ahead: Ahead) {
+        self.restored = Some(ahead);
+    }
+
+    /// The rows behind the page that was given.
+    pub fn take_ahead(&mut self) -> Option<Ahead> {
+        self.ahead.take()
+    }
+
+    /// The rows that come are of another item.
+    pub fn enter(&mut self, stamp: Option<Stamp>) {
+        match stamp {
+            Some(stamp) => self.stamp = stamp,
+            None => self.room = Room::NONE,
         }
     }
 
@@ -159,6 +210,7 @@ impl Sorter {
             row: out.into(),
             directions: self.directions,
             written: Written::Row,
+            stamp: self.stamp,
         };
         let memory = &row.session.memory;
         if is_unsure {
@@ -257,6 +309,7 @@ impl Sorter {
                     row: out.into(),
                     directions,
                     written,
+                    stamp: UNKNOWN,
                 });
                 let bytes = key_bytes + ALLOCATION_BYTES + TABLE_ENTRY_BYTES + entry.bytes();
                 row.session.memory.take(bytes)
@@ -265,40 +318,82 @@ impl Sorter {
     }
 
     /// Given out by an earlier page, or worse than everything kept when no more rows are wanted.
-    fn is_behind(&self, place: &Place) -> bool {
+    fn is_behind(&mut self, place: &Place) -> bool {
         let compare = |a: &Place, b: &Place| self.directions.compare(a, b);
         if self.was_given(place) {
             return true;
         }
-        let full = self.most.is_some_and(|most| self.heap.len() >= most);
-        full && self
-            .heap
-            .peek()
-            .is_none_or(|worst| compare(place, &worst.place).is_ge())
+        // What is kept has no gaps: nothing is behind what was not.
+        if self
+            .dropped
+            .as_ref()
+            .is_some_and(|dropped| compare(place, dropped).is_ge())
+        {
+            return true;
+        }
+        let is_worst = self.is_full()
+            && self
+                .heap
+                .peek()
+                .is_none_or(|worst| compare(place, &worst.place).is_ge());
+        if is_worst {
+            self.dropped = Some(place.clone());
+        }
+        is_worst
+    }
+
+    fn is_full(&self) -> bool {
+        self.most.is_some_and(|most| {
+            let beyond = self.heap.len().checked_sub(most);
+            beyond.is_some_and(|beyond| beyond >= self.room.rows || self.heap_bytes >= self.room.bytes)
+        })
     }
 
     fn keep(&mut self, entry: Entry, memory: &Memory) -> Result<()> {
         memory.take(entry.bytes())?;
+        self.heap_bytes += entry.bytes();
         self.heap.push(entry);
-        if self.most.is_some_and(|most| self.heap.len() > most)
-            && let Some(worst) = self.heap.pop()
-        {
+        while self.most.is_some_and(|most| {
+            let beyond = self.heap.len().saturating_sub(most);
+            beyond > self.room.rows || (beyond > 0 && self.heap_bytes > self.room.bytes)
+        }) {
+            let Some(worst) = self.heap.pop() else { break };
             memory.give_back(worst.bytes());
+            self.heap_bytes -= worst.bytes();
+            self.dropped = Some(worst.place);
         }
         Ok(())
     }
 
     /// Gives the rows out in order until the page refuses one.
     pub fn give(&mut self, output: &mut Output) -> Result<()> {
+        if let Some(Ahead { entries, is_all }) = self.restored.take() {
+            let left = self.give_entries(entries, output)?;
+            self.ahead = Some(Ahead { entries: left, is_all });
+            return Ok(());
+        }
         let mut entries = std::mem::take(&mut self.heap).into_sorted_vec();
         let unsorted = self.by_value.take().unwrap_or_default().into_values();
         let unsorted: Vec<Entry> = unsorted.chain(std::mem::take(&mut self.unsure)).collect();
-        if !unsorted.is_empty() {
+        let is_sorted = unsorted.is_empty();
+        if !is_sorted {
             entries.extend(unsorted);
             entries.retain(|entry| !self.was_given(&entry.place));
             entries.sort();
         }
-        for entry in entries {
+        let left = self.give_entries(entries.into(), output)?;
+        if is_sorted && self.room.rows > 0 {
+            self.ahead = Some(Ahead {
+                entries: left,
+                is_all: self.dropped.is_none(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Gives rows out in order; returns those that the page refused.
+    fn give_entries(&mut self, mut entries: VecDeque<Entry>, output: &mut Output) -> Result<VecDeque<Entry>> {
+        while let Some(entry) = entries.front() {
             let offer = output.offer(|out| {
                 out.extend_from_slice(&entry.row);
                 Ok(entry.written)
@@ -306,9 +401,9 @@ impl Sorter {
             if offer == Offer::Refused {
                 break;
             }
-            self.last_given = Some(entry.place);
+            self.last_given = entries.pop_front().map(|entry| entry.place);
         }
-        Ok(())
+        Ok(entries)
     }
 
     /// Where it cannot be told, rather not: what is given twice is better than what is lost.
@@ -334,7 +429,7 @@ fn sort_units(value: &Value<'_>) -> u64 {
 
 impl Entry {
     /// What it holds. Lists of entries grow by doubling.
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let string = |value: &SortValue| match value {
             SortValue::String(string) => string.len() + ALLOCATION_BYTES,
             _ => 0,

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::fmt;
 
+use bolide_model::ttl::Stamp;
 use smallvec::SmallVec;
 
 use super::Value;
@@ -14,6 +15,9 @@ use crate::path::PathStep;
 pub trait SystemProperties {
     /// The value of `_ts`, in seconds.
     fn last_modified(&self) -> i64;
+
+    /// By what the item expires.
+    fn stamp(&self) -> Stamp;
 
     /// How many bytes [`SystemProperties::write_members`] appends.
     fn members_bytes(&self) -> usize;
@@ -55,6 +59,11 @@ impl<'a> Item<'a> {
             system: Some(system),
             whole: OnceCell::new(),
         })
+    }
+
+    /// By what the item expires, where that is known.
+    pub(crate) fn stamp(&self) -> Option<Stamp> {
+        self.system.map(SystemProperties::stamp)
     }
 
     /// The text without system properties.
@@ -191,6 +200,9 @@ impl<'a> ItemScan<'a> {
 
 #[cfg(test)]
 mod tests {
+    use bolide_model::UnixSeconds;
+    use bolide_model::ttl::Own;
+
     use super::*;
     use crate::value::write_json;
 
@@ -201,6 +213,10 @@ mod tests {
     impl SystemProperties for System {
         fn last_modified(&self) -> i64 {
             17
+        }
+
+        fn stamp(&self) -> Stamp {
+            Stamp::new(UnixSeconds(17), Own::Never)
         }
 
         fn members_bytes(&self) -> usize {

@@ -395,3 +395,84 @@ async fn a_page_that_takes_long_ends_and_the_next_one_goes_on() {
         assert_eq!(given, pages, "{text}");
     }
 }
+
+const SORTED: &str = "SELECT VALUE c.n FROM c ORDER BY c.n DESC";
+
+/// A container of many items in one range, the first two pages of ten of [`SORTED`], and where it goes on.
+async fn two_pages(count: i64) -> (Stage, Vec<Value>, Option<String>) {
+    let stage = Stage::with(json!({"defaultTtl": -1})).await;
+    for n in 0..count {
+        let mut item = json!({"id": n.to_string(), "n": n});
+        if n % 2 == 1 {
+            item["ttl"] = json!(10);
+        }
+        stage.create(item).await.unwrap();
+    }
+    let (mut rows, continuation) = page(&stage, SORTED, 10, None).await;
+    let (more, continuation) = page(&stage, SORTED, 10, continuation).await;
+    rows.extend(more);
+    (stage, rows, continuation)
+}
+
+fn numbers(numbers: impl Iterator<Item = i64>) -> Vec<Value> {
+    numbers.map(Value::from).collect()
+}
+
+#[tokio::test]
+async fn pages_of_a_sorted_query_do_not_read_everything_again() {
+    let (stage, mut rows, continuation) = two_pages(400).await;
+    let before = stage.engine.value_bytes();
+    rows.extend(rest(&stage, SORTED, 10, continuation).await);
+    assert_eq!(rows, numbers((0..400).rev()));
+    assert_eq!(
+        stage.engine.value_bytes(),
+        before,
+        "no item is read for what was sorted before"
+    );
+}
+
+/// TTL-246, TTL-247.
+#[tokio::test]
+async fn sorted_rows_that_expire_between_pages_are_gone() {
+    let (stage, _, continuation) = two_pages(100).await;
+    stage.at(110);
+    let rows = rest(&stage, SORTED, 10, continuation).await;
+    assert_eq!(rows, numbers((0..80).rev().filter(|n| n % 2 == 0)));
+}
+
+#[tokio::test]
+async fn sorted_rows_show_what_was_written_between_pages() {
+    let (stage, _, continuation) = two_pages(100).await;
+    stage.create(json!({"id": "new", "n": 75.5})).await.unwrap();
+    stage.delete("78", None).await.unwrap();
+    let (mut rows, continuation) = page(&stage, SORTED, 10, continuation).await;
+    assert_eq!(rows[..5], [json!(79), json!(77), json!(76), json!(75.5), json!(75)]);
+    // Once more, behind rows that this page has kept.
+    stage.create(json!({"id": "newer", "n": 60.5})).await.unwrap();
+    rows.extend(rest(&stage, SORTED, 10, continuation).await);
+    assert_eq!(rows.len(), 81);
+    assert!(rows.contains(&json!(60.5)));
+}
+
+#[tokio::test]
+async fn sorted_rows_follow_a_change_of_the_time_to_live_between_pages() {
+    let (stage, _, continuation) = two_pages(100).await;
+    stage.at(110);
+    stage.define(json!({"defaultTtl": 5})).await.unwrap();
+    let (rows, continuation) = page(&stage, SORTED, 10, continuation).await;
+    assert_eq!((rows, continuation), (vec![], None));
+}
+
+#[tokio::test]
+async fn a_sorted_query_that_looks_at_the_time_begins_anew() {
+    let stage = Stage::with(json!({})).await;
+    for n in 0..30 {
+        stage.create(json!({"id": n.to_string(), "n": n})).await.unwrap();
+    }
+    let text = "SELECT VALUE GetCurrentTimestamp() FROM c ORDER BY c.n";
+    let (_, continuation) = page(&stage, text, 5, None).await;
+    let (_, continuation) = page(&stage, text, 5, continuation).await;
+    stage.at(170);
+    let (rows, _) = page(&stage, text, 5, continuation).await;
+    assert_eq!(rows, vec![json!(170_000); 5]);
+}

@@ -1,0 +1,149 @@
+//! Sorted rows that pages have left over for the pages behind them, so that not every page sorts everything again.
+//!
+//! An answer never depends on them: they are used while the heads of all partitions that were read and the state of the container are still
+//! the same, without the rows whose items have expired meanwhile. Otherwise the page reads and sorts as if they had never been there.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use bolide_model::Lsn;
+use bolide_query::Ahead;
+use parking_lot::Mutex;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::QueryItems;
+use crate::container::{Container, ContainerState};
+use crate::memory::{MemoryBudget, MemoryShare};
+
+/// All of them together, at most; and one of so many parts of the memory for requests.
+const BYTES: usize = 16 * 1024 * 1024;
+const MEMORY_PART: usize = 16;
+
+/// How many there are at most.
+const ENTRIES: usize = 256;
+
+/// Who asks for the next page later than this pays for the sort.
+const KEPT: Duration = Duration::from_secs(30);
+
+/// The heads of partitions, by their ranges.
+pub(super) type Heads = Vec<(u32, Lsn)>;
+
+/// The rows behind pages, by their continuations.
+pub(crate) struct AheadCache {
+    memory: MemoryBudget,
+    limit_bytes: usize,
+    entries: Mutex<HashMap<Key, Entry>>,
+}
+
+type Key = [u8; 32];
+
+struct Entry {
+    ahead: Ahead,
+    heads: Heads,
+    state: Weak<ContainerState>,
+    at: Instant,
+    memory: MemoryShare,
+}
+
+/// Of one query.
+pub(super) struct AheadOf<'a> {
+    cache: &'a AheadCache,
+    question: Key,
+}
+
+impl AheadCache {
+    /// A cache whose rows count against the memory for requests.
+    pub fn new(memory: &MemoryBudget) -> Arc<AheadCache> {
+        Arc::new(AheadCache {
+            memory: memory.clone(),
+            limit_bytes: BYTES.min(memory.limit_bytes() / MEMORY_PART),
+            entries: Mutex::default(),
+        })
+    }
+
+    pub(super) fn of(&self, container: &Container, query: &QueryItems) -> AheadOf<'_> {
+        let mut hash = Sha256::new();
+        let parameters = serde_json::to_vec(&query.parameters).unwrap_or_default();
+        let filter = query.resume_filter.as_ref().map(Value::to_string).unwrap_or_default();
+        for part in [
+            &container.rid().bytes(),
+            query.text.as_bytes(),
+            &parameters,
+            filter.as_bytes(),
+        ] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        AheadOf {
+            cache: self,
+            question: hash.finalize().into(),
+        }
+    }
+
+    fn put(&self, key: Key, ahead: Ahead, heads: Heads, state: &Arc<ContainerState>) {
+        let bytes = ahead.bytes();
+        if ahead.is_empty() || bytes > self.limit_bytes {
+            return;
+        }
+        let mut entries = self.entries.lock();
+        // Whoever waits for memory needs it more.
+        if self.memory.is_short() {
+            entries.clear();
+            return;
+        }
+        entries.retain(|_, entry| entry.at.elapsed() < KEPT);
+        let mut used: usize = entries.values().map(|entry| entry.memory.bytes()).sum();
+        while entries.len() >= ENTRIES || used + bytes > self.limit_bytes {
+            let oldest = entries.iter().min_by_key(|(_, entry)| entry.at).map(|(key, _)| *key);
+            let Some(oldest) = oldest.and_then(|key| entries.remove(&key)) else {
+                break;
+            };
+            used -= oldest.memory.bytes();
+        }
+        let Ok(memory) = self.memory.try_take(bytes) else {
+            return;
+        };
+        let entry = Entry {
+            ahead,
+            heads,
+            state: Arc::downgrade(state),
+            at: Instant::now(),
+            memory,
+        };
+        entries.insert(key, entry);
+    }
+}
+
+impl AheadOf<'_> {
+    /// The rows behind the page that ended with a continuation, if that page left any; they are not there for a second time.
+    pub fn take(&self, continuation: &str) -> Option<Kept> {
+        let entry = self.cache.entries.lock().remove(&self.key(continuation))?;
+        (entry.at.elapsed() < KEPT).then_some(Kept(entry))
+    }
+
+    /// Keeps the rows behind a page.
+    pub fn put(&self, continuation: &str, ahead: Ahead, heads: Heads, state: &Arc<ContainerState>) {
+        self.cache.put(self.key(continuation), ahead, heads, state);
+    }
+
+    fn key(&self, continuation: &str) -> Key {
+        let mut hash = Sha256::new();
+        hash.update(self.question);
+        hash.update(continuation.as_bytes());
+        hash.finalize().into()
+    }
+}
+
+/// Rows that a page left over.
+pub(super) struct Kept(Entry);
+
+impl Kept {
+    /// The rows, and the memory that goes with them, if everything is as it was.
+    pub fn if_unchanged(self, heads: &Heads, state: &Arc<ContainerState>) -> Option<(Ahead, MemoryShare)> {
+        let Kept(entry) = self;
+        let is_same = entry.heads == *heads && std::ptr::eq(entry.state.as_ptr(), Arc::as_ptr(state));
+        is_same.then_some((entry.ahead, entry.memory))
+    }
+}

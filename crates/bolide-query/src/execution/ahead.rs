@@ -1,0 +1,59 @@
+//! Rows that come right behind a page, kept by the caller for the next one, so that not every page sorts everything again.
+
+use std::collections::VecDeque;
+
+use bolide_model::ttl::Stamp;
+
+use super::sorter::Entry;
+use crate::limits::{AHEAD_BYTES, AHEAD_ROWS};
+
+/// The rows that follow a page of a sorted query, without a gap: at most 1,000 (or about 1 MiB of them). They hold as long as the items they
+/// are made of do; the caller knows whether those have changed, and each row has the stamp by which its item expires.
+#[derive(Debug)]
+pub struct Ahead {
+    pub(super) entries: VecDeque<Entry>,
+    /// There are no rows behind them.
+    pub(super) is_all: bool,
+}
+
+impl Ahead {
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// What they take, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.entries.iter().map(Entry::bytes).sum()
+    }
+
+    /// Whether no rows follow them.
+    pub fn is_all(&self) -> bool {
+        self.is_all
+    }
+
+    /// Drops rows whose items have expired.
+    pub fn retain(&mut self, is_live: impl Fn(Stamp) -> bool) {
+        self.entries.retain(|entry| is_live(entry.stamp));
+    }
+}
+
+/// How many rows are kept beyond those of a page.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    pub rows: usize,
+    pub bytes: usize,
+}
+
+impl Room {
+    pub const NONE: Room = Room { rows: 0, bytes: 0 };
+    pub const AHEAD: Room = Room {
+        rows: AHEAD_ROWS,
+        bytes: AHEAD_BYTES,
+    };
+}

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::bind::{Bound, bind, columns_bytes};
 use crate::error::{QueryError, Result};
-use crate::execution::{Execution, PageLimit, Resume, replays, rescans};
+use crate::execution::{Execution, PageLimit, Resume, holds_back, replays, rescans};
 use crate::memory::{Memory, MemorySource};
 use crate::parameters::Parameters;
 use crate::plan::{self, Info, KeyRanges, Plan, SupportedFeatures};
@@ -165,6 +165,23 @@ impl Query {
         let memory = held.more();
         memory.take(PLAN_FACTOR * (held.tree_bytes + columns_bytes(&ast.selection, parameters)))?;
         plan::plan(ast, parameters, schema, self.partition_key_ranges()?, features, &memory)
+    }
+
+    /// Refuses what a client with these features would merge wrongly over several ranges.
+    ///
+    /// # Errors
+    /// 400 with the missing feature, or with what cannot be merged.
+    pub fn check_merge(&self, features: &SupportedFeatures) -> Result<()> {
+        let Inner { ast, bound, .. } = &*self.inner;
+        let is_aggregate = bound
+            .select
+            .grouping
+            .as_ref()
+            .is_some_and(|grouping| !grouping.explicit);
+        if is_aggregate && holds_back(&bound.select) {
+            return plan::check_merge_of_subquery(ast, features);
+        }
+        Ok(())
     }
 
     /// Whether answering over several ranges takes more than one answer after the other (400/1004).

@@ -81,8 +81,9 @@ fn parse_part(part: &str) -> Option<(u32, Lsn)> {
 }
 
 fn malformed(part: &str) -> Error {
+    // The service's sentence, which EF Core's tests compare; then what would be valid.
     Error::bad_request(format!(
-        "malformed session token; expected `<range>:<version>#<lsn>`. part=`{part}`"
+        "The session token provided '{part}' is invalid. Expected `<range>:<version>#<lsn>`."
     ))
 }
 
@@ -124,6 +125,17 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn an_invalid_token_is_refused_in_the_words_of_the_service() {
+        let error = SessionToken::parse("invalidtoken").expect_err("no token");
+        assert!(
+            error
+                .message
+                .starts_with("The session token provided 'invalidtoken' is invalid."),
+            "{error}"
+        );
     }
 
     #[test]

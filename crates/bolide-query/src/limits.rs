@@ -11,6 +11,8 @@ pub const UDF_CALLS: usize = 10;
 pub const ORDER_BY_KEYS: usize = COMPOSITE_INDEX_PATHS;
 /// Largest TOP, OFFSET or LIMIT.
 pub const COUNT: u64 = 2_147_483_647;
+/// Largest TOP or LIMIT in the rewritten query of a ranking's component, which asks for twice as many candidates as are wanted.
+pub const CANDIDATES: u64 = u32::MAX as u64;
 /// Most scores that RRF fuses. A plan repeats all of them in the query of each.
 pub const RANK_SCORES: usize = 100;
 /// Memory for groups, distinct values and sorted rows of one execution.

@@ -7,11 +7,11 @@ use sha2::{Digest, Sha256};
 
 use crate::bind::{Bound, bind, columns_bytes};
 use crate::error::{QueryError, Result};
-use crate::execution::{Execution, PageLimit, Resume, ResumeFilter, replays, rescans};
+use crate::execution::{Execution, PageLimit, Resume, ResumeFilter, holds_back, replays, rescans};
 use crate::memory::{Memory, MemorySource};
 use crate::parameters::Parameters;
 use crate::plan::{self, Info, KeyRanges, Plan, SupportedFeatures};
-use crate::program::Ordering;
+use crate::program::{Ordering, Select};
 use crate::schema::Schema;
 use crate::session::{Environment, Session};
 use crate::text::{self, ast};
@@ -111,7 +111,7 @@ impl Query {
     /// asked. It has no user-defined functions, none that looks at the time or at random numbers, and no DISTINCT.
     pub fn keeps_ahead(&self) -> bool {
         let bound = &self.inner.bound;
-        bound.is_repeatable && !bound.select.distinct && matches!(bound.select.ordering, Ordering::Keys(_))
+        bound.is_repeatable && !bound.select.distinct && sorts_rows(&bound.select)
     }
 
     /// Whether every page must see all items from the start; see the crate's page rules.
@@ -169,7 +169,7 @@ impl Query {
             return Err(QueryError::BadContinuation("it does not fit the query".to_owned()));
         }
         if let Some(filter) = &filter {
-            filter.check(keys)?;
+            filter.check(if sorts_rows(&bound.select) { keys } else { 0 })?;
         }
         let session = Session::new(environment, schema.geometry);
         Ok(Execution::new(
@@ -205,6 +205,23 @@ impl Query {
         plan::plan(ast, parameters, schema, self.partition_key_ranges()?, features, &memory)
     }
 
+    /// Refuses what a client with these features would merge wrongly over several ranges.
+    ///
+    /// # Errors
+    /// 400 with the missing feature, or with what cannot be merged.
+    pub fn check_merge(&self, features: &SupportedFeatures) -> Result<()> {
+        let Inner { ast, bound, .. } = &*self.inner;
+        let is_aggregate = bound
+            .select
+            .grouping
+            .as_ref()
+            .is_some_and(|grouping| !grouping.explicit);
+        if is_aggregate && holds_back(&bound.select) {
+            return plan::check_merge_of_subquery(ast, features);
+        }
+        Ok(())
+    }
+
     /// Whether answering over several ranges takes more than one answer after the other (400/1004).
     pub fn needs_merge(&self) -> bool {
         let select = &self.inner.bound.select;
@@ -228,10 +245,15 @@ impl Query {
     }
 }
 
+/// Whether rows of items, not of groups, are sorted by keys.
+fn sorts_rows(select: &Select) -> bool {
+    select.grouping.is_none() && matches!(select.ordering, Ordering::Keys(_))
+}
+
 fn identity(text: &str, ast: &ast::Query, bound: &Bound, parameters: &Parameters) -> [u8; 32] {
     let mut hasher = Sha256::new();
-    match (&ast.order, &bound.select.ordering) {
-        (Some(order), Ordering::Keys(_)) => {
+    match &ast.order {
+        Some(order) if sorts_rows(&bound.select) => {
             hasher.update(text::printer::order_text(order).as_bytes());
             // The vector of a distance is a parameter.
             let (ast::Order::By(items) | ast::Order::Rank(items)) = order;

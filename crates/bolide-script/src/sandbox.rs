@@ -177,8 +177,10 @@ impl Sandbox {
         if self.shared.is_interrupted.get() {
             return out_of_time();
         }
+        let mut number = None;
         let (name, message, stack) = match &caught {
             CaughtError::Exception(exception) => {
+                number = exception.as_object().get::<_, f64>("number").ok();
                 let name = exception.as_object().get::<_, String>("name").unwrap_or_default();
                 (
                     name,
@@ -212,7 +214,7 @@ impl Sandbox {
                 } else {
                     format!("{name}: {message}")
                 };
-                thrown(0, &text, &stack)
+                thrown(number.and_then(whole).unwrap_or(0), &text, &stack)
             }
         }
     }
@@ -246,6 +248,12 @@ impl Shared {
         let room = self.settings.limits.log_bytes.saturating_sub(log.len());
         log.push_str(&line[..line.floor_char_boundary(room)]);
     }
+}
+
+/// The number of an error, if it is one that can be told.
+fn whole(number: f64) -> Option<u32> {
+    let is_whole = number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number);
+    is_whole.then_some(number as u32)
 }
 
 /// An exception, in the service's words.

@@ -161,6 +161,7 @@ impl Account {
         partition_key: Option<&PartitionKey>,
     ) -> Result<String> {
         let properties = container.properties();
+        let ranges = container.state().layout.partitions.len();
         // Whether an index serves the query is found out where it runs; the planner does not ask.
         let schema = Schema {
             indexing: None,
@@ -171,9 +172,13 @@ impl Account {
         let memory = QueryMemory::of(self.memory());
         let work = async move |watch| {
             let query = compile(&text, &parameters, &schema, &watch, &memory)?;
-            let plan = query.plan(&SupportedFeatures::parse(&features)).map_err(query_error)?;
+            let features = SupportedFeatures::parse(&features);
+            let plan = query.plan(&features).map_err(query_error)?;
+            if ranges > 1 && partition_key.is_none() && !plan.ranges.is_single_key() {
+                query.check_merge(&features).map_err(query_error)?;
+            }
             let definition = &properties.partition_key;
-            let ranges = route::plan_ranges(&plan.ranges, definition, partition_key.as_ref(), &memory)?;
+            let ranges = route::plan_ranges(&query, &plan.ranges, definition, partition_key.as_ref(), &memory)?;
             Ok(plan.to_json(&ranges).to_string())
         };
         self.executor().run(self.query_time(), work).await
@@ -358,11 +363,12 @@ fn needs_client_merge(
     properties: &bolide_model::container::ContainerProperties,
     memory: &QueryMemory,
 ) -> Error {
-    let plan = match query.plan(&SupportedFeatures::all()) {
+    let all = SupportedFeatures::all();
+    let plan = match query.check_merge(&all).and_then(|()| query.plan(&all)) {
         Ok(plan) => plan,
         Err(error) => return query_error(error),
     };
-    let ranges = match route::plan_ranges(&plan.ranges, &properties.partition_key, None, memory) {
+    let ranges = match route::plan_ranges(query, &plan.ranges, &properties.partition_key, None, memory) {
         Ok(ranges) => ranges,
         Err(error) => return error,
     };

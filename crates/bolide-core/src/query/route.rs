@@ -139,6 +139,7 @@ fn key_of(values: &[&KeyValue]) -> PartitionKey {
 /// # Errors
 /// `PartitionKeyMismatch` if the given key has more components than the container's; `Throttled` without memory for them.
 pub(super) fn plan_ranges(
+    query: &Query,
     ranges: &KeyRanges,
     definition: &PartitionKeyDefinition,
     partition_key: Option<&PartitionKey>,
@@ -147,6 +148,11 @@ pub(super) fn plan_ranges(
     if let Some(key) = partition_key.filter(|key| !key.is_empty()) {
         definition.check_prefix(key)?;
         return Ok(vec![plan_range(definition, key)]);
+    }
+    if !query.reads_items() {
+        // Any range can make its row; each of several would make one.
+        let anywhere = PartitionKey(vec![Component::Undefined; definition.paths.len()]);
+        return Ok(vec![plan_range(definition, &anywhere)]);
     }
     let list = match ranges {
         KeyRanges::Some(list) => list,

@@ -1,6 +1,7 @@
 //! What of a container's definition the query language may know.
 
 use bolide_model::container::ContainerProperties;
+use bolide_model::container::full_text::language_named;
 use bolide_model::container::indexing::{IndexingMode, IndexingPolicy, Order};
 use bolide_model::container::policies::Geospatial;
 use bolide_model::container::vector;
@@ -89,11 +90,15 @@ fn full_text(properties: &ContainerProperties) -> FullTextPolicy {
         .paths
         .iter()
         .flatten()
-        .map(|own| (steps(&own.path), own.language.clone()));
+        .map(|own| (steps(&own.path), language(&own.language)));
     FullTextPolicy {
-        default_language: policy.default_language.clone(),
+        default_language: language(&policy.default_language),
         paths: paths.collect(),
     }
+}
+
+fn language(given: &Option<String>) -> Option<String> {
+    given.as_deref().and_then(language_named).map(str::to_owned)
 }
 
 fn steps(path: &PropertyPath) -> Vec<PathStep> {

@@ -2,16 +2,28 @@
 //!
 //! Messages keep the service's words, which the Python SDK's tests compare. Source: cosmos-rest §4.2, cosmos-sql §18.9.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
-use super::input::{Input, has_duplicates, invalid};
+use super::input::{Input, invalid};
 use crate::error::{Error, Result, excerpt};
 use crate::path::PropertyPath;
 
 /// Languages that text may be in.
 pub const LANGUAGES: [&str; 7] = ["en-US", "de-DE", "es-ES", "fr-FR", "it-IT", "pt-PT", "pt-BR"];
+
+/// The same languages as numbers of Windows locales, which the service takes as text (the JavaScript SDK's tests send `"1033"`).
+const LOCALES: [(&str, &str); 8] = [
+    ("1033", "en-US"),
+    ("1031", "de-DE"),
+    ("1034", "es-ES"),
+    ("3082", "es-ES"),
+    ("1036", "fr-FR"),
+    ("1040", "it-IT"),
+    ("2070", "pt-PT"),
+    ("1046", "pt-BR"),
+];
 
 /// The text of a container's items.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,14 +63,32 @@ impl FullTextPolicy {
                     .collect::<Result<Vec<_>>>()?,
             ),
         };
-        let names: Vec<&PropertyPath> = paths.iter().flatten().map(|path| &path.path).collect();
-        if has_duplicates(&names) {
-            return Err(invalid(&input.name_of("fullTextPaths"), "a list of different paths"));
-        }
-        Ok(FullTextPolicy {
+        let policy = FullTextPolicy {
             default_language,
             paths,
-        })
+        };
+        policy.check_one_language_each(input)?;
+        Ok(policy)
+    }
+
+    /// EF Core lists a path once for each type of entity that has it. The text at a path is in one language all the same.
+    fn check_one_language_each(&self, input: &Input<'_>) -> Result<()> {
+        let mut languages = HashMap::new();
+        for own in self.paths.iter().flatten() {
+            let language = self.language_of(own);
+            if *languages.entry(&own.path).or_insert(language) != language {
+                return Err(invalid(
+                    &input.name_of("fullTextPaths"),
+                    "a list with one language for each path",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn language_of(&self, path: &FullTextPath) -> &'static str {
+        let given = path.language.as_deref().or(self.default_language.as_deref());
+        given.and_then(language_named).unwrap_or(LANGUAGES[0])
     }
 
     pub(super) fn to_json(&self) -> Value {
@@ -78,11 +108,7 @@ impl FullTextPolicy {
     /// The language of the text at `path`; `None` if there is none.
     pub fn language_at(&self, path: &PropertyPath) -> Option<&str> {
         let found = self.paths.iter().flatten().find(|own| own.path == *path)?;
-        found
-            .language
-            .as_deref()
-            .or(self.default_language.as_deref())
-            .or(Some(LANGUAGES[0]))
+        Some(self.language_of(found))
     }
 }
 
@@ -118,9 +144,6 @@ impl FullTextIndex {
             .enumerate()
             .map(FullTextIndex::from_input)
             .collect::<Result<Vec<_>>>()?;
-        if has_duplicates(&indexes) {
-            return Err(invalid(&input.name_of("fullTextIndexes"), "a list of different paths"));
-        }
         Ok(indexes)
     }
 
@@ -156,12 +179,19 @@ pub(super) fn check_indexes(indexes: &[FullTextIndex], policy: Option<&FullTextP
     }
 }
 
+/// The language that a policy names, by its tag or by its number.
+pub fn language_named(given: &str) -> Option<&'static str> {
+    let by_number = || LOCALES.iter().find(|(number, _)| *number == given);
+    let by_tag = LANGUAGES.iter().find(|language| **language == given).copied();
+    by_tag.or_else(|| by_number().map(|(_, language)| *language))
+}
+
 fn read_language(input: &Input<'_>, member: &str) -> Result<Option<String>> {
     let Some(given) = input.string(member)? else {
         return Ok(None);
     };
-    match LANGUAGES.iter().find(|language| **language == given) {
-        Some(language) => Ok(Some((*language).to_owned())),
+    match language_named(given) {
+        Some(_) => Ok(Some(given.to_owned())),
         None => Err(Error::bad_request(format!(
             "The Full Text Policy contains an unsupported language {}. Supported languages are: {}.",
             excerpt(given),

@@ -34,7 +34,33 @@ pub(super) fn parse_body(body: &[u8], levels: usize) -> Result<Value> {
         ))
     })?;
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
-    parse(text, levels).map_err(|error| Error::bad_request(format!("The request body is not valid JSON: {error}.")))
+    let parsed = parse(text, levels).or_else(|error| match with_escapes(text) {
+        Some(text) => parse(&text, levels),
+        None => Err(error),
+    });
+    parsed.map_err(|error| Error::bad_request(format!("The request body is not valid JSON: {error}.")))
+}
+
+/// The text with the control characters in its strings escaped: the service takes them as they are. `None` if there are none.
+fn with_escapes(text: &str) -> Option<String> {
+    let mut out = String::new();
+    let mut copied = 0;
+    let (mut is_inside, mut is_escaped) = (false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        if is_inside && byte < b' ' {
+            if is_escaped {
+                return None;
+            }
+            out.push_str(&text[copied..at]);
+            out.push_str(&format!("\\u{byte:04x}"));
+            copied = at + 1;
+        } else if byte == b'"' && !is_escaped {
+            is_inside = !is_inside;
+        }
+        is_escaped = is_inside && byte == b'\\' && !is_escaped;
+    }
+    out.push_str(&text[copied..]);
+    (copied > 0).then_some(out)
 }
 
 /// Reads a JSON text that is not a body, such as a header's. The error has no subject yet.

@@ -109,7 +109,7 @@ fn a_part_of_a_batch_may_be_as_deep_as_an_item_of_its_own() {
 
 #[test]
 fn what_is_not_json_is_refused_where_it_goes_wrong() {
-    let cases: [(&[u8], &str); 10] = [
+    let cases: [(&[u8], &str); 11] = [
         (b"", "EOF while parsing a value at line 1 column 0"),
         (b"{\"a\":1", "line 1 column 6"),
         (b"{\"a\":1}\n x", "trailing characters at line 2 column 2"),
@@ -118,7 +118,8 @@ fn what_is_not_json_is_refused_where_it_goes_wrong() {
         (b"{\"a\":NaN}", "line 1 column 6"),
         (b"{\"a\":1e400}", "number out of range at line 1 column"),
         (b"{\"a\":\"\\ud800\"}", "line 1 column"),
-        (b"{\"a\":\"\n\"}", "control character"),
+        (b"{\"a\":\"\n\",}", "trailing comma"),
+        (b"{\"a\":\"\\\n\"}", "invalid escape"),
         (b"{\"a\":\"\xff\"}", "not valid UTF-8 at byte 6"),
     ];
     for (body, fragment) in cases {
@@ -126,6 +127,18 @@ fn what_is_not_json_is_refused_where_it_goes_wrong() {
         assert_eq!(error.kind, ErrorKind::BadRequest);
         assert!(error.message.contains(fragment), "{error}");
     }
+}
+
+/// As in the service: the .NET SDK's tests create such items.
+#[test]
+fn control_characters_stand_in_strings_as_they_are() {
+    let body = "{\r\n\t\"id\":\"a\tb\",\"t\\\"\n\":\"\u{1}\\\\\r\n\u{1f}\u{7f}é\"\n}";
+    let document = Document::parse(body.as_bytes()).unwrap();
+    assert_eq!(
+        Value::Object(document.value().clone()),
+        json!({"id": "a\tb", "t\"\n": "\u{1}\\\r\n\u{1f}\u{7f}é"})
+    );
+    assert_eq!(parse_json_body(b"\"\0\"").unwrap(), json!("\0"));
 }
 
 #[test]

@@ -116,7 +116,9 @@ impl Binder<'_> {
         let [argument] = call.args.as_slice() else {
             return Err(QueryError::at("SC2050", arity_message(kind.name(), 1, Some(1)), span));
         };
-        if contains_aggregate(argument) || contains_subquery(argument) {
+        // What EF Core writes inside subqueries, the service takes.
+        let is_outermost = self.scopes.len() == 1;
+        if contains_aggregate(argument) || (is_outermost && contains_subquery(argument)) {
             let message =
                 "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.";
             return Err(QueryError::at("SC2101", message, span));

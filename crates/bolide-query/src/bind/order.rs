@@ -1,13 +1,15 @@
 //! ORDER BY (cosmos-sql §13).
 
+use super::group::canonical;
 use super::{Binder, Path};
 use crate::error::{QueryError, Result, Span};
 use crate::functions;
 use crate::limits::ORDER_BY_KEYS;
 use crate::path::PathStep;
-use crate::program::{Ordering, Projection, Scalar, Select, SortKey};
+use crate::program::{Grouping, Input, Ordering, Projection, Scalar, Select, SortKey, Source};
 use crate::schema::{Coverage, DistanceFunction, Indexing};
-use crate::text::ast::{Direction, ExprKind, Order, OrderItem, Query};
+use crate::text::ast::{Direction, Expr, ExprKind, Order, OrderItem, Query};
+use crate::text::printer::expression_text;
 use crate::value::Value;
 
 const NO_COMPOSITE_INDEX: &str =
@@ -46,31 +48,56 @@ impl Binder<'_> {
             None => Ok(Ordering::None),
             Some(Order::Rank(items)) => self.ranking(items).map(Ordering::Rank),
             Some(Order::By(items)) => {
-                if !query.group_by.is_empty() {
-                    return Err(QueryError::refused(
-                        "'ORDER BY' is not supported together with 'GROUP BY'.",
-                    ));
+                if let Some(grouping) = &select.grouping {
+                    return self.group_ordering(query, items, grouping);
                 }
-                let keys = self.sort_keys(items)?;
-                // Over an aggregate there is one row, and nothing to sort.
-                Ok(if select.grouping.is_some() {
-                    Ordering::None
-                } else {
-                    Ordering::Keys(keys)
-                })
+                self.sort_keys(query, items, select).map(Ordering::Keys)
             }
         }
     }
 
-    fn sort_keys(&mut self, items: &[OrderItem]) -> Result<Vec<SortKey>> {
+    /// The order of groups, which only their keys can give: it needs no index.
+    fn group_ordering(&mut self, query: &Query, items: &[OrderItem], grouping: &Grouping) -> Result<Ordering> {
+        check_count(items)?;
+        let mut keys = Vec::new();
+        for item in items {
+            if !grouping.explicit && self.computed_key(item)?.is_some() {
+                continue;
+            }
+            let value = self.expression(&item.value)?;
+            if !matches!(value, Scalar::Slot(_) | Scalar::Path { .. } | Scalar::Computed(_)) {
+                return Err(unsupported());
+            }
+            if !grouping.explicit {
+                // Over an aggregate there is one row, and nothing to sort.
+                continue;
+            }
+            let wanted = canonical(&item.value);
+            let position = query.group_by.iter().position(|key| canonical(key) == wanted);
+            let Some((_, slot)) = position.and_then(|position| grouping.keys.get(position)) else {
+                return Err(not_a_group_key(&item.value));
+            };
+            keys.push(SortKey {
+                value: Scalar::Slot(*slot),
+                descending: item.direction == Some(Direction::Descending),
+                skip_undefined: false,
+                primitives_only: false,
+            });
+        }
+        Ok(if keys.is_empty() {
+            Ordering::None
+        } else {
+            Ordering::Keys(keys)
+        })
+    }
+
+    fn sort_keys(&mut self, query: &Query, items: &[OrderItem], select: &Select) -> Result<Vec<SortKey>> {
         if let [item] = items
             && let Some(key) = self.computed_key(item)?
         {
             return Ok(vec![key]);
         }
-        if let Some(beyond) = items.get(ORDER_BY_KEYS) {
-            return Err(too_many_keys(items.len(), beyond.value.span));
-        }
+        check_count(items)?;
         let mut keys = Vec::new();
         for item in items {
             let value = self.expression(&item.value)?;
@@ -84,7 +111,7 @@ impl Binder<'_> {
         }
         let paths = keys
             .iter()
-            .map(|key| self.sort_path(&key.value))
+            .map(|key| self.sort_path(&key.value, query, select))
             .collect::<Result<Vec<_>>>()?;
         match &self.schema.indexing {
             None => {}
@@ -111,13 +138,21 @@ impl Binder<'_> {
         Ok(keys)
     }
 
-    /// The document path an item sorts by; `None` for a path below a subquery's result.
+    /// The document path an item sorts by; `None` for a path below the result of the first input's subquery.
     ///
     /// # Errors
-    /// 2206 if it is no path at all.
-    fn sort_path(&self, scalar: &Scalar) -> Result<Option<Path>> {
+    /// 2206 if it is no path at all, such as the result of a joined subquery; "correlated collections" for what JOIN iterates over.
+    fn sort_path(&self, scalar: &Scalar, query: &Query, select: &Select) -> Result<Option<Path>> {
         match scalar {
-            Scalar::Slot(_) | Scalar::Path { .. } => self.path_of(scalar),
+            Scalar::Slot(slot) | Scalar::Path { slot, .. } => {
+                let at = select.inputs.iter().position(|input| input.slot == *slot);
+                if let Some(at) = at {
+                    // The first item of FROM may be two inputs: the container, and what is below it.
+                    let first = select.inputs.len() - query.from.len();
+                    check_input(&select.inputs[at], at > first, scalar)?;
+                }
+                self.path_of(scalar)
+            }
             Scalar::Computed(_) => {
                 let name = self.computed_name(scalar).ok_or_else(unsupported)?;
                 Ok(Some([PathStep::name(name)].into()))
@@ -142,18 +177,11 @@ impl Binder<'_> {
             return Ok(None);
         };
         let value = self.expression(&item.value)?;
-        if let Scalar::Call(function, args) = &value
-            && function.name == "_FullTextScore"
-            && let Some(text) = args.first()
-        {
-            self.check_full_text_index(text)?;
-        }
-        // An item without the vector is not in the vector index; every text has a score.
-        let skip_undefined = call.name.eq_ignore_ascii_case("VectorDistance");
+        // An item without a distance has its place too: the lowest, so last by similarity and first by Euclidean distance.
         Ok(Some(SortKey {
             value,
             descending,
-            skip_undefined,
+            skip_undefined: false,
             primitives_only: false,
         }))
     }
@@ -196,6 +224,81 @@ fn has_composite(indexing: &Indexing, wanted: &[(Path, bool)]) -> bool {
             .map(|(own, (_, descending))| own.descending != *descending);
         same_paths && (flips.clone().all(|flipped| flipped) || !flips.clone().any(|flipped| flipped))
     })
+}
+
+/// Refuses what no index could give in order: what was computed in a subquery, and what JOIN iterates over.
+///
+/// Source: the baselines of LINQ in the .NET SDK (`TestSkipTake`, `TestSubquery`).
+fn check_input(input: &Input, is_joined: bool, scalar: &Scalar) -> Result<()> {
+    let is_at_path = match &input.source {
+        Source::Item | Source::Value(_) => return Ok(()),
+        Source::Each(_) => true,
+        Source::EachOfSubquery(select) => is_path(select, &[]),
+        Source::Subquery(select) => is_path(select, steps_of(scalar)),
+    };
+    match (is_at_path, is_joined) {
+        (true, true) => Err(correlated()),
+        (true, false) => Ok(()),
+        (false, _) => Err(unsupported()),
+    }
+}
+
+fn steps_of(scalar: &Scalar) -> &[PathStep] {
+    match scalar {
+        Scalar::Path { steps, .. } => steps,
+        _ => &[],
+    }
+}
+
+/// Whether what lies so many steps below a subquery's result lies at a path of the item.
+fn is_path(select: &Select, steps: &[PathStep]) -> bool {
+    if select.grouping.is_some() {
+        return false;
+    }
+    let is_path_of = |scalar: &Scalar, steps: &[PathStep]| {
+        let (Scalar::Slot(slot) | Scalar::Path { slot, .. }) = scalar else {
+            return false;
+        };
+        match select
+            .inputs
+            .iter()
+            .find(|input| input.slot == *slot)
+            .map(|input| &input.source)
+        {
+            Some(Source::Subquery(inner)) => is_path(inner, &[steps_of(scalar), steps].concat()),
+            Some(Source::EachOfSubquery(inner)) => is_path(inner, &[]),
+            _ => true,
+        }
+    };
+    let member = |members: &[(std::sync::Arc<str>, Scalar)]| match steps.split_first() {
+        Some((PathStep::Name(name), rest)) => {
+            let found = members.iter().find(|(own, _)| **own == **name);
+            found.is_some_and(|(_, scalar)| is_path_of(scalar, rest))
+        }
+        _ => false,
+    };
+    match &select.projection {
+        Projection::Value(Scalar::Object(members)) | Projection::List(members) => member(members),
+        Projection::Value(scalar) => is_path_of(scalar, steps),
+    }
+}
+
+fn correlated() -> QueryError {
+    QueryError::refused("Order-by over correlated collections is not supported.")
+}
+
+fn not_a_group_key(item: &Expr) -> QueryError {
+    QueryError::refused(format!(
+        "With 'GROUP BY', 'ORDER BY' sorts by keys of the groups only, and '{}' is none of them.",
+        expression_text(item)
+    ))
+}
+
+fn check_count(items: &[OrderItem]) -> Result<()> {
+    match items.get(ORDER_BY_KEYS) {
+        Some(beyond) => Err(too_many_keys(items.len(), beyond.value.span)),
+        None => Ok(()),
+    }
 }
 
 fn unsupported() -> QueryError {

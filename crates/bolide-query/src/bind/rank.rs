@@ -3,8 +3,7 @@
 use super::Binder;
 use crate::error::{QueryError, Result, Span};
 use crate::limits::RANK_SCORES;
-use crate::path::PathStep;
-use crate::program::{RankComponent, Ranking, Scalar};
+use crate::program::{RankComponent, Ranking};
 use crate::text::ast::{Call, Expr, ExprKind, OrderItem};
 use crate::value::Value;
 
@@ -26,28 +25,7 @@ impl Binder<'_> {
         if weights.len() != components.len() {
             return Err(bad_weights(item.value.span));
         }
-        for component in &components {
-            if let RankComponent::FullText { text, .. } = component {
-                self.check_full_text_index(text)?;
-            }
-        }
         Ok(Ranking { components, weights })
-    }
-
-    /// A score needs a full-text index in the container; where no index rules are known, nothing is checked. The documentation wants it on
-    /// the path itself (cosmos-sql §18.9), but the Python SDK's own tests score paths beside an indexed one, and the service lets them.
-    pub(super) fn check_full_text_index(&self, text: &Scalar) -> Result<()> {
-        let Some(indexing) = &self.schema.indexing else {
-            return Ok(());
-        };
-        if !indexing.full_text.is_empty() {
-            return Ok(());
-        }
-        let path = self.path_of(text)?.unwrap_or_default();
-        Err(QueryError::refused(format!(
-            "The FullTextScore function requires a full-text index, and the container has none. path='/{}'",
-            path.iter().map(step_text).collect::<Vec<_>>().join("/")
-        )))
     }
 
     /// The score functions of an RRF and its weights, or the single score.
@@ -117,6 +95,9 @@ impl Binder<'_> {
                 span,
             ));
         }
+        if let Some(term) = terms.iter().find(|term| !is_literal(term)) {
+            return Err(not_a_term(term.span));
+        }
         let text = self.expression(text)?;
         let language = self.language_of(&text)?;
         let terms = terms.iter().map(|term| self.expression(term)).collect::<Result<_>>()?;
@@ -124,15 +105,24 @@ impl Binder<'_> {
     }
 }
 
-fn step_text(step: &PathStep) -> &str {
-    match step {
-        PathStep::Name(name) => name,
-        PathStep::Element(_) | PathStep::Each | PathStep::Nowhere => "[]",
+fn is_score(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Call(_))
+}
+
+/// Whether a term is known without an item: literals and parameters, and arrays and objects of them.
+fn is_literal(term: &Expr) -> bool {
+    match &term.kind {
+        ExprKind::Literal(_) | ExprKind::Parameter(_) => true,
+        ExprKind::Array(items) => items.iter().all(is_literal),
+        ExprKind::Object(members) => members.iter().all(|(_, value)| is_literal(value)),
+        _ => false,
     }
 }
 
-fn is_score(expr: &Expr) -> bool {
-    matches!(expr.kind, ExprKind::Call(_))
+fn not_a_term(span: Span) -> QueryError {
+    let message = "The second through last arguments of the 'FullTextScore' function must be literals of type string or object \
+         specifying the fuzzy search argument.";
+    QueryError::at("SC2241", message, span)
 }
 
 fn not_a_score(span: Span) -> QueryError {

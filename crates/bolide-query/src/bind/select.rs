@@ -196,7 +196,12 @@ impl Binder<'_> {
 
     /// Skip and take, from TOP or OFFSET LIMIT.
     fn window(&self, query: &Query) -> Result<(u64, Option<u64>)> {
-        let value = |count: &Count, clause| count_value(count, clause, self.parameters);
+        let most = if sorts_by_score(query) {
+            limits::CANDIDATES
+        } else {
+            limits::COUNT
+        };
+        let value = |count: &Count, clause| count_up_to(most, count, clause, self.parameters);
         match (&query.top, &query.window) {
             (Some(top), Some(_)) => Err(QueryError::uncoded(
                 "'TOP' and 'OFFSET LIMIT' cannot be used in the same query.",
@@ -225,6 +230,15 @@ pub enum Clause {
 /// # Errors
 /// SC2060 to SC2062 for anything but an integer from 0 to 2147483647.
 pub fn count_value(count: &Count, clause: Clause, parameters: &Parameters) -> Result<u64> {
+    count_up_to(limits::COUNT, count, clause, parameters)
+}
+
+/// Whether this may be a component of a ranking, rewritten by a plan: its counts are twice those of the query.
+fn sorts_by_score(query: &Query) -> bool {
+    matches!(&query.order, Some(ast::Order::By(items)) if matches!(items.as_slice(), [item] if matches!(item.value.kind, ExprKind::Call(_))))
+}
+
+fn count_up_to(most: u64, count: &Count, clause: Clause, parameters: &Parameters) -> Result<u64> {
     let number = match &count.value {
         CountValue::Literal(number) => Some(*number),
         CountValue::Parameter(name) => parameters.get(name).and_then(Value::as_number),
@@ -232,7 +246,7 @@ pub fn count_value(count: &Count, clause: Clause, parameters: &Parameters) -> Re
     let value = number
         .and_then(Number::as_i64)
         .and_then(|n| u64::try_from(n).ok())
-        .filter(|n| *n <= limits::COUNT);
+        .filter(|n| *n <= most);
     value.ok_or_else(|| {
         let (code, message) = match clause {
             Clause::Top => (

@@ -31,7 +31,7 @@ use crate::bind::Bound;
 use crate::error::Result;
 use crate::eval::{Flow, Row, each_row, project};
 use crate::group::Groups;
-use crate::program::{Ordering, Select};
+use crate::program::{Ordering, Select, SortKey};
 use crate::session::Session;
 use crate::value::{Item, SameKey};
 use distinct::Distinct;
@@ -113,6 +113,7 @@ pub struct Execution {
 enum Stage {
     Stream,
     Groups(Groups),
+    SortedGroups(Groups, Box<Sorter>),
     Sort(Box<Sorter>),
     Rank(Ranker),
 }
@@ -123,7 +124,12 @@ pub fn rescans(select: &Select) -> bool {
         || select.distinct
         || select.grouping.is_some()
         || !matches!(select.ordering, Ordering::None)
-        || Nested::of(select).is_some()
+        || holds_back(select)
+}
+
+/// Whether the first input is a subquery over the items of the container that groups them or removes duplicates.
+pub fn holds_back(select: &Select) -> bool {
+    Nested::of(select).is_some()
 }
 
 /// Whether pages that begin anew have the items before the place of the page before them replayed instead of pushed.
@@ -132,16 +138,16 @@ pub fn replays(select: &Select) -> bool {
         && select.distinct
         && select.grouping.is_none()
         && matches!(select.ordering, Ordering::None)
-        && Nested::of(select).is_none()
+        && !holds_back(select)
 }
 
 /// Whether pages begin anew and only a list of the rows given out tells where they go on.
 fn needs_all_given(select: &Select) -> bool {
     match (&select.grouping, &select.ordering) {
+        (_, Ordering::Keys(_)) => false,
         (Some(_), _) => is_cut(select),
         (None, Ordering::Rank(_)) => true,
-        (None, Ordering::Keys(_)) => false,
-        (None, Ordering::None) => Nested::of(select).is_some(),
+        (None, Ordering::None) => holds_back(select),
     }
 }
 
@@ -179,13 +185,17 @@ impl Execution {
         let is_counted = before.drop > 0;
         let boundary = resume.boundary;
         let output = Output::new(page, take, before);
+        let sorter = |keys, boundary| {
+            let most = if select.distinct { None } else { output.rows_wanted() };
+            Box::new(Sorter::new(keys, most, boundary, filter, select.distinct))
+        };
         let stage = match (&select.grouping, &select.ordering) {
+            (Some(grouping), Ordering::Keys(keys)) => {
+                Stage::SortedGroups(Groups::new(grouping), sorter(keys, boundary))
+            }
             (Some(grouping), _) => Stage::Groups(Groups::new(grouping)),
             (None, Ordering::None) => Stage::Stream,
-            (None, Ordering::Keys(keys)) => {
-                let most = if select.distinct { None } else { output.rows_wanted() };
-                Stage::Sort(Box::new(Sorter::new(keys, most, boundary, filter, select.distinct)))
-            }
+            (None, Ordering::Keys(keys)) => Stage::Sort(sorter(keys, boundary)),
             (None, Ordering::Rank(ranking)) => Stage::Rank(Ranker::new(ranking)),
         };
         Execution {
@@ -394,7 +404,7 @@ impl Execution {
                 .again
                 .filter(|_| !rescans(&self.bound.select) || replays(&self.bound.select)),
             boundary: match &self.stage {
-                Stage::Sort(sorter) => sorter.last_given(),
+                Stage::Sort(sorter) | Stage::SortedGroups(_, sorter) => sorter.last_given(),
                 _ => None,
             },
             group: self.group.clone(),
@@ -467,6 +477,19 @@ impl Execution {
                 }
                 Ok(())
             }
+            Stage::SortedGroups(groups, sorter) => {
+                let (Some(grouping), Ordering::Keys(keys)) = (&select.grouping, &select.ordering) else {
+                    return Ok(());
+                };
+                for finished in std::mem::replace(groups, Groups::new(grouping)).finish(grouping) {
+                    row.session.begin_item();
+                    // What makes it this group takes the place of a resource id among equal keys.
+                    row.rid = given::hash(&[finished.key()]);
+                    finished.fill(grouping, &mut row);
+                    sort(sorter, keys, select, &mut row, 0)?;
+                }
+                sorter.give(output)
+            }
             Stage::Sort(sorter) => sorter.give(output),
             Stage::Rank(ranker) => ranker.give(ranking(select), output),
         }
@@ -477,6 +500,20 @@ fn ranking(select: &Select) -> &crate::program::Ranking {
     match &select.ordering {
         Ordering::Rank(ranking) => ranking,
         other => unreachable!("only ranked queries have a ranker: {other:?}"),
+    }
+}
+
+fn sort<'a>(
+    sorter: &mut Sorter,
+    keys: &'a [SortKey],
+    select: &'a Select,
+    row: &mut Row<'a>,
+    ordinal: u64,
+) -> Result<()> {
+    if select.distinct {
+        sorter.add_distinct(keys, row, ordinal, |row| project(&select.projection, row))
+    } else {
+        sorter.add(keys, row, ordinal, |row, out| write_row(&select.projection, row, out))
     }
 }
 
@@ -492,7 +529,7 @@ impl Stage {
         (item_rows, already): (&mut u64, u64),
     ) -> Result<Flow> {
         match self {
-            Stage::Groups(groups) => match &select.grouping {
+            Stage::Groups(groups) | Stage::SortedGroups(groups, _) => match &select.grouping {
                 Some(grouping) => groups.add(grouping, row).map(|()| Flow::Continue),
                 None => Ok(Flow::Continue),
             },
@@ -501,11 +538,7 @@ impl Stage {
                     return Ok(Flow::Continue);
                 };
                 let ordinal = ordinals.next(row.rid);
-                if select.distinct {
-                    sorter.add_distinct(keys, row, ordinal, |row| project(&select.projection, row))?;
-                } else {
-                    sorter.add(keys, row, ordinal, |row, out| write_row(&select.projection, row, out))?;
-                }
+                sort(sorter, keys, select, row, ordinal)?;
                 Ok(Flow::Continue)
             }
             Stage::Rank(ranker) => {

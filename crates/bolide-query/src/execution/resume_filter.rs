@@ -69,7 +69,7 @@ impl ResumeFilter {
     /// [`QueryError::Refused`] if not.
     pub(crate) fn check(&self, keys: usize) -> Result<()> {
         match self.values.len() {
-            _ if keys == 0 => Err(refused("the query has no ORDER BY")),
+            _ if keys == 0 => Err(refused("the rows of the query are not sorted by keys")),
             values if values != keys => Err(refused(&format!(
                 "it has {values} values and ORDER BY has {keys} items"
             ))),

@@ -628,3 +628,127 @@ fn rows_of_one_item_are_limited_however_they_come_about_and_the_refusal_names_th
         assert!(refusal.message().contains("limit=10000 rows"), "{}", refusal.message());
     }
 }
+
+/// ORDER BY a group key, as the .NET SDK's tests write it: over pages of any size the groups come once and in order.
+#[test]
+fn groups_come_in_the_order_of_a_key() {
+    let items: Vec<Json> = (0..200)
+        .map(|n| json!({"id": n.to_string(), "t": format!("t{:03}", n % 100), "u": n % 3}))
+        .collect();
+    let schema = Schema::container(vec![vec!["id".to_owned()]], PartitionKeyKind::Hash);
+    let rows = |text: &str, size: usize| {
+        let limit = PageLimit {
+            rows: size,
+            ..PageLimit::NONE
+        };
+        pages(&compile(text, &schema), &items, limit).concat()
+    };
+    let text = "SELECT c.t, c.u, COUNT(1) AS n FROM c GROUP BY c.t, c.u ORDER BY c.t DESC, c.u";
+    let all = rows(text, 1_000);
+    assert_eq!(all.len(), 200);
+    assert_eq!((&all[0]["t"], &all[0]["u"]), (&json!("t099"), &json!(0)));
+    let order: Vec<_> = all
+        .iter()
+        .map(|row| (row["t"].as_str().unwrap().to_owned(), row["u"].as_i64().unwrap()))
+        .collect();
+    assert!(order.is_sorted_by(|a, b| a.0 > b.0 || (a.0 == b.0 && a.1 < b.1)));
+    for size in [1, 7, 150] {
+        assert_eq!(rows(text, size), all, "{size} a page");
+    }
+    let cut = "SELECT DISTINCT VALUE c[\"t\"] FROM c GROUP BY c.t, c.u ORDER BY c.t OFFSET 2 LIMIT 3";
+    for size in [1, 2, 150] {
+        assert_eq!(rows(cut, size), [json!("t002"), json!("t003"), json!("t004")], "{size}");
+    }
+    let other = "SELECT c.t FROM c GROUP BY c.t ORDER BY c.u";
+    let error = Query::compile(other, &Parameters::none(), &schema).unwrap_err();
+    assert!(error.message().contains("'c.u'"), "{error}");
+}
+
+/// The index has one entry for each item: what JOIN multiplies or a subquery computes has no order there.
+#[test]
+fn what_a_join_makes_is_not_sorted_by() {
+    let schema = Schema::container(vec![vec!["id".to_owned()]], PartitionKeyKind::Hash);
+    let compiled = |text: &str| Query::compile(text, &Parameters::none(), &schema).map(drop);
+    for text in [
+        "SELECT VALUE c FROM c JOIN (SELECT VALUE SUM(x.n) FROM x IN c.l) AS s ORDER BY s",
+        "SELECT VALUE c FROM c JOIN (SELECT VALUE EXISTS(SELECT VALUE x FROM x IN c.l)) AS e ORDER BY e",
+        "SELECT VALUE c FROM c JOIN (SELECT VALUE {\"n\": ARRAY_LENGTH(c.l)}) AS s ORDER BY s.n",
+        "SELECT VALUE r FROM (SELECT VALUE {\"n\": ARRAY_LENGTH(c.l)} FROM c) AS r ORDER BY r.n",
+    ] {
+        let error = compiled(text).unwrap_err();
+        assert_eq!(error.code(), Some("2206"), "{text}: {error}");
+    }
+    for text in [
+        "SELECT VALUE x FROM c JOIN x IN c.l ORDER BY x.grade",
+        "SELECT DISTINCT VALUE p FROM c JOIN (SELECT DISTINCT VALUE x FROM c JOIN x IN c.l) AS p ORDER BY p",
+    ] {
+        let error = compiled(text).unwrap_err();
+        assert_eq!(
+            error.message(),
+            "Order-by over correlated collections is not supported.",
+            "{text}"
+        );
+    }
+    for text in [
+        "SELECT VALUE x FROM c JOIN x IN c.l ORDER BY c.grade",
+        "SELECT VALUE x FROM x IN c.l ORDER BY x.grade",
+        "SELECT VALUE r FROM (SELECT VALUE {\"n\": c.n} FROM c) AS r ORDER BY r.n",
+        "SELECT VALUE AVG(x.age) FROM c JOIN x IN c.l ORDER BY x.name",
+    ] {
+        assert_eq!(compiled(text), Ok(()), "{text}");
+    }
+}
+
+/// One row needs no order, and no index for it.
+#[test]
+fn an_aggregate_with_several_sort_keys_needs_no_composite_index() {
+    let items = [json!({"id": "a", "n": 1}), json!({"id": "b", "n": 4})];
+    let schema = Schema::container(vec![vec!["id".to_owned()]], PartitionKeyKind::Hash);
+    let query = compile("SELECT VALUE AVG(c.n) FROM c ORDER BY c.a, c.b DESC", &schema);
+    assert_eq!(pages(&query, &items, PageLimit::NONE).concat(), [json!(2.5)]);
+    let unknown = Query::compile(
+        "SELECT VALUE AVG(c.n) FROM c ORDER BY x.a",
+        &Parameters::none(),
+        &schema,
+    );
+    assert_eq!(unknown.unwrap_err().code(), Some("SC2001"));
+}
+
+/// Vectors of another number of dimensions were left out.
+#[test]
+fn items_without_a_distance_stay_in_the_result() {
+    let items = [
+        json!({"id": "long", "v": [1, 0, 0]}),
+        json!({"id": "far", "v": [0, 1]}),
+        json!({"id": "none"}),
+        json!({"id": "near", "v": [1, 0]}),
+    ];
+    let schema = Schema::container(vec![vec!["id".to_owned()]], PartitionKeyKind::Hash);
+    let ids = |function: &str| {
+        let text = format!(
+            "SELECT TOP 10 VALUE c.id FROM c ORDER BY VectorDistance(c.v, [1, 0], false, {{\"distanceFunction\": \"{function}\"}})"
+        );
+        pages(&compile(&text, &schema), &items, PageLimit::NONE).concat()
+    };
+    for function in ["cosine", "dotproduct"] {
+        let found = ids(function);
+        assert_eq!(found[..2], ["near", "far"], "{function}");
+        assert_eq!(found.len(), 4, "{function}");
+    }
+    assert_eq!(ids("euclidean")[2..], ["near", "far"]);
+}
+
+/// EF Core's `Sum(x => x.Max())` over a collection of collections.
+#[test]
+fn an_aggregate_over_a_subquery_is_taken_inside_a_subquery_only() {
+    let items = [json!({"id": "a", "d": [{"b": [1, 5, 2]}, {"b": [7]}]})];
+    let schema = Schema::container(vec![vec!["id".to_owned()]], PartitionKeyKind::Hash);
+    let inside = "SELECT VALUE (SELECT VALUE SUM((SELECT VALUE MAX(n) FROM n IN a.b)) FROM a IN c.d) FROM c WHERE IS_DEFINED(c.d)";
+    assert_eq!(
+        pages(&compile(inside, &schema), &items, PageLimit::NONE).concat(),
+        [json!(12)]
+    );
+    let outside = "SELECT VALUE SUM((SELECT VALUE MAX(n.i) FROM n IN c.d)) FROM c";
+    let error = Query::compile(outside, &Parameters::none(), &schema).unwrap_err();
+    assert_eq!(error.code(), Some("SC2101"));
+}

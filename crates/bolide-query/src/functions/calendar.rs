@@ -184,18 +184,59 @@ pub fn format(ticks: i64) -> Option<String> {
     ))
 }
 
-/// Reads a date in the accepted shape.
+/// Reads a date in the accepted shape; with an offset, the same moment in UTC.
 pub fn parse(text: &str) -> Option<i64> {
-    let mut reader = Reader {
-        rest: text.strip_suffix('Z').unwrap_or(text).as_bytes(),
+    let (local, offset) = match text.strip_suffix('Z') {
+        Some(utc) => (utc, None),
+        None => split_offset(text),
     };
+    let mut reader = Reader { rest: local.as_bytes() };
     let year = reader.digits(4)?;
     reader.byte(b'-')?;
     let month = reader.digits(2)?;
     reader.byte(b'-')?;
     let day = reader.digits(2)?;
     let time = if reader.rest.is_empty() { 0 } else { reader.time()? };
-    Civil::new(year, month, day, time).map(Civil::ticks)
+    let ticks = Civil::new(year, month, day, time)?.ticks();
+    match offset {
+        None => Some(ticks),
+        Some(text) => {
+            let ticks = ticks - offset_ticks(text)?;
+            let year = Civil::from_ticks(ticks).year;
+            (EARLIEST_YEAR_WITH_OFFSET..=9999).contains(&year).then_some(ticks)
+        }
+    }
+}
+
+/// Earlier dates with an offset are undefined in the service, as EF Core's tests of `DateTimeOffset.MinValue` show.
+const EARLIEST_YEAR_WITH_OFFSET: i64 = 1601;
+
+/// Takes `+hh:mm` or `-hh:mm` from the end.
+fn split_offset(text: &str) -> (&str, Option<&str>) {
+    const OFFSET_BYTES: usize = "+00:00".len();
+    let parts = text
+        .len()
+        .checked_sub(OFFSET_BYTES)
+        .and_then(|at| text.split_at_checked(at));
+    match parts {
+        Some((local, offset)) if offset.starts_with(['+', '-']) && offset.as_bytes()[3] == b':' => {
+            (local, Some(offset))
+        }
+        _ => (text, None),
+    }
+}
+
+/// How far ahead of UTC an offset is.
+fn offset_ticks(text: &str) -> Option<i64> {
+    let mut reader = Reader {
+        rest: &text.as_bytes()[1..],
+    };
+    let hours = reader.digits(2)?;
+    reader.byte(b':')?;
+    let minutes = reader.digits(2)?;
+    let ticks = (hours * 60 + minutes) * 60 * SECOND;
+    let is_in_range = hours < 24 && minutes < 60;
+    is_in_range.then_some(if text.starts_with('-') { -ticks } else { ticks })
 }
 
 struct Reader<'t> {

@@ -109,6 +109,10 @@ fn dates_accept_their_shape_and_nothing_else() {
         "2020-02-29Z",
         "2021-01-01T00:00:00",
         "2021-01-01 23:59:59.1234567Z",
+        "2021-01-01T00:00:00+01:00",
+        "2021-01-01T00:00:00.5-11:30",
+        "2021-01-01+02:00",
+        "1601-01-01T00:00:00+00:00",
     ] {
         assert_eq!(value(&format!("IS_DATETIME(\"{good}\")")), "true", "{good}");
     }
@@ -118,7 +122,15 @@ fn dates_accept_their_shape_and_nothing_else() {
         "2021-01-01T00",
         "2021-01-01T00:00:00.",
         "2021-01-01t00:00:00",
-        "2021-01-01T00:00:00+01:00",
+        "2021-01-01T00:00:00+01",
+        "2021-01-01T00:00:00+0100",
+        "2021-01-01T00:00:00+24:00",
+        "2021-01-01T00:00:00+01:60",
+        "2021-01-01T00:00:00+01:00Z",
+        "2021-01-01T00:00:00 +01:00",
+        "1600-12-31T23:59:59+00:00",
+        "1601-01-01T00:30:00+01:00",
+        "9999-12-31T23:59:59-00:01",
         "2021-01-01T00:00:00.12345678",
         "2021-01-01T24:00:00",
         "\u{e9}021-01-01",
@@ -126,6 +138,39 @@ fn dates_accept_their_shape_and_nothing_else() {
     ] {
         assert_eq!(value(&format!("IS_DATETIME(\"{bad}\")")), "false", "{bad}");
     }
+}
+
+/// EF Core stores every `DateTimeOffset` so: its dates were undefined, and its counts of them 0.
+#[test]
+fn a_date_with_an_offset_is_the_moment_in_utc() {
+    check(&[
+        (r#"DateTimePart("yyyy", "1998-05-04T15:30:10.1234567+00:00")"#, "1998"),
+        (r#"YEAR("2024-01-01T00:30:00+01:00")"#, "2023"),
+        (
+            r#"DateTimeAdd("hh", 1, "1902-01-02T10:00:00.1234567+01:30")"#,
+            "\"1902-01-02T09:30:00.1234567Z\"",
+        ),
+        (r#"DateTimeToTimestamp("1970-01-01T00:00:00-00:01")"#, "60000"),
+        (
+            r#"DateTimeDiff("mi", "2024-01-01T00:00:00Z", "2024-01-01T00:00:00-02:00")"#,
+            "120",
+        ),
+        (
+            r#"DateTimeAdd("dd", 0, "2024-03-01+02:00")"#,
+            "\"2024-02-29T22:00:00.0000000Z\"",
+        ),
+        (r#"YEAR("0001-01-01T00:00:00+00:00")"#, ""),
+    ]);
+}
+
+/// The .NET and Java SDKs write it when they resume an ORDER BY.
+#[test]
+fn is_boolean_is_is_bool() {
+    check(&[
+        ("IS_BOOLEAN(false)", "true"),
+        ("IS_BOOLEAN(0)", "false"),
+        ("is_boolean(undefined)", "false"),
+    ]);
 }
 
 #[test]

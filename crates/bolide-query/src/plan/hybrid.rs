@@ -63,11 +63,14 @@ struct Component {
 /// Copies of parts of the tree in a component's query, none of which is larger than the tree.
 const PARTS_OF_TREE: usize = 4;
 
+/// What a term that is an element of a parameter takes, in the trees and as text.
+const TERM_BYTES: usize = 8 * size_of::<Expr>();
+
 impl Component {
     /// What the trees of its statistics take.
     fn statistics_bytes(&self) -> usize {
         let Some((path, terms)) = &self.full_text else { return 0 };
-        let terms_bytes: usize = terms.iter().map(|term| tree_bytes(term.span)).sum();
+        let terms_bytes: usize = terms.iter().map(|term| TERM_BYTES + tree_bytes(term.span)).sum();
         (terms.len() + 1) * tree_bytes(path.span) + terms_bytes
     }
 }
@@ -85,6 +88,8 @@ pub(super) fn plan(
     if !weights.is_empty() {
         features.require(Feature::WeightedRankFusion)?;
     }
+    let listed = listed_bytes(&scores, parameters);
+    memory.take(listed)?;
     let components = components(&scores, schema, parameters);
     let top = ast
         .top
@@ -102,7 +107,7 @@ pub(super) fn plan(
     memory.take(components.iter().map(Component::statistics_bytes).sum())?;
     let mut component_infos = Vec::new();
     for component in &components {
-        let made = PARTS_OF_TREE * tree_bytes(ast.span);
+        let made = PARTS_OF_TREE * (tree_bytes(ast.span) + listed);
         memory.take(made)?;
         let info = component_info(ast, component, &components, parameters, skip, take);
         memory.give_back(made);
@@ -165,7 +170,7 @@ fn components(scores: &[&Expr], schema: &Schema, parameters: &Parameters) -> Vec
             explicit: false,
         },
         (ExprKind::Call(call), None) => {
-            let component = full_text(call, full_texts);
+            let component = full_text(call, full_texts, parameters);
             full_texts += 1;
             component
         }
@@ -179,9 +184,51 @@ fn components(scores: &[&Expr], schema: &Schema, parameters: &Parameters) -> Vec
     scores.iter().map(&mut component).collect()
 }
 
-fn full_text(score: &Call, number: usize) -> Component {
+/// The terms of a score one by one: an argument may be a list of them, and each is counted for itself.
+fn single_terms(args: &[Expr], parameters: &Parameters) -> Vec<Expr> {
+    let mut terms = Vec::new();
+    for arg in args {
+        match &arg.kind {
+            ExprKind::Array(items) => terms.extend(items.iter().cloned()),
+            ExprKind::Parameter(name) => match parameters.get(name).and_then(Value::elements) {
+                Some(list) => terms.extend((0..list.len()).map(|at| element(arg, at))),
+                None => terms.push(arg.clone()),
+            },
+            _ => terms.push(arg.clone()),
+        }
+    }
+    terms
+}
+
+fn element(list: &Expr, at: usize) -> Expr {
+    Expr {
+        span: list.span,
+        ..expr(ExprKind::Index {
+            base: Box::new(list.clone()),
+            index: Box::new(expr(ExprKind::Literal(Literal::Number(Number::Int(at as i64))))),
+        })
+    }
+}
+
+/// What the terms take that parameters list, and so are not in the tree.
+fn listed_bytes(scores: &[&Expr], parameters: &Parameters) -> usize {
+    let bytes = |arg: &Expr| match &arg.kind {
+        ExprKind::Parameter(name) => {
+            let list = parameters.get(name).and_then(Value::elements);
+            list.map_or(0, |list| list.len() * (TERM_BYTES + tree_bytes(arg.span)))
+        }
+        _ => 0,
+    };
+    let of_score = |score: &&Expr| match &score.kind {
+        ExprKind::Call(call) => call.args.iter().map(bytes).sum(),
+        _ => 0,
+    };
+    scores.iter().map(of_score).sum()
+}
+
+fn full_text(score: &Call, number: usize, parameters: &Parameters) -> Component {
     let path = score.args[0].clone();
-    let terms = score.args[1..].to_vec();
+    let terms = single_terms(&score.args[1..], parameters);
     let placeholder = |text: String| expr(ExprKind::Name(text));
     let args = vec![
         path.clone(),

@@ -188,6 +188,21 @@ pub fn plan(
     })
 }
 
+/// Whether clients can merge what several ranges answer to an aggregate over a subquery that groups or removes duplicates: each range
+/// does so for itself.
+///
+/// # Errors
+/// A count of distinct values for a client that does not know how to count them; all other such aggregates.
+pub fn check_merge_of_subquery(ast: &Query, features: &SupportedFeatures) -> Result<()> {
+    if rewrite::distinct_count(ast).is_some() {
+        return features.require(Feature::DCount);
+    }
+    Err(QueryError::refused(
+        "An aggregate over a subquery with DISTINCT, GROUP BY or aggregates cannot be merged over several partition key ranges. Run it \
+         with a partition key.",
+    ))
+}
+
 impl Info {
     fn has_merge_of_values(&self) -> bool {
         self.distinct != DistinctType::None || self.is_aggregate() || !self.group_by_expressions.is_empty()
@@ -221,17 +236,18 @@ pub fn info(ast: &Query, parameters: &Parameters) -> Info {
         dcount_alias: None,
         rewritten_query: String::new(),
     };
+    if ast.distinct {
+        info.distinct = distinct_type(ast);
+    }
     if ast.from.is_empty() {
-        // One row, from nowhere: nothing to merge.
+        // One row, from nowhere: nothing else to merge.
         return info;
     }
     counts(ast, parameters, &mut info);
     aggregates(ast, parameters, &mut info);
-    if !info.is_aggregate() {
+    // Clients lose the order of groups when they merge them.
+    if !info.is_aggregate() && ast.group_by.is_empty() {
         order(ast, &mut info);
-    }
-    if ast.distinct {
-        info.distinct = distinct_type(ast);
     }
     info
 }

@@ -4,9 +4,12 @@ use super::{DistinctType, Info, plain_aggregate};
 use crate::aggregate::AggregateKind;
 use crate::bind::columns;
 use crate::error::Span;
+use crate::limits;
 use crate::number::Number;
 use crate::parameters::Parameters;
-use crate::text::ast::{Call, Count, CountValue, Expr, ExprKind, Order, Query, SelectItem, Selection, Source, Window};
+use crate::text::ast::{
+    Call, Count, CountValue, Expr, ExprKind, Literal, Order, Query, SelectItem, Selection, Source, Window,
+};
 use crate::text::printer::query_text;
 
 /// What clients replace by `true` or by where to go on.
@@ -21,6 +24,7 @@ pub(super) fn rewritten(ast: &Query, info: &Info, parameters: &Parameters) -> St
     }
     if !ast.group_by.is_empty() {
         uncut(&mut query);
+        query.order = None;
         query.selection = grouped_selection(ast, parameters);
         return query_text(&query);
     }
@@ -47,14 +51,15 @@ fn uncut(query: &mut Query) {
     query.window = None;
 }
 
-/// Each range gives as much as OFFSET and LIMIT together could need.
+/// Each range gives as much as OFFSET and LIMIT together could need, or as much as a query may ask for: LINQ's `Skip(1)` is
+/// `OFFSET 1 LIMIT 2147483647`, and a client's merge cannot count further anyway.
 fn windowed(query: &mut Query, info: &Info) {
     if info.distinct != DistinctType::None {
         uncut(query);
     } else if let (Some(offset), Some(limit)) = (info.offset, info.limit) {
         query.window = Some(Window {
             offset: count(0),
-            limit: count(offset + limit),
+            limit: count((offset + limit).min(limits::COUNT)),
         });
     }
 }
@@ -192,26 +197,40 @@ fn partial(kind: AggregateKind, argument: &Expr, whole: &Expr) -> Expr {
 
 /// `SELECT [VALUE] COUNT(1) FROM (SELECT DISTINCT …)`: ranges give distinct values and the client counts them.
 pub(super) fn count_distinct(ast: &Query, info: &mut Info) {
-    let [from] = ast.from.as_slice() else { return };
-    let Source::Subquery(inner) = &from.source else { return };
-    let counted = |value: &Expr| matches!(plain_aggregate(value), Some((AggregateKind::Count, _)));
-    let alias = match &ast.selection {
-        Selection::Value(value) if counted(value) => String::new(),
-        Selection::List(items) if items.len() == 1 && counted(&items[0].value) => {
-            columns(&ast.selection, &Parameters::none()).swap_remove(0)
-        }
-        _ => return,
-    };
-    let plain = ast.filter.is_none() && ast.group_by.is_empty() && ast.order.is_none() && inner.group_by.is_empty();
-    if !inner.distinct || !plain || from.iterate {
+    let Some((alias, inner)) = distinct_count(ast) else {
         return;
-    }
+    };
     info.dcount_alias = Some(alias);
     info.distinct = DistinctType::Unordered;
     info.aggregates.clear();
     info.alias_aggregates.clear();
     info.group_by_aliases.clear();
     info.rewritten_query = query_text(inner);
+}
+
+/// The alias and the subquery of such a count.
+pub(super) fn distinct_count(ast: &Query) -> Option<(String, &Query)> {
+    let [from] = ast.from.as_slice() else { return None };
+    let Source::Subquery(inner) = &from.source else {
+        return None;
+    };
+    // It counts rows, not the rows where something is defined.
+    let is_row = |argument: &Expr| match &argument.kind {
+        ExprKind::Literal(literal) => *literal != Literal::Undefined,
+        ExprKind::Name(name) => from.alias.as_ref() == Some(name),
+        _ => false,
+    };
+    let counted =
+        |value: &Expr| matches!(plain_aggregate(value), Some((AggregateKind::Count, argument)) if is_row(argument));
+    let alias = match &ast.selection {
+        Selection::Value(value) if counted(value) => String::new(),
+        Selection::List(items) if items.len() == 1 && counted(&items[0].value) => {
+            columns(&ast.selection, &Parameters::none()).swap_remove(0)
+        }
+        _ => return None,
+    };
+    let plain = ast.filter.is_none() && ast.group_by.is_empty() && ast.order.is_none() && inner.group_by.is_empty();
+    (inner.distinct && plain && !from.iterate).then_some((alias, &**inner))
 }
 
 pub(super) fn expr(kind: ExprKind) -> Expr {

@@ -1,9 +1,9 @@
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::{Feature, KeyRanges, KeyValue, SupportedFeatures};
 use crate::number::Number;
 use crate::schema::{PartitionKeyKind, Schema};
-use crate::{Parameters, PathStep, Query};
+use crate::{Environment, PageLimit, Parameters, Query};
 
 fn query(text: &str, paths: &[&str], kind: PartitionKeyKind) -> Query {
     let paths = paths
@@ -184,19 +184,150 @@ fn rrf_fuses_a_hundred_scores_and_no_more() {
     assert!(error.message().contains("at most 100 scores"), "{error}");
 }
 
+/// The JavaScript SDK's tests rank in a container without a full-text policy or index.
 #[test]
-fn a_score_needs_a_full_text_index_in_the_container() {
-    let compiled = |indexed: &[&str]| {
-        let mut schema = Schema::container(vec![vec!["id".to_owned()]], PartitionKeyKind::Hash);
-        let indexing = schema.indexing.as_mut().unwrap();
-        indexing.full_text = indexed.iter().map(|path| PathStep::parse_policy_path(path)).collect();
-        let text = "SELECT TOP 1 c.id FROM c ORDER BY RANK FullTextScore(c.a.b, 'x')";
-        Query::compile(text, &Parameters::none(), &schema).map(drop)
+fn a_score_needs_no_full_text_index() {
+    let schema = Schema::container(vec![vec!["id".to_owned()]], PartitionKeyKind::Hash);
+    let text = "SELECT TOP 1 c.id FROM c ORDER BY RANK FullTextScore(c.a.b, ['x'])";
+    assert_eq!(Query::compile(text, &Parameters::none(), &schema).map(drop), Ok(()));
+}
+
+/// LINQ's `Skip(1)` is `OFFSET 1 LIMIT 2147483647`: the plan asked each range for one more than a query may ask for.
+#[test]
+fn what_ranges_are_asked_for_is_no_more_than_a_query_may_ask_for() {
+    for (text, limit) in [
+        ("SELECT * FROM c OFFSET 1 LIMIT 2147483647", 2_147_483_647_u64),
+        (
+            "SELECT * FROM c ORDER BY c.x OFFSET 2147483647 LIMIT 2147483647",
+            2_147_483_647,
+        ),
+        ("SELECT * FROM c OFFSET 10 LIMIT 2147483637", 2_147_483_647),
+        ("SELECT * FROM c OFFSET 10 LIMIT 20", 30),
+    ] {
+        let planned = query(text, &["k"], PartitionKeyKind::Hash);
+        let plan = planned.plan(&SupportedFeatures::all()).unwrap();
+        let rewritten = &plan.info().unwrap().rewritten_query;
+        assert!(rewritten.ends_with(&format!("OFFSET 0 LIMIT {limit}")), "{rewritten}");
+        let run = rewritten.replace("{documentdb-formattableorderbyquery-filter}", "true");
+        query(&run, &["k"], PartitionKeyKind::Hash);
+    }
+}
+
+/// A ranking's components are asked for twice as many candidates as are wanted.
+#[test]
+fn components_of_the_largest_ranking_run() {
+    let text = "SELECT TOP 2147483647 c.id FROM c ORDER BY RANK RRF(FullTextScore(c.t, 'x'), VectorDistance(c.v, [1]))";
+    let plan = query(text, &["k"], PartitionKeyKind::Hash)
+        .plan(&SupportedFeatures::all())
+        .unwrap()
+        .to_json(&[]);
+    let components = plan["hybridSearchQueryInfo"]["componentQueryInfos"].as_array().unwrap();
+    for component in components {
+        let rewritten = component["rewrittenQuery"].as_str().unwrap();
+        assert!(rewritten.contains("TOP 4294967294"), "{rewritten}");
+        query(&filled(rewritten, 10, &[(100, &[1])]), &["k"], PartitionKeyKind::Hash);
+    }
+}
+
+/// A component's query as clients complete it with the statistics of all ranges.
+fn filled(rewritten: &str, documents: u64, texts: &[(u64, &[u64])]) -> String {
+    let placeholder = |name: &str| format!("{{documentdb-formattablehybridsearchquery-{name}}}");
+    let mut text = rewritten
+        .replace("{documentdb-formattableorderbyquery-filter}", "true")
+        .replace(&placeholder("totaldocumentcount"), &documents.to_string());
+    for (n, (words, hits)) in texts.iter().enumerate() {
+        text = text
+            .replace(&placeholder(&format!("totalwordcount-{n}")), &words.to_string())
+            .replace(&placeholder(&format!("hitcountsarray-{n}")), &format!("{hits:?}"));
+    }
+    text
+}
+
+/// A list of terms became one term that is a list, which occurs nowhere: every score was 0.
+#[test]
+fn a_list_of_terms_is_planned_term_by_term() {
+    let schema = Schema {
+        indexing: None,
+        ..Schema::container(vec![vec!["k".to_owned()]], PartitionKeyKind::Hash)
     };
-    assert_eq!(compiled(&["/a/b"]), Ok(()));
-    // The Python SDK's own tests score `/title` beside an index of `/text` only.
-    assert_eq!(compiled(&["/b"]), Ok(()));
-    assert!(compiled(&[]).unwrap_err().message().contains("path='/a/b'"));
+    let parameters = Parameters::none().with("@more", &json!(["tram", {"term": "trin", "distance": 1}]));
+    let text = "SELECT TOP 5 VALUE c.id FROM c ORDER BY RANK FullTextScore(c.t, ['bike', 'car'], 'bus', @more)";
+    let query = Query::compile(text, &parameters, &schema).unwrap();
+    let plan = query.plan(&SupportedFeatures::all()).unwrap().to_json(&[]);
+    let hybrid = &plan["hybridSearchQueryInfo"];
+    let statistics = hybrid["globalStatisticsQuery"].as_str().unwrap();
+    let component = hybrid["componentQueryInfos"][0]["rewrittenQuery"].as_str().unwrap();
+    assert!(
+        component.contains("[\"bike\", \"car\", \"bus\", @more[0], @more[1]]"),
+        "{component}"
+    );
+    let items = [
+        json!({"id": "none", "t": "a boat"}),
+        json!({"id": "car", "t": "a car and a bus"}),
+        json!({"id": "train", "t": "the train"}),
+        json!({"id": "bike", "t": "bike and boat"}),
+    ];
+    let run = |text: &str| {
+        let query = Query::compile(text, &parameters, &schema).unwrap();
+        let mut page = query.execution(Environment::default(), PageLimit::NONE, None).unwrap();
+        for (rid, item) in items.iter().enumerate() {
+            page.push(item.to_string().as_bytes(), rid as u64).unwrap();
+        }
+        let rows = page.finish(true).unwrap().rows;
+        rows.iter()
+            .map(|row| serde_json::from_slice(row).unwrap())
+            .collect::<Vec<Json>>()
+    };
+    let counted = &run(statistics)[0];
+    assert_eq!(counted["fullTextStatistics"][0]["hitCounts"], json!([1, 1, 1, 0, 1]));
+    let words = counted["fullTextStatistics"][0]["totalWordCount"].as_u64().unwrap();
+    let rows = run(&filled(component, 4, &[(words, &[1, 1, 1, 0, 1])]));
+    let scores: Vec<f64> = rows
+        .iter()
+        .map(|row| row["orderByItems"][0]["item"].as_f64().unwrap())
+        .collect();
+    assert!(scores[0] > 0.0 && scores[2] > 0.0 && scores[3] == 0.0, "{scores:?}");
+    // Ranges that are planned and one that is not agree.
+    let planned: Vec<&Json> = rows.iter().map(|row| &row["payload"]["payload"]).collect();
+    assert_eq!(planned, run(text).iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_term_that_only_items_know_is_refused() {
+    let compiled = |term: &str| {
+        let text = format!("SELECT c.id FROM c ORDER BY RANK FullTextScore(c.t, {term})");
+        Query::compile(&text, &Parameters::none(), &Schema::metadata()).map(drop)
+    };
+    for term in ["'a'", "@p", "['a', @p]", "{\"term\": 'a', \"distance\": 1}"] {
+        assert_eq!(compiled(term), Ok(()), "{term}");
+    }
+    for term in ["c.x", "c.n > 2 ? 'a' : 'b'", "['a', c.x]", "CONCAT('a', 'b')"] {
+        let error = compiled(term).unwrap_err();
+        assert_eq!(error.code(), Some("SC2241"), "{term}");
+        assert!(error.message().contains("must be literals"), "{error}");
+    }
+}
+
+/// Each of five ranges gave the row, and none was left out.
+#[test]
+fn distinct_is_planned_without_from_too() {
+    let query = query("SELECT DISTINCT VALUE null", &["k"], PartitionKeyKind::Hash);
+    let plan = query.plan(&SupportedFeatures::all()).unwrap();
+    assert_eq!(plan.info().unwrap().to_json()["distinctType"], json!("Unordered"));
+}
+
+#[test]
+fn groups_in_order_are_planned_as_groups() {
+    let text = "SELECT c.g, COUNT(1) AS n FROM c GROUP BY c.g ORDER BY c.g DESC";
+    let plan = query(text, &["k"], PartitionKeyKind::Hash)
+        .plan(&SupportedFeatures::all())
+        .unwrap();
+    let info = plan.info().unwrap();
+    assert!(
+        info.order_descending.is_empty() && !info.rewritten_query.contains("ORDER"),
+        "{info:?}"
+    );
+    assert!(info.rewritten_query.contains("groupByItems"), "{info:?}");
 }
 
 #[test]

@@ -280,16 +280,14 @@ impl<'t> Lexer<'t> {
         exact.or_else(|| text.parse().ok().map(Number::Float))
     }
 
+    /// Tabs, ends of lines and other control characters stand in a literal as they are: the JavaScript SDK writes them so into the queries
+    /// with which it resumes.
     fn string(&mut self, quote: u8) -> TokenKind<'t> {
         let start = self.at + 1;
         self.at = start;
         let mut decoded: Option<String> = None;
         loop {
-            let run = self
-                .rest()
-                .bytes()
-                .take_while(|b| *b != quote && *b != b'\\' && *b >= 0x20)
-                .count();
+            let run = self.rest().bytes().take_while(|b| *b != quote && *b != b'\\').count();
             if let Some(text) = &mut decoded {
                 text.push_str(&self.text[self.at..self.at + run]);
             }

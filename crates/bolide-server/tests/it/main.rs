@@ -13,6 +13,7 @@ mod listening;
 mod memory;
 mod names;
 mod permissions;
+mod plans;
 mod queries;
 mod querying;
 mod resources;

@@ -45,6 +45,7 @@ async fn functions_are_called_for_every_item() {
 async fn functions_that_fail_fail_the_query() {
     let stage = stage(&[
         ("throws", "function () { throw new Error('why') }"),
+        ("numbered", "function() { throw new Error(32766, 'Error'); };"),
         ("broken", "function ("),
         ("endless", "function () { while (true) {} }"),
         ("context", "function () { return typeof getContext }"),
@@ -61,6 +62,9 @@ async fn functions_that_fail_fail_the_query() {
         thrown.message.contains("why") && thrown.message.contains("throws"),
         "{thrown}"
     );
+    // The sub-status, which the .NET SDK's tests expect.
+    let numbered = failed("numbered").await;
+    assert_eq!(numbered.kind, ErrorKind::ScriptFailed { number: 32766 }, "{numbered}");
     assert_eq!(failed("broken").await.kind, ErrorKind::ScriptSyntax);
     assert_eq!(failed("endless").await.kind, ErrorKind::ScriptTimeout);
     assert!(matches!(failed("none").await.kind, ErrorKind::QuerySyntax { .. }));

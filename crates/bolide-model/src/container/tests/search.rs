@@ -113,6 +113,14 @@ fn full_text_is_refused_in_the_words_of_the_service() {
             "The Full Text Policy contains an unsupported language",
         ),
         (
+            json!({"fullTextPolicy": {"fullTextPaths": [{"path": "/a"}, {"path": "/a", "language": "not-a-LANG"}]}}),
+            "The Full Text Policy contains an unsupported language",
+        ),
+        (
+            json!({"fullTextPolicy": {"fullTextPaths": [{"path": "/a"}, {"path": "/a", "language": "de-DE"}]}}),
+            "one language for each path",
+        ),
+        (
             json!({"indexingPolicy": {"fullTextIndexes": [{"path": "/path"}]}, "fullTextPolicy": policy}),
             "The path of the Full Text Index /path does not match the path specified in the Full Text Policy",
         ),
@@ -137,6 +145,10 @@ fn full_text_policies_come_back_as_sent() {
         json!({"defaultLanguage": "en-US"}),
         json!({"defaultLanguage": "en-US", "fullTextPaths": [{"path": "/abstract"}]}),
         json!({"fullTextPaths": []}),
+        // The JavaScript SDK's tests name the language by its number.
+        json!({"defaultLanguage": "1033", "fullTextPaths": [{"path": "/abstract", "language": "1031"}]}),
+        // EF Core lists a path once for each type of entity.
+        json!({"fullTextPaths": [{"path": "/a", "language": "en-US"}, {"path": "/a", "language": "en-US"}, {"path": "/a"}]}),
     ] {
         assert_eq!(written(json!({"fullTextPolicy": policy}))["fullTextPolicy"], policy);
     }

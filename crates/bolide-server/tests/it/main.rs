@@ -7,6 +7,7 @@ mod bad_input;
 mod client;
 mod connections;
 mod containers;
+mod dotnet_suite;
 mod http2;
 mod keys;
 mod listening;

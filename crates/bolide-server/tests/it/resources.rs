@@ -182,7 +182,10 @@ fn missing_parents_are_told_from_missing_resources() {
         ("/dbs/x", None),
         ("/dbs/d/colls/x", None),
         ("/dbs/x/colls", Some("1003")),
-        ("/dbs/d/colls/x/docs/a", Some("1003")),
+        ("/dbs/d/colls/x/docs", Some("1003")),
+        ("/dbs/x/colls/c/docs/a", Some("1003")),
+        // Of a single item the service does not say what is missing.
+        ("/dbs/d/colls/x/docs/a", None),
         (ITEM, None),
     ] {
         let answer = client.send(&Request::get(path).pk()).expect_error(404);

@@ -18,6 +18,7 @@ mod operation;
 mod operations;
 mod pace;
 mod request_body;
+mod request_log;
 mod resource_token;
 mod rights;
 mod routes;

@@ -8,6 +8,7 @@
 //!   6. Only now the body is read, under the budget of memory ([`crate::request_body`]).
 //!   7. [`crate::operations`] reads the rest from the wire, calls the core and writes the answer.
 //!   8. The answer takes its share of memory until it is sent, and headers that every answer has are added, refusals included.
+//!   9. The log gets its line ([`crate::request_log`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ use crate::request_body::{Counted, Received, Refused, RequestBody, import_bytes,
 use crate::routes::{Place, Route};
 use crate::status::{self, FORBIDDEN, Failure};
 use crate::wire::{Payload, Reply, headers};
-use crate::{auth, operations};
+use crate::{auth, operations, request_log};
 
 /// Most bytes of all headers together. Session and continuation tokens stay far below.
 const HEADER_BYTES: usize = 64 * 1024;
@@ -78,6 +79,8 @@ pub struct CosmosOptions {
     pub names: Names,
     /// Origins of web pages that may ask.
     pub origins: Origins,
+    /// Whether the log shows the headers of requests and answers, for debugging clients.
+    pub log_headers: bool,
     /// How many connections are open, for the metrics.
     pub connections: Arc<AtomicUsize>,
 }
@@ -224,11 +227,12 @@ impl CosmosService {
         };
         let mut reply = answer.unwrap_or_else(|failure| Reply::failure(&failure.cut_to(MESSAGE_BYTES), id));
         let duration = started.elapsed();
-        add_common_headers(&mut reply, &head, activity_id, duration);
+        add_common_headers(&mut reply, &head, activity_id.clone(), duration);
         add_content_location(&mut reply, &head, listener);
         if let Some(page) = page {
             names::allow_origin(&mut reply, page);
         }
+        request_log::answered(&head, &reply, &activity_id, duration, self.options.log_headers);
         if let Some(operation) = operation {
             self.metrics.observe(operation, &reply, duration);
         }

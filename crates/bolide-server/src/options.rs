@@ -129,6 +129,9 @@ pub struct ServeOptions {
     /// What to log to standard error: a level, or directives such as `bolide_core=debug,warn`.
     #[arg(long, env = "BOLIDE_LOG", default_value = "warn", value_name = "FILTER")]
     pub log: String,
+    /// Log every request with its headers and its answer's, for debugging clients; keys, tokens and bodies are left out.
+    #[arg(long, env = "BOLIDE_LOG_REQUESTS", value_parser = clap::builder::BoolishValueParser::new())]
+    pub log_requests: bool,
     /// Most connections at a time. For further ones, those are ended that have shown no key or have rested for longest.
     #[arg(long, env = "BOLIDE_MAX_CONNECTIONS", default_value_t = 4096, value_name = "N")]
     pub max_connections: usize,

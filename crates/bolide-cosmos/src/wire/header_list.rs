@@ -35,6 +35,17 @@ impl HeaderList {
         }
     }
 
+    /// The value of a header.
+    pub(crate) fn get(&self, name: &'static HeaderName) -> Option<&HeaderValue> {
+        let found = self.entries.iter().find(|(known, _)| std::ptr::eq(*known, name));
+        found.map(|(_, value)| value)
+    }
+
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
+        self.entries.iter().map(|(name, value)| (*name, value))
+    }
+
     /// Takes a header out.
     pub(crate) fn remove(&mut self, name: &'static HeaderName) {
         self.entries.retain(|(known, _)| !std::ptr::eq(*known, name));

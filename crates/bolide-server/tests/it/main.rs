@@ -11,6 +11,7 @@ mod dotnet_suite;
 mod http2;
 mod keys;
 mod listening;
+mod logging;
 mod memory;
 mod names;
 mod permissions;

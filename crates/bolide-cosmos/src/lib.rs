@@ -28,7 +28,7 @@ mod status;
 mod wire;
 
 pub use keys::{Access, AccountKey, KeyError, Keys, WELL_KNOWN_KEY};
-pub use names::{Names, Origins};
+pub use names::{Endpoint, Names, Origins};
 pub use request_body::{BodyError, Counted, Received, Refused, RequestBody};
 pub use service::{CosmosOptions, CosmosService, Listener, stand_in};
 pub use wire::Payload;

@@ -33,7 +33,7 @@ use crate::decoding::Decoding;
 use crate::faults::FaultRules;
 use crate::keys::{Access, Keys};
 use crate::metrics::Metrics;
-use crate::names::{self, Names, Origins};
+use crate::names::{self, Endpoint, Names, Origins};
 use crate::operation::Operation;
 use crate::pace::Pace;
 use crate::request_body::{Counted, Received, Refused, RequestBody, import_bytes, working_bytes};
@@ -79,6 +79,8 @@ pub struct CosmosOptions {
     pub names: Names,
     /// Origins of web pages that may ask.
     pub origins: Origins,
+    /// Where clients are told to reach the server; where they did, if `None`.
+    pub endpoint: Option<Endpoint>,
     /// Whether the log shows the headers of requests and answers, for debugging clients.
     pub log_headers: bool,
     /// How many connections are open, for the metrics.

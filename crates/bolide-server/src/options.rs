@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bolide_cosmos::{Names, Origins};
+use bolide_cosmos::{Endpoint, Names, Origins};
 use bolide_model::UnixMillis;
 use bolide_model::time::Clock;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -89,6 +89,10 @@ pub struct ServeOptions {
         value_delimiter = ','
     )]
     pub allowed_origins: Vec<String>,
+    /// Where clients reach the server, such as `https://db.example`, if a proxy hides it: SDKs send all requests to what the server tells
+    /// them. By default that is where they asked, with the headers `X-Forwarded-Proto` and `X-Forwarded-Host`.
+    #[arg(long, env = "BOLIDE_PUBLIC_ENDPOINT", value_name = "URL")]
+    pub public_endpoint: Option<String>,
     /// When a write is acknowledged.
     #[arg(long, env = "BOLIDE_DURABILITY", value_enum, default_value_t = DurabilityOption::Sync)]
     pub durability: DurabilityOption,
@@ -163,6 +167,8 @@ pub struct Settings {
     pub keys: AccountKeys,
     /// Origins of web pages that may ask.
     pub origins: Origins,
+    /// Where clients are told to reach the server.
+    pub endpoint: Option<Endpoint>,
     /// The clock to run on.
     pub clock: Arc<Clock>,
 }
@@ -223,10 +229,17 @@ impl ServeOptions {
                 "--allow-origin: expected an origin such as http://localhost:3000. value=`{origin}`"
             ))
         })?;
+        let endpoint = self.public_endpoint.as_deref().map(Endpoint::parse).transpose();
+        let endpoint = endpoint.map_err(|url| {
+            Failure::new(format!(
+                "--public-endpoint: expected a scheme, a host and maybe a port, such as https://db.example. value=`{url}`"
+            ))
+        })?;
         let clock = self.virtual_clock.as_deref().map_or(Ok(Clock::System), virtual_clock)?;
         Ok(Settings {
             keys,
             origins,
+            endpoint,
             clock: Arc::new(clock),
             options: *self,
         })

@@ -21,6 +21,8 @@ headers! {
     CROSS_PARTITION = "x-ms-documentdb-query-enablecrosspartition",
     END_EPK = "x-ms-end-epk",
     EXPIRY_SECONDS = "x-ms-documentdb-expiry-seconds",
+    FORWARDED_HOST = "x-forwarded-host",
+    FORWARDED_PROTO = "x-forwarded-proto",
     FEED_WIRE_FORMAT = "x-ms-cosmos-changefeed-wire-format-version",
     INDEXING_DIRECTIVE = "x-ms-indexing-directive",
     INTENDED_RID = "x-ms-cosmos-intended-collection-rid",

@@ -10,6 +10,7 @@ mod addressing;
 mod admin;
 mod auth;
 mod decoding;
+mod explorer;
 mod faults;
 mod keys;
 mod metrics;

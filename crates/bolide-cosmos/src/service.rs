@@ -2,7 +2,7 @@
 //!
 //!   1. [`CosmosService::handle`] gives it an activity id and starts the clock of its metrics.
 //!   2. The name it was sent to and the origin of the web page that sent it are looked at ([`crate::names`]).
-//!   3. Its path is taken apart ([`crate::routes`]); the admin API and the certificate go their own ways.
+//!   3. Its path is taken apart ([`crate::routes`]); the admin API, the certificate and the page for browsers go their own ways.
 //!   4. The sender is authenticated ([`crate::auth`]); only then is anything said about what exists.
 //!   5. Verb, place and headers name an [`Operation`], and the sender's rights to it are checked.
 //!   6. Only now the body is read, under the budget of memory ([`crate::request_body`]).
@@ -31,7 +31,7 @@ use crate::admin::Admin;
 use crate::auth::Sender;
 use crate::decoding::Decoding;
 use crate::faults::FaultRules;
-use crate::keys::{Access, Keys};
+use crate::keys::{Access, Keys, WELL_KNOWN_KEY};
 use crate::metrics::Metrics;
 use crate::names::{self, Endpoint, Names, Origins};
 use crate::operation::Operation;
@@ -40,7 +40,7 @@ use crate::request_body::{Counted, Received, Refused, RequestBody, import_bytes,
 use crate::routes::{Place, Route};
 use crate::status::{self, FORBIDDEN, Failure};
 use crate::wire::{Payload, Reply, headers};
-use crate::{auth, operations, request_log};
+use crate::{auth, explorer, operations, request_log};
 
 /// Most bytes of all headers together. Session and continuation tokens stay far below.
 const HEADER_BYTES: usize = 64 * 1024;
@@ -285,6 +285,10 @@ impl CosmosService {
                 self.wait_for_public(body).await;
                 return (None, self.certificate());
             }
+            place if explorer::is_asked_for(head, place) => {
+                self.wait_for_public(body).await;
+                return (None, Ok(self.page(head, listener)));
+            }
             _ => {}
         }
         let (operation, sender) = match self.admit(head, &route) {
@@ -442,6 +446,12 @@ impl CosmosService {
     /// Most bytes of an import: all of its working memory must fit the budget.
     fn import_limit(&self) -> usize {
         (self.account.memory().longest_share() / 4).min(IMPORT_BYTES)
+    }
+
+    fn page(&self, head: &Parts, listener: Listener) -> Reply {
+        let endpoint = names::endpoint(self.options.endpoint.as_ref(), head, listener);
+        let is_public = self.keys.holder(WELL_KNOWN_KEY.as_bytes()).is_some();
+        explorer::page(&endpoint, is_public.then_some(WELL_KNOWN_KEY))
     }
 
     fn certificate(&self) -> Result<Reply, Failure> {

@@ -56,8 +56,10 @@ headers! {
 headers! {
     ACTIVITY_ID = "x-ms-activity-id",
     ALT_CONTENT_PATH = "x-ms-alt-content-path",
+    CACHE_CONTROL = "cache-control",
     CONTENT_LOCATION = "content-location",
     CONTENT_PATH = "x-ms-content-path",
+    CONTENT_SECURITY_POLICY = "content-security-policy",
     CONTENT_TYPE = "content-type",
     CONTENT_TYPE_OPTIONS = "x-content-type-options",
     CONTINUATION = "x-ms-continuation",

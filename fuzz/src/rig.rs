@@ -75,6 +75,8 @@ impl Rig {
     pub fn answer(&self, request: Request<Bytes>) -> Response<Payload> {
         let key = AccountKey::parse(WELL_KNOWN_KEY).expect("the well-known key");
         let options = CosmosOptions {
+            endpoint: None,
+            log_headers: false,
             clock: self.clock.clone(),
             faults_enabled: false,
             certificate_pem: None,

@@ -5,21 +5,23 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bolide_model::container::ContainerProperties;
+use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::{ContainerRid, DatabaseRid, OfferRid};
 use bolide_model::{Error, ErrorKind, RequestUnits, Result, UnixMillis};
 use bolide_storage::Engine;
 use serde_json::Value;
 
+use crate::answer::RangePosition;
 use crate::catalog::{Catalog, DatabaseInfo, DefinitionUsage, Offer, definition_limit};
 use crate::clock;
 use crate::container::{Container, ContainerInfo};
 use crate::executor::{Executor, Watch};
-use crate::items::KnownNumbers;
+use crate::items::{KnownNumbers, epk_of_key};
 use crate::memory::MemoryBudget;
 use crate::purge::{Keeper, Pace};
 use crate::query::AheadCache;
 use crate::scripts::{Places, ScriptHosting};
-use crate::throughput::{PacingSettings, Throughput};
+use crate::throughput::{OfferType, PacingSettings, Throughput};
 
 /// How an account behaves.
 #[derive(Debug, Clone)]
@@ -365,9 +367,36 @@ impl Account {
         properties: ContainerProperties,
         throughput: Option<Throughput>,
     ) -> Result<Arc<Container>> {
-        let create =
-            |catalog: Arc<Catalog>| async move { catalog.create_container(database, properties, throughput).await };
+        self.create_container_of_type(database, properties, (throughput, OfferType::default()))
+            .await
+    }
+
+    /// As [`Account::create_container`], with the performance level of its offer.
+    ///
+    /// # Errors
+    /// As [`Account::create_container`].
+    pub async fn create_container_of_type(
+        &self,
+        database: DatabaseRid,
+        properties: ContainerProperties,
+        offer: (Option<Throughput>, OfferType),
+    ) -> Result<Arc<Container>> {
+        let create = |catalog: Arc<Catalog>| async move { catalog.create_container(database, properties, offer).await };
         self.catalog.carry_out(create).await
+    }
+
+    /// Where the range of a partition key stands.
+    ///
+    /// # Errors
+    /// `PartitionKeyMismatch` if the key has the wrong number of components; `NotFound` if the container was deleted.
+    pub async fn position(&self, container: &Arc<Container>, key: &PartitionKey) -> Result<RangePosition> {
+        let visit = container.enter().await?;
+        let partition = visit.state.layout.partition_of(&epk_of_key(&visit.state, key)?)?;
+        Ok(RangePosition {
+            range: partition.range,
+            lsn: partition.lsn(),
+            charge: RequestUnits::ZERO,
+        })
     }
 
     /// The containers of a database, in the order of their creation.

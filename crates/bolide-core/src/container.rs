@@ -158,6 +158,11 @@ impl Container {
         self.rid
     }
 
+    /// Whether its throughput is its database's, which other containers use too.
+    pub fn shares_throughput(&self) -> bool {
+        self.state().shared_meter().is_some()
+    }
+
     /// What the container is and is called.
     pub fn info(&self) -> ContainerInfo {
         let state = self.state();

@@ -58,5 +58,5 @@ pub use scripts::{
     TriggerFires, TriggerOperation, TriggerTime, TriggeredWrite, TriggeredWritten, serve_scripts,
 };
 
-pub use throughput::{Pacing, PacingSettings, Throughput};
+pub use throughput::{OfferType, Pacing, PacingSettings, Throughput};
 pub use upkeep::{ContainerFigures, SplitReport, Usage, VerifyReport};

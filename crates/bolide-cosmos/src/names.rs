@@ -141,6 +141,49 @@ fn split_authority(authority: &str) -> Option<(&str, Option<u16>)> {
     (is_address || is_name).then_some((host, port))
 }
 
+/// Where clients reach the server from outside, such as `https://db.example`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint(String);
+
+impl Endpoint {
+    /// Takes in a URL of scheme, host and port.
+    ///
+    /// # Errors
+    /// When it is anything else.
+    pub fn parse(text: &str) -> Result<Endpoint, String> {
+        let origin = text.strip_suffix('/').unwrap_or(text);
+        Origin::parse(origin).ok_or_else(|| text.to_owned())?;
+        Ok(Endpoint(origin.to_owned()))
+    }
+}
+
+/// The scheme, host and port that clients are told to use.
+///
+/// SDKs send all further requests there, so it must be what this client can reach: what the server was told, or else where this very request
+/// was sent, as the proxies that it came through say it. Whoever makes up such a header misleads nobody but itself.
+pub(crate) fn endpoint(told: Option<&Endpoint>, head: &Parts, listener: Listener) -> String {
+    if let Some(Endpoint(told)) = told {
+        return told.clone();
+    }
+    let own = listener.origin(head);
+    let (own_scheme, own_authority) = own.split_once("://").unwrap_or(("http", &own));
+    // Several proxies add one after the other; the first is the client's.
+    let forwarded = |name| {
+        let text = head
+            .headers
+            .get(name)
+            .and_then(|value: &HeaderValue| value.to_str().ok())?;
+        text.split(',').next().map(str::trim)
+    };
+    let scheme = forwarded(&headers::FORWARDED_PROTO).filter(|scheme| matches!(*scheme, "http" | "https"));
+    let authority = forwarded(&headers::FORWARDED_HOST).filter(|host| split_authority(host).is_some());
+    format!(
+        "{}://{}",
+        scheme.unwrap_or(own_scheme),
+        authority.unwrap_or(own_authority)
+    )
+}
+
 /// Where a request was sent: the host and port that its client used, if it names them.
 ///
 /// # Errors

@@ -297,7 +297,7 @@ impl Operation {
                 let message = "this server speaks gateway mode only; switch the client from direct to gateway mode";
                 return Err(Failure::bad_request(message));
             }
-            (Place::Unknown | Place::Admin | Place::Certificate, _) => {
+            (Place::Unknown | Place::Admin | Place::Certificate | Place::Explorer, _) => {
                 return Err(Failure::new(
                     NOT_FOUND,
                     format!("no such resource path. path=`/{}`", route.path),

@@ -61,6 +61,8 @@ pub(crate) enum Place {
     Addresses,
     /// `/_explorer/emulator.pem`
     Certificate,
+    /// `/_explorer/index.html`: the page for browsers.
+    Explorer,
     /// `/_bolide/…`
     Admin,
     /// Nothing we know.
@@ -189,6 +191,7 @@ impl Route<'_> {
             | Place::Offer
             | Place::Addresses
             | Place::Certificate
+            | Place::Explorer
             | Place::Admin
             | Place::Unknown => return None,
         };
@@ -268,6 +271,7 @@ fn place<'s>(segments: &[&'s str]) -> (Place, [&'s str; 3]) {
         ["offers"] => (Place::Offers, [""; 3]),
         ["offers", rid] => (Place::Offer, ["", "", rid]),
         ["addresses"] => (Place::Addresses, [""; 3]),
+        ["_explorer"] | ["_explorer", "index.html"] => (Place::Explorer, [""; 3]),
         ["_explorer", "emulator.pem"] => (Place::Certificate, [""; 3]),
         ["_bolide", ..] => (Place::Admin, [""; 3]),
         _ => (Place::Unknown, [""; 3]),

@@ -2,12 +2,13 @@
 //!
 //!   1. [`CosmosService::handle`] gives it an activity id and starts the clock of its metrics.
 //!   2. The name it was sent to and the origin of the web page that sent it are looked at ([`crate::names`]).
-//!   3. Its path is taken apart ([`crate::routes`]); the admin API and the certificate go their own ways.
+//!   3. Its path is taken apart ([`crate::routes`]); the admin API, the certificate and the page for browsers go their own ways.
 //!   4. The sender is authenticated ([`crate::auth`]); only then is anything said about what exists.
 //!   5. Verb, place and headers name an [`Operation`], and the sender's rights to it are checked.
 //!   6. Only now the body is read, under the budget of memory ([`crate::request_body`]).
 //!   7. [`crate::operations`] reads the rest from the wire, calls the core and writes the answer.
 //!   8. The answer takes its share of memory until it is sent, and headers that every answer has are added, refusals included.
+//!   9. The log gets its line ([`crate::request_log`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,16 +31,16 @@ use crate::admin::Admin;
 use crate::auth::Sender;
 use crate::decoding::Decoding;
 use crate::faults::FaultRules;
-use crate::keys::{Access, Keys};
+use crate::keys::{Access, Keys, WELL_KNOWN_KEY};
 use crate::metrics::Metrics;
-use crate::names::{self, Names, Origins};
+use crate::names::{self, Endpoint, Names, Origins};
 use crate::operation::Operation;
 use crate::pace::Pace;
 use crate::request_body::{Counted, Received, Refused, RequestBody, import_bytes, working_bytes};
 use crate::routes::{Place, Route};
 use crate::status::{self, FORBIDDEN, Failure};
 use crate::wire::{Payload, Reply, headers};
-use crate::{auth, operations};
+use crate::{auth, explorer, operations, request_log};
 
 /// Most bytes of all headers together. Session and continuation tokens stay far below.
 const HEADER_BYTES: usize = 64 * 1024;
@@ -78,6 +79,10 @@ pub struct CosmosOptions {
     pub names: Names,
     /// Origins of web pages that may ask.
     pub origins: Origins,
+    /// Where clients are told to reach the server; where they did, if `None`.
+    pub endpoint: Option<Endpoint>,
+    /// Whether the log shows the headers of requests and answers, for debugging clients.
+    pub log_headers: bool,
     /// How many connections are open, for the metrics.
     pub connections: Arc<AtomicUsize>,
 }
@@ -224,11 +229,12 @@ impl CosmosService {
         };
         let mut reply = answer.unwrap_or_else(|failure| Reply::failure(&failure.cut_to(MESSAGE_BYTES), id));
         let duration = started.elapsed();
-        add_common_headers(&mut reply, &head, activity_id, duration);
+        add_common_headers(&mut reply, &head, activity_id.clone(), duration);
         add_content_location(&mut reply, &head, listener);
         if let Some(page) = page {
             names::allow_origin(&mut reply, page);
         }
+        request_log::answered(&head, &reply, &activity_id, duration, self.options.log_headers);
         if let Some(operation) = operation {
             self.metrics.observe(operation, &reply, duration);
         }
@@ -278,6 +284,10 @@ impl CosmosService {
             Place::Certificate => {
                 self.wait_for_public(body).await;
                 return (None, self.certificate());
+            }
+            place if explorer::is_asked_for(head, place) => {
+                self.wait_for_public(body).await;
+                return (None, Ok(self.page(head, listener)));
             }
             _ => {}
         }
@@ -436,6 +446,12 @@ impl CosmosService {
     /// Most bytes of an import: all of its working memory must fit the budget.
     fn import_limit(&self) -> usize {
         (self.account.memory().longest_share() / 4).min(IMPORT_BYTES)
+    }
+
+    fn page(&self, head: &Parts, listener: Listener) -> Reply {
+        let endpoint = names::endpoint(self.options.endpoint.as_ref(), head, listener);
+        let is_public = self.keys.holder(WELL_KNOWN_KEY.as_bytes()).is_some();
+        explorer::page(&endpoint, is_public.then_some(WELL_KNOWN_KEY))
     }
 
     fn certificate(&self) -> Result<Reply, Failure> {

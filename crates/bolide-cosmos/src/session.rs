@@ -7,6 +7,9 @@ use std::fmt::Write as _;
 
 use bolide_core::RangePosition;
 use bolide_model::{Error, ErrorKind, Lsn, Result};
+use http::HeaderMap;
+
+use crate::wire::headers;
 
 /// What a client has seen, by range.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,6 +18,15 @@ pub(crate) struct SessionToken {
 }
 
 impl SessionToken {
+    /// What a request says its client has seen; nothing, if it says nothing.
+    ///
+    /// # Errors
+    /// As [`SessionToken::parse`].
+    pub(crate) fn of(headers: &HeaderMap) -> Result<SessionToken> {
+        headers::non_empty(headers, &headers::SESSION_TOKEN)?
+            .map_or_else(|| Ok(SessionToken::default()), SessionToken::parse)
+    }
+
     /// Reads the header.
     ///
     /// # Errors

@@ -187,12 +187,14 @@ impl ContainerProperties {
             ),
         )?;
         let is_sent = |member| sent.get(member).is_some();
-        if is_sent("clientEncryptionPolicy") && new.client_encryption_policy != self.client_encryption_policy {
-            return Err(unchangeable("clientEncryptionPolicy"));
+        if new.client_encryption_policy != self.client_encryption_policy {
+            // Clients look for these words. Source: .NET's suite, `ClientEncryptionPolicyTest`.
+            return Err(Error::bad_request(
+                "'clientEncryptionPolicy' cannot be changed as part of collection replace operation.",
+            ));
         }
         Ok(ContainerProperties {
             partition_key: self.partition_key.clone(),
-            client_encryption_policy: self.client_encryption_policy.clone(),
             conflict_resolution: if is_sent("conflictResolutionPolicy") {
                 new.conflict_resolution
             } else {

@@ -22,7 +22,7 @@ const CONTEXT: &str = include_str!("prelude/context.js");
 pub enum Kind {
     /// A stored procedure.
     Procedure {
-        /// The array of its arguments.
+        /// Its arguments: an array, an object like one, or `null`, as `Function.apply` takes them.
         arguments: String,
     },
     /// Before a write. It may change the request's body.

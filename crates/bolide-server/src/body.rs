@@ -14,8 +14,10 @@ use tokio::time::{Instant, timeout_at};
 use crate::patience::{Pulse, SHORT_PATIENCE};
 use crate::streams::Stream;
 
-/// Bytes that are read and thrown away behind a refusal, so that the holder of a key gets to read it and goes on with the connection.
-const DRAINED_BYTES: usize = 16 * 1024 * 1024;
+/// Bytes that are read and thrown away behind a refusal, so that the holder of a key gets to read it and goes on with the connection: .NET
+/// reads no answer before it has sent all, and takes a connection that ends meanwhile for a broken one, to try again for two minutes. Their time
+/// is bounded too.
+const DRAINED_BYTES: usize = 128 * 1024 * 1024;
 /// The same for whoever has not shown a key: as much as an honest request could have.
 const DRAINED_BYTES_OF_UNKNOWN: usize = limits::ITEM_BYTES + 64 * 1024;
 /// Bodies of one kind of sender that are thrown away at a time.

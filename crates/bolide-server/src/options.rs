@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bolide_cosmos::{Names, Origins};
+use bolide_cosmos::{Endpoint, Names, Origins};
 use bolide_model::UnixMillis;
 use bolide_model::time::Clock;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -89,6 +89,10 @@ pub struct ServeOptions {
         value_delimiter = ','
     )]
     pub allowed_origins: Vec<String>,
+    /// Where clients reach the server, such as `https://db.example`, if a proxy hides it: SDKs send all requests to what the server tells
+    /// them. By default that is where they asked, with the headers `X-Forwarded-Proto` and `X-Forwarded-Host`.
+    #[arg(long, env = "BOLIDE_PUBLIC_ENDPOINT", value_name = "URL")]
+    pub public_endpoint: Option<String>,
     /// When a write is acknowledged.
     #[arg(long, env = "BOLIDE_DURABILITY", value_enum, default_value_t = DurabilityOption::Sync)]
     pub durability: DurabilityOption,
@@ -129,6 +133,9 @@ pub struct ServeOptions {
     /// What to log to standard error: a level, or directives such as `bolide_core=debug,warn`.
     #[arg(long, env = "BOLIDE_LOG", default_value = "warn", value_name = "FILTER")]
     pub log: String,
+    /// Log every request with its headers and its answer's, for debugging clients; keys, tokens and bodies are left out.
+    #[arg(long, env = "BOLIDE_LOG_REQUESTS", value_parser = clap::builder::BoolishValueParser::new())]
+    pub log_requests: bool,
     /// Most connections at a time. For further ones, those are ended that have shown no key or have rested for longest.
     #[arg(long, env = "BOLIDE_MAX_CONNECTIONS", default_value_t = 4096, value_name = "N")]
     pub max_connections: usize,
@@ -160,6 +167,8 @@ pub struct Settings {
     pub keys: AccountKeys,
     /// Origins of web pages that may ask.
     pub origins: Origins,
+    /// Where clients are told to reach the server.
+    pub endpoint: Option<Endpoint>,
     /// The clock to run on.
     pub clock: Arc<Clock>,
 }
@@ -220,10 +229,17 @@ impl ServeOptions {
                 "--allow-origin: expected an origin such as http://localhost:3000. value=`{origin}`"
             ))
         })?;
+        let endpoint = self.public_endpoint.as_deref().map(Endpoint::parse).transpose();
+        let endpoint = endpoint.map_err(|url| {
+            Failure::new(format!(
+                "--public-endpoint: expected a scheme, a host and maybe a port, such as https://db.example. value=`{url}`"
+            ))
+        })?;
         let clock = self.virtual_clock.as_deref().map_or(Ok(Clock::System), virtual_clock)?;
         Ok(Settings {
             keys,
             origins,
+            endpoint,
             clock: Arc::new(clock),
             options: *self,
         })

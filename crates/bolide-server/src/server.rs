@@ -14,7 +14,7 @@ use tracing_subscriber::EnvFilter;
 use crate::connection::Shared;
 use crate::descriptors::Descriptors;
 use crate::listeners::Listeners;
-use crate::options::Settings;
+use crate::options::{ServeOptions, Settings};
 use crate::shutdown::{self, Shutdown};
 use crate::tls::Certificate;
 use crate::{banner, files, ready_file, script_host, store};
@@ -44,7 +44,7 @@ impl fmt::Display for Failure {
 /// # Errors
 /// Whatever keeps the server from starting.
 pub fn run(settings: Settings) -> Result<(), Failure> {
-    let _log = start_logging(&settings.options.log)?;
+    let _log = start_logging(&settings.options)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
     let result = runtime.block_on(serve(settings));
@@ -78,6 +78,8 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         certificate_pem: Some(certificate.pem()),
         names: settings.names(),
         origins: settings.origins.clone(),
+        endpoint: settings.endpoint.clone(),
+        log_headers: settings.options.log_requests,
         connections: shared.slots().count(),
     };
     shared.start(CosmosService::new(account.clone(), settings.keys.keys.clone(), options));
@@ -116,9 +118,14 @@ fn crash() {
 
 /// Logs to standard error, from a thread of its own: where nobody reads it, lines are lost and nobody waits. What is left is written when the
 /// result is dropped, but not for long.
-fn start_logging(filter: &str) -> Result<WorkerGuard, Failure> {
-    let filter = EnvFilter::try_new(with_libraries(filter))
-        .map_err(|error| Failure::new(format!("--log: {error}. value=`{filter}`")))?;
+fn start_logging(options: &ServeOptions) -> Result<WorkerGuard, Failure> {
+    let filter = options.log.as_str();
+    let mut directives = with_libraries(filter);
+    if options.log_requests {
+        directives = format!("{directives},bolide::requests=info").into();
+    }
+    let filter =
+        EnvFilter::try_new(directives).map_err(|error| Failure::new(format!("--log: {error}. value=`{filter}`")))?;
     let (writer, guard) = NonBlockingBuilder::default()
         .buffered_lines_limit(LOG_LINES)
         .finish(std::io::stderr());

@@ -4,10 +4,27 @@ import { CosmosClient } from "@azure/cosmos";
 import { equal, refused } from "../checks.mjs";
 import { FIVE_RANGES, unique } from "./world.mjs";
 
+/** How many requests the server has answered. */
+async function requests({ endpoint, key }) {
+  const answer = await fetch(new URL("/_bolide/metrics", endpoint), { headers: { authorization: `Bearer ${key}` } });
+  const counts = [...(await answer.text()).matchAll(/^bolide_requests_total\{.*\} (\d+)$/gm)];
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
 export function declareResources(tour) {
   tour.check("account is read with session consistency", async ({ client }) => {
     const { resource } = await client.getDatabaseAccount();
     equal(resource.consistencyPolicy, "Session");
+  });
+
+  tour.check("point read makes one request", async (world) => {
+    const container = await world.container("one");
+    await container.items.create({ id: "a", pk: "p" });
+    const item = container.item("a", "p");
+    await item.read();
+    const before = await requests(world);
+    await item.read();
+    equal((await requests(world)) - before, 1, "requests");
   });
 
   tour.check("wrong key is refused with 401", async ({ endpoint }) => {

@@ -16,15 +16,15 @@ export const KINDS = JSON.parse(readFileSync(new URL("../../tour_queries.json", 
 export const FIVE_RANGES = 30000;
 
 export class World {
-  constructor(endpoint, client, database, clock) {
-    Object.assign(this, { endpoint, client, database, clock });
+  constructor(endpoint, key, client, database, clock) {
+    Object.assign(this, { endpoint, key, client, database, clock });
   }
 
   /** Connects and creates the tour's database. */
   static async open(endpoint, key) {
     const client = new CosmosClient({ endpoint, key });
     const { database } = await client.databases.create({ id: unique("tour") });
-    return new World(endpoint, client, database, new Clock(endpoint, key));
+    return new World(endpoint, key, client, database, new Clock(endpoint, key));
   }
 
   async close() {

@@ -1,11 +1,12 @@
 //! Containers: create, find, replace, delete.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bolide_model::container::ContainerProperties;
 use bolide_model::epk;
 use bolide_model::names::validate_resource_id;
-use bolide_model::rid::{ContainerRid, DatabaseRid};
+use bolide_model::rid::{ContainerRid, DatabaseRid, EncryptionKeyRid};
 use bolide_model::ttl::Settings;
 use bolide_model::{Error, Lsn, Result, UnixSeconds};
 use bolide_storage::{Head, PartitionId};
@@ -14,7 +15,8 @@ use serde_json::Value;
 
 use super::budget::Definition;
 use super::records::{
-    AccountRow, ContainerRow, DatabaseRow, OfferRow, account_key, container_key, database_key, dropped_key, script_key,
+    AccountRow, ContainerRow, DatabaseRow, EncryptionKeyRow, OfferRow, account_key, container_key, database_key,
+    dropped_key, script_key,
 };
 use super::{Catalog, Moment, check_etag, container_not_found};
 use crate::clock;
@@ -22,7 +24,7 @@ use crate::container::{Container, ContainerInfo, ContainerState, Layout, Stretch
 use crate::history::{self, keeps_history};
 use crate::partition::round::Step;
 use crate::partition::{Partition, Placement, down};
-use crate::throughput::{Meter, Pacing, PacingSettings, SharedMeter, Throughput};
+use crate::throughput::{Meter, OfferType, Pacing, PacingSettings, SharedMeter, Throughput};
 
 /// Most stretches of settings that are remembered; older ones only made figures about the age of ghosts more exact.
 const HISTORY: usize = 256;
@@ -32,7 +34,7 @@ impl Catalog {
         &self,
         database: DatabaseRid,
         properties: ContainerProperties,
-        throughput: Option<Throughput>,
+        (throughput, kind): (Option<Throughput>, OfferType),
     ) -> Result<Arc<Container>> {
         validate_resource_id(&properties.id)?;
         check_computed_properties(&properties)?;
@@ -55,7 +57,7 @@ impl Catalog {
                     moment,
                     &properties,
                     throughput,
-                    has_offer.then_some(account.next_offer - 1),
+                    has_offer.then_some((account.next_offer - 1, kind)),
                     &placements,
                 );
                 round.put(account_key(), account.encode());
@@ -84,6 +86,7 @@ impl Catalog {
     ) -> Result<Draft> {
         let memory = self.memory.read();
         let database = memory.database(database_rid)?;
+        check_encryption_keys(properties, &database.encryption_keys)?;
         if database.names.contains_key(&properties.id) {
             return Err(Error::conflict(format!(
                 "Resource with specified id, name, or unique index already exists: container '{}'.",
@@ -336,11 +339,29 @@ fn check_computed_properties(properties: &ContainerProperties) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a policy that names keys which the database does not have. Clients look for these words. Source: .NET's suite.
+fn check_encryption_keys(
+    properties: &ContainerProperties,
+    keys: &BTreeMap<EncryptionKeyRid, EncryptionKeyRow>,
+) -> Result<()> {
+    let paths = properties
+        .client_encryption_policy
+        .iter()
+        .flat_map(|policy| &policy.paths);
+    let is_known = |id: &str| keys.values().any(|key| key.properties.id == id);
+    match paths.map(|path| path.key_id.as_str()).find(|id| !is_known(id)) {
+        None => Ok(()),
+        Some(id) => Err(Error::bad_request(format!(
+            "ClientEncryptionKey with id '[{id}]' does not exist."
+        ))),
+    }
+}
+
 fn new_row(
     moment: Moment,
     properties: &ContainerProperties,
     throughput: Option<Throughput>,
-    offer: Option<u32>,
+    offer: Option<(u32, OfferType)>,
     placements: &[Placement],
 ) -> ContainerRow {
     let (etag, last_modified) = (moment.etag(), moment.now);
@@ -353,9 +374,10 @@ fn new_row(
             policy: properties.policy,
         }],
         properties: properties.clone(),
-        offer: offer.map(|number| OfferRow {
+        offer: offer.map(|(number, kind)| OfferRow {
             number,
             throughput,
+            kind,
             etag,
             last_modified,
         }),

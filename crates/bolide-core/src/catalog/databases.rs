@@ -8,7 +8,7 @@ use super::budget::Definition;
 use super::records::{DatabaseRow, OfferRow, account_key, database_key};
 use super::{Catalog, Database, Moment, check_etag, database_not_found, number_of};
 use crate::etag::Etag;
-use crate::throughput::{Meter, PacingSettings, SharedMeter, Throughput};
+use crate::throughput::{Meter, OfferType, PacingSettings, SharedMeter, Throughput};
 
 /// What a database is and is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +70,7 @@ impl Catalog {
                 let offer = throughput.map(|throughput| OfferRow {
                     number: offer_number,
                     throughput: Some(throughput),
+                    kind: OfferType::default(),
                     etag: moment.etag(),
                     last_modified: moment.now,
                 });

@@ -19,6 +19,8 @@ pub struct EncryptionKeyInfo {
     pub rid: EncryptionKeyRid,
     /// Its definition.
     pub properties: Arc<EncryptionKeyProperties>,
+    /// When it was created.
+    pub created: UnixSeconds,
     /// Its version.
     pub etag: Etag,
     /// When it was last written.
@@ -30,6 +32,7 @@ impl EncryptionKeyInfo {
         EncryptionKeyInfo {
             rid,
             properties: row.properties.clone(),
+            created: row.created,
             etag: row.etag,
             last_modified: row.last_modified,
         }
@@ -53,7 +56,7 @@ impl Catalog {
             }
             keys.last_key_value().map_or(0, |(last, _)| last.number) + 1
         };
-        self.write_encryption_key(EncryptionKeyRid { database, number }, properties)
+        self.write_encryption_key(EncryptionKeyRid { database, number }, properties, None)
             .await
     }
 
@@ -71,13 +74,14 @@ impl Catalog {
                 known.properties.id, properties.id
             )));
         }
-        self.write_encryption_key(rid, properties).await
+        self.write_encryption_key(rid, properties, Some(known.created)).await
     }
 
     async fn write_encryption_key(
         &self,
         rid: EncryptionKeyRid,
         properties: EncryptionKeyProperties,
+        created: Option<UnixSeconds>,
     ) -> Result<EncryptionKeyInfo> {
         let properties = Arc::new(properties);
         let row = self
@@ -85,6 +89,7 @@ impl Catalog {
                 let moment = Moment::begin(round);
                 let row = EncryptionKeyRow {
                     properties: properties.clone(),
+                    created: created.unwrap_or(moment.now),
                     etag: moment.etag(),
                     last_modified: moment.now,
                 };

@@ -8,7 +8,7 @@ use super::records::{OfferRow, database_key};
 use super::{Catalog, Moment, check_etag};
 use crate::container::ContainerState;
 use crate::etag::Etag;
-use crate::throughput::{PacingSettings, Throughput};
+use crate::throughput::{OfferType, PacingSettings, Throughput};
 
 /// What an offer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct Offer {
     pub resource: OfferResource,
     /// What it grants.
     pub throughput: Throughput,
+    /// The performance level it was created with.
+    pub kind: OfferType,
     /// Its version.
     pub etag: Etag,
     /// When it was last written.
@@ -44,6 +46,7 @@ impl OfferRow {
             rid: self.rid(),
             resource,
             throughput: self.throughput.unwrap_or(Throughput::DEFAULT),
+            kind: self.kind,
             etag: self.etag,
             last_modified: self.last_modified,
         }

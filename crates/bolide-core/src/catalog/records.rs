@@ -31,7 +31,7 @@ use crate::container::Stretch;
 use crate::etag::Etag;
 use crate::partition::Placement;
 use crate::scripts::{Conduct, Script, ScriptDraft, ScriptKind, TriggerFires};
-use crate::throughput::{Pacing, PacingSettings, Throughput};
+use crate::throughput::{OfferType, Pacing, PacingSettings, Throughput};
 
 pub(super) const DATABASE: u8 = b'D';
 pub(super) const CONTAINER: u8 = b'C';
@@ -79,6 +79,7 @@ pub(crate) struct OfferRow {
     pub number: u32,
     /// `None`: created without any; shown as the default.
     pub throughput: Option<Throughput>,
+    pub kind: OfferType,
     pub etag: Etag,
     pub last_modified: UnixSeconds,
 }
@@ -87,6 +88,7 @@ pub(crate) struct OfferRow {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EncryptionKeyRow {
     pub properties: Arc<EncryptionKeyProperties>,
+    pub created: UnixSeconds,
     pub etag: Etag,
     pub last_modified: UnixSeconds,
 }
@@ -221,6 +223,7 @@ impl EncryptionKeyRow {
     pub fn encode(&self) -> Bytes {
         to_bytes(&json!({
             "properties": self.properties.to_json(),
+            "cts": self.created.0,
             "etag": etag_to_json(self.etag),
             "ts": self.last_modified.0,
         }))
@@ -231,6 +234,8 @@ impl EncryptionKeyRow {
         let properties = row.get("properties").ok_or_else(damaged)?;
         Ok(EncryptionKeyRow {
             properties: Arc::new(EncryptionKeyProperties::from_json(properties).map_err(|_| damaged())?),
+            // Keys of earlier versions kept only when they were last written.
+            created: UnixSeconds(row.number(if row.get("cts").is_some() { "cts" } else { "ts" })?),
             etag: row.etag("etag")?,
             last_modified: UnixSeconds(row.number("ts")?),
         })
@@ -302,6 +307,7 @@ impl OfferRow {
         json!({
             "number": self.number,
             "throughput": self.throughput.map(throughput_to_json),
+            "type": self.kind.name(),
             "etag": etag_to_json(self.etag),
             "ts": self.last_modified.0,
         })
@@ -314,6 +320,11 @@ impl OfferRow {
                 .child("throughput")
                 .map(|throughput| throughput_from_row(&throughput))
                 .transpose()?,
+            // Offers of earlier versions have none.
+            kind: row
+                .get("type")
+                .map_or(Some(OfferType::default()), |kind| OfferType::parse(kind.as_str()?))
+                .ok_or_else(damaged)?,
             etag: row.etag("etag")?,
             last_modified: UnixSeconds(row.number("ts")?),
         })
@@ -490,7 +501,7 @@ fn throughput_from_row(row: &Row) -> Result<Throughput> {
     }
     Ok(Throughput::Autoscale {
         max_ru: row.number("maxRu")?,
-        increment_percent: row.number("increment")?,
+        increment_percent: row.get("increment").map(number_from).transpose()?,
     })
 }
 

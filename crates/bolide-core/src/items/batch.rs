@@ -127,9 +127,25 @@ impl Account {
     /// # Errors
     /// For the batch as a whole only, such as a partition key with the wrong number of components; a refused operation is an answer.
     pub async fn batch(&self, ctx: &RequestContext, container: &Arc<Container>, batch: Batch) -> Answered<BatchAnswer> {
+        self.batch_answering(ctx, container, batch, Vec::new()).await
+    }
+
+    /// As [`Account::batch`], for an answer with items that were written: with those of the operations that `answers_written` says. A
+    /// batch whose answer would be larger than a page is refused.
+    ///
+    /// # Errors
+    /// As [`Account::batch`].
+    pub async fn batch_answering(
+        &self,
+        ctx: &RequestContext,
+        container: &Arc<Container>,
+        batch: Batch,
+        answers_written: Vec<bool>,
+    ) -> Answered<BatchAnswer> {
         let visit = container.enter().await?;
         let epk = epk_of_key(&visit.state, &batch.partition_key)?;
         let key = batch.partition_key;
+        let answers_written: Arc<[bool]> = answers_written.into();
         let mut conditions = self.conditions_of(&batch.operations).await;
         let operations = batch
             .operations
@@ -138,7 +154,14 @@ impl Account {
         let operations: Arc<Vec<Prepared>> = Arc::new(operations.collect());
         for _ in condition::tries() {
             let done = self
-                .batch_once(ctx, container, &visit, &epk, &operations, &conditions)
+                .batch_once(
+                    ctx,
+                    container,
+                    &visit,
+                    &epk,
+                    (&operations, &answers_written),
+                    &conditions,
+                )
                 .await;
             let mut is_judged = true;
             for (operation, condition) in operations.iter().zip(&mut conditions) {
@@ -154,8 +177,15 @@ impl Account {
                 return done;
             }
         }
-        self.batch_once(ctx, container, &visit, &epk, &operations, &conditions)
-            .await
+        self.batch_once(
+            ctx,
+            container,
+            &visit,
+            &epk,
+            (&operations, &answers_written),
+            &conditions,
+        )
+        .await
     }
 
     async fn batch_once(
@@ -164,11 +194,14 @@ impl Account {
         container: &Arc<Container>,
         visit: &Visit<'_>,
         epk: &Epk,
-        operations: &Arc<Vec<Prepared>>,
+        (operations, answers_written): (&Arc<Vec<Prepared>>, &Arc<[bool]>),
         conditions: &[Condition],
     ) -> Answered<BatchAnswer> {
         let (operations, conditions) = (operations.clone(), conditions.to_vec());
-        let decide = move |items: &Logical, round: &mut Round<'_>| decide(items, round, &operations, &conditions);
+        let answers_written = answers_written.clone();
+        let decide = move |items: &Logical, round: &mut Round<'_>| {
+            decide(items, round, (&operations, &answers_written), &conditions)
+        };
         self.write_as(Kind::Batch, ctx, container, visit, epk.clone(), decide)
             .await
     }
@@ -324,9 +357,9 @@ fn too_large() -> Error {
     Error::new(ErrorKind::TooLarge, message)
 }
 
-fn too_large_to_read() -> Error {
+fn too_large_to_answer() -> Error {
     let message = format!(
-        "The items that the batch reads are larger than an answer may be. limit={} bytes",
+        "The items that the batch reads and writes are larger than an answer may be. limit={} bytes",
         limits::PAGE_BYTES
     );
     Error::new(ErrorKind::TooLarge, message)
@@ -335,7 +368,7 @@ fn too_large_to_read() -> Error {
 fn decide(
     items: &Logical,
     round: &mut Round<'_>,
-    operations: &[Prepared],
+    (operations, answers_written): (&[Prepared], &[bool]),
     conditions: &[Condition],
 ) -> Step<Written<BatchAnswer>> {
     items.foresee(
@@ -351,7 +384,7 @@ fn decide(
             charge: RequestUnits::ZERO,
             owed: RequestUnits::ZERO,
         };
-        let (mut patched, mut read) = (0, 0);
+        let (mut patched, mut answered) = (0, 0);
         for (at, (operation, condition)) in operations.iter().zip(conditions).enumerate() {
             refused_at = at;
             let Written {
@@ -363,11 +396,17 @@ fn decide(
             if let (Prepared::Patch(..), OperationDone::Written(written)) = (operation, &value) {
                 patched += written.item.record().size();
             }
-            if let OperationDone::Read(item) = &value {
-                read += item.record().size();
-            }
-            if read > limits::PAGE_BYTES {
-                return Err(Stop::Refused(too_large_to_read()));
+            answered += match &value {
+                OperationDone::Read(item) => item.record().size(),
+                OperationDone::Written(written) if answers_written.get(at) == Some(&true) => {
+                    written.item.record().size()
+                }
+                _ => 0,
+            };
+            if answered > limits::PAGE_BYTES {
+                // It is all of them together that do not fit, and the last one says so, as in the service.
+                refused_at = operations.len() - 1;
+                return Err(Stop::Refused(too_large_to_answer()));
             }
             if patched > PATCHED_BYTES {
                 return Err(Stop::Refused(too_large()));

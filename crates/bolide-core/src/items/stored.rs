@@ -61,6 +61,12 @@ impl StoredItem {
         self.record.size()
     }
 
+    /// `_self`: the item's link by resource ids.
+    pub(crate) fn self_link(&self) -> String {
+        let rid = self.rid();
+        format!("dbs/{}/colls/{}/docs/{rid}/", self.container.database(), self.container)
+    }
+
     /// The whole item as JSON text: the document, then `_rid`, `_self`, `_etag`, `_attachments` and `_ts` (cosmos-rest §3.1).
     pub fn to_json(&self) -> Bytes {
         self.to_json_with("")

@@ -14,7 +14,7 @@ use super::places::Place;
 use super::run::run;
 use super::scene::Scene;
 use super::watch::Watch;
-use super::{Conduct, Script, ScriptKind, ScriptName};
+use super::{Conduct, Script, ScriptKind, ScriptName, system};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Refusal};
 use crate::container::{Container, ContainerState, Visit};
@@ -29,7 +29,7 @@ pub struct ExecuteProcedure {
     pub name: ScriptName,
     /// The logical partition it works on.
     pub partition_key: PartitionKey,
-    /// Its arguments: the JSON text of an array.
+    /// Its arguments: the JSON text of an array, of an object like one, or `null`, as `Function.apply` takes them.
     pub arguments: String,
     /// Whether `console.log` is heard.
     pub is_logging: bool,
@@ -60,8 +60,7 @@ impl Account {
         container: &Arc<Container>,
         execute: ExecuteProcedure,
     ) -> Answered<Executed> {
-        let script = container.scripts();
-        let script = script.get(ScriptKind::StoredProcedure, &execute.name)?.clone();
+        let script = procedure(container, &execute.name)?;
         script.check_conduct(ctx.now.seconds())?;
         let (place, order) = self
             .transaction_place(container, |state| epk_of_key(state, &execute.partition_key))
@@ -185,6 +184,17 @@ impl Charged {
 
     pub fn get(&self) -> RequestUnits {
         *self.0.lock()
+    }
+}
+
+/// The stored procedure of a name: the container's own, or one that every container has.
+fn procedure(container: &Container, name: &ScriptName) -> Result<Arc<Script>> {
+    let scripts = container.scripts();
+    let found = scripts.get(ScriptKind::StoredProcedure, name);
+    match (found, name) {
+        (Ok(script), _) => Ok(script.clone()),
+        (Err(missing), ScriptName::Id(id)) => system::procedure(container.rid(), id).map(Arc::new).ok_or(missing),
+        (Err(missing), ScriptName::Rid(_)) => Err(missing),
     }
 }
 

@@ -21,6 +21,7 @@ mod places;
 mod resource;
 mod run;
 mod scene;
+mod system;
 mod trigger;
 mod watch;
 

@@ -232,6 +232,12 @@ impl Scene {
         Ok(resource(&item))
     }
 
+    /// The link of a live item by its resource id, for a trigger's body.
+    pub async fn self_link(&self, turn: &mut Turn, target: &ItemTarget) -> Result<String, TurnEnd> {
+        let found = turn.decide(|round| self.logical.find_live(round, target)).await?;
+        Ok(StoredItem::new(self.container.rid(), found.record).self_link())
+    }
+
     async fn write(
         &self,
         turn: &mut Turn,

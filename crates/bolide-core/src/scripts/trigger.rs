@@ -254,8 +254,12 @@ impl Triggered {
     async fn steps(&self, turn: &mut Turn, watch: &Arc<Watch>) -> Result<TriggeredWritten, TurnEnd> {
         let mut write = self.write.clone();
         let operation = write.operation();
+        let link = match &write {
+            ItemWrite::Replace(target, _) => Some(self.scene.self_link(turn, target).await?),
+            _ => None,
+        };
         for (call, conduct) in &self.before {
-            let request = text(write.document())?;
+            let request = text(write.document(), link.as_deref())?;
             let kind = Kind::PreTrigger { operation, request };
             let call = Call { kind, ..call.clone() };
             let finished = run(turn, &self.scene, watch, &self.place, call, conduct).await?;
@@ -264,7 +268,7 @@ impl Triggered {
                 write.set_document(Document::parse(body.as_bytes())?);
             }
         }
-        let request = text(write.document())?;
+        let request = text(write.document(), link.as_deref())?;
         let written = self.carry_out(turn, watch, &write).await?;
         let stored = match &written {
             Some(written) => String::from_utf8_lossy(&written.item.to_json()).into_owned(),
@@ -343,6 +347,16 @@ impl Triggered {
     }
 }
 
-fn text(document: Option<&Document>) -> Result<String> {
-    document.map_or_else(|| Ok("null".to_owned()), Document::to_stored_text)
+/// A document as triggers see it. That of a replace has the `_self` of what it replaces, by which scripts name it.
+fn text(document: Option<&Document>, self_link: Option<&str>) -> Result<String> {
+    let Some(document) = document else {
+        return Ok("null".to_owned());
+    };
+    let text = document.to_stored_text()?;
+    let Some((link, members)) = self_link.zip(text.strip_suffix('}')) else {
+        return Ok(text);
+    };
+    // Resource ids need no escapes.
+    let comma = if members.len() > 1 { "," } else { "" };
+    Ok(format!("{members}{comma}\"_self\":\"{link}\"}}"))
 }

@@ -18,9 +18,44 @@ pub enum Throughput {
     Autoscale {
         /// Highest request units per second.
         max_ru: u32,
-        /// Echoed: `autoUpgradePolicy.throughputPolicy.incrementPercent`.
-        increment_percent: u32,
+        /// Echoed: `autoUpgradePolicy.throughputPolicy.incrementPercent`. `None` after a replace that named no policy.
+        increment_percent: Option<u32>,
     },
+}
+
+/// The performance level that a container was created with, from the time before throughput was a number. Echoed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OfferType {
+    /// None, as all containers of today.
+    #[default]
+    Invalid,
+    /// The first of three.
+    S1,
+    /// The second.
+    S2,
+    /// The third.
+    S3,
+}
+
+impl OfferType {
+    const ALL: [OfferType; 4] = [OfferType::Invalid, OfferType::S1, OfferType::S2, OfferType::S3];
+
+    /// As it is shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            OfferType::Invalid => "Invalid",
+            OfferType::S1 => "S1",
+            OfferType::S2 => "S2",
+            OfferType::S3 => "S3",
+        }
+    }
+
+    /// The type of this name, without regard to case.
+    pub fn parse(name: &str) -> Option<OfferType> {
+        OfferType::ALL
+            .into_iter()
+            .find(|known| known.name().eq_ignore_ascii_case(name))
+    }
 }
 
 impl Throughput {

@@ -3,6 +3,7 @@
 use http::StatusCode;
 use serde_json::json;
 
+use crate::names;
 use crate::service::Call;
 use crate::wire::{Reply, headers};
 
@@ -16,15 +17,19 @@ const QUERY_ENGINE: &str = concat!(
     r#""spatialMaxGeometryPointCount":256,"sqlDisableOptimizationFlags":0,"sqlAllowTop":true,"enableSpatialIndexing":true}"#,
 );
 
+/// What the account is called.
+const ACCOUNT_ID: &str = "bolide";
+
 pub(super) fn read(call: &Call<'_>) -> Reply {
-    let locations =
-        json!([{"name": "South Central US", "databaseAccountEndpoint": call.listener.origin(call.head) + "/"}]);
+    let endpoint = names::endpoint(call.service.options.endpoint.as_ref(), call.head, call.listener);
+    let locations = json!([{"name": "South Central US", "databaseAccountEndpoint": endpoint + "/"}]);
     let replication = json!({"asyncReplication": false, "minReplicaSetSize": 1, "maxReplicasetSize": 4});
     let body = json!({
         "_self": "",
-        // With this id the JavaScript SDK keeps to the endpoint it was given, whatever the locations say.
-        "id": "localhost",
-        "_rid": "localhost",
+        // Not `localhost`, as the emulator has it: the JavaScript SDK drops the locations of an account of that name, and then reads the
+        // account again before every request.
+        "id": ACCOUNT_ID,
+        "_rid": ACCOUNT_ID,
         "media": "//media/",
         "addresses": "//addresses/",
         "_dbs": "//dbs/",

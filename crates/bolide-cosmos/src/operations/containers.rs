@@ -9,6 +9,7 @@ use bolide_model::rid::ContainerRid;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
+use super::data_plane::RESOURCE_QUOTA;
 use super::metadata::{Feed, Ids};
 use super::{if_match, offers};
 use crate::addressing;
@@ -16,19 +17,23 @@ use crate::service::{Call, owner_path};
 use crate::status::Failure;
 use crate::wire::{Reply, body, headers};
 
-/// Quota of a container, in the units of the service's headers (kilobytes; -1 is without limit).
-const QUOTA: &str = "documentSize=10240;documentsSize=10485760;documentsCount=-1;collectionSize=10485760;";
-
 pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
     let database = addressing::parent_database(call.account(), &call.route)?;
     let sent = Value::Object(body::object(call.body)?);
     let properties = ContainerProperties::from_json(&sent)?;
-    let throughput = offers::requested(call.headers())?;
+    let offer = (
+        offers::requested(call.headers())?,
+        offers::requested_type(call.headers())?,
+    );
     let container = call
         .account()
-        .create_container(&call.ctx, database.rid, properties, throughput)
+        .create_container_of_type(database.rid, properties, offer)
         .await?;
-    Ok(reply(StatusCode::CREATED, &container.info()))
+    let mut reply = reply(StatusCode::CREATED, &container.info());
+    if container.shares_throughput() {
+        reply.fixed(&headers::SHARE_THROUGHPUT, "true");
+    }
+    Ok(reply)
 }
 
 pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
@@ -65,7 +70,7 @@ pub(super) async fn read(call: &Call<'_>) -> Result<Reply, Failure> {
     if headers::flag(call.headers(), &headers::POPULATE_QUOTA) {
         let usage = call.account().usage(&container).await?;
         reply.text(&headers::RESOURCE_USAGE, usage_header(&usage));
-        reply.fixed(&headers::RESOURCE_QUOTA, QUOTA);
+        reply.fixed(&headers::RESOURCE_QUOTA, RESOURCE_QUOTA);
         // Changes of the indexing policy take effect with the replace that brings them.
         reply.fixed(&headers::INDEX_PROGRESS, "100");
     }

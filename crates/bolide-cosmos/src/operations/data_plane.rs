@@ -1,6 +1,7 @@
 //! What all operations on a container's items have in common: checks before, headers after.
 //!
-//! Refusals get the headers too: .NET and Java keep their sessions by those of 404, 409 and 412 (cosmos-rest §9).
+//! Refusals get the headers too: .NET and Java keep their sessions by those of 404, 409 and 412 (cosmos-rest §9). An item that is not there
+//! names no container, as .NET's suite has it.
 
 use std::sync::Arc;
 
@@ -16,23 +17,48 @@ use crate::session::{self, SessionToken};
 use crate::status::Failure;
 use crate::wire::{Reply, headers};
 
+/// Quota of a container, in the units of the service's headers (kilobytes; -1 is without limit).
+pub(super) const RESOURCE_QUOTA: &str =
+    "documentSize=10240;documentsSize=10485760;documentsCount=-1;collectionSize=10485760;";
+/// What stands for a container's usage where nobody asked for it to be counted.
+const USAGE_UNCOUNTED: &str = "documentSize=0;documentsSize=0;documentsCount=-1;collectionSize=0;";
+
+/// What a write may ask of the index.
+const INDEXING_DIRECTIVES: &[&str] = &["Default", "Include", "Exclude"];
+/// Forms of answers that a client may ask for.
+const CONTENT_FORMATS: &[&str] = &["JsonText", "CosmosBinary", "HybridRow"];
+
 /// Runs an operation inside a container.
 pub(super) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
-    let container = addressing::parent_container(call.account(), &call.route)?;
+    // Of a point read, the service says no more than that something is not there. Source: .NET's suite, `CosmosNotFoundTests`.
+    let container = match call.operation {
+        Operation::ReadItem => addressing::container(call.account(), &call.route)?,
+        _ => addressing::parent_container(call.account(), &call.route)?,
+    };
     let answered = checked(call, &container).await;
     let (mut reply, work) = match answered {
         Ok(Answer { value, work }) => (value, work),
-        Err(Refusal { error, work }) => (Reply::failure(&error.into(), call.activity_id), work),
+        Err(Refusal { error, work }) => {
+            let is_of_missing = error.kind == ErrorKind::NotFound;
+            let mut reply = Reply::failure(&error.into(), call.activity_id);
+            reply.names_container = !is_of_missing;
+            (reply, work)
+        }
     };
-    add_container_headers(&mut reply, call, &container);
+    if reply.names_container {
+        add_container_headers(&mut reply, call, &container);
+    }
+    add_quota_headers(&mut reply);
     add_work_headers(&mut reply, &work);
     Ok(reply)
 }
 
 async fn checked(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
     check_consistency(call.headers())?;
+    headers::check_choices(call.headers(), &headers::INDEXING_DIRECTIVE, INDEXING_DIRECTIVES)?;
+    headers::check_choices(call.headers(), &headers::CONTENT_FORMAT, CONTENT_FORMATS)?;
     check_intended_rid(call.headers(), container)?;
-    let session = session(call.headers())?;
+    let session = SessionToken::of(call.headers())?;
     let answered = dispatch(call, container).await;
     if call.operation.is_read() {
         check_session(&session, &answered)?;
@@ -104,11 +130,6 @@ fn check_intended_rid(headers: &HeaderMap, container: &Container) -> Result<()> 
     ))
 }
 
-fn session(headers: &HeaderMap) -> Result<SessionToken> {
-    headers::non_empty(headers, &headers::SESSION_TOKEN)?
-        .map_or_else(|| Ok(SessionToken::default()), SessionToken::parse)
-}
-
 fn check_session(session: &SessionToken, answered: &Answered<Reply>) -> Result<(), Refusal> {
     let work = match answered {
         Ok(answer) => &answer.work,
@@ -120,10 +141,18 @@ fn check_session(session: &SessionToken, answered: &Answered<Reply>) -> Result<(
     })
 }
 
-fn add_container_headers(reply: &mut Reply, call: &Call<'_>, container: &Container) {
+/// Names the container of an answer.
+pub(super) fn add_container_headers(reply: &mut Reply, call: &Call<'_>, container: &Container) {
     let paths = call.service.content_paths(container);
     reply.header(&headers::ALT_CONTENT_PATH, paths.alternative);
     reply.header(&headers::CONTENT_PATH, paths.rid);
+}
+
+/// What a container may hold, and a stand-in for what it holds: that is counted only for those who ask for it with
+/// `x-ms-documentdb-populatequotainfo`, while clients expect the header on every answer.
+pub(super) fn add_quota_headers(reply: &mut Reply) {
+    reply.fixed(&headers::RESOURCE_QUOTA, RESOURCE_QUOTA);
+    reply.fixed(&headers::RESOURCE_USAGE, USAGE_UNCOUNTED);
 }
 
 fn add_work_headers(reply: &mut Reply, work: &Work) {
@@ -139,6 +168,8 @@ fn add_work_headers(reply: &mut Reply, work: &Work) {
             reply.header(name, newest.clone());
         }
         reply.fixed(&headers::READ_REGIONS, "0");
+        reply.fixed(&headers::WRITE_QUORUM, "1");
+        reply.fixed(&headers::REPLICA_SET_SIZE, "1");
     }
     if let [position] = work.touched[..] {
         // Right or absent: Java and .NET refresh their caches on any other value (cosmos-rest §10).

@@ -80,6 +80,7 @@ fn to_json(key: &EncryptionKeyInfo) -> Value {
     members.insert("_rid".to_owned(), key.rid.to_string().into());
     members.insert("_self".to_owned(), link.into());
     members.insert("_etag".to_owned(), key.etag.to_string().into());
+    members.insert("_cts".to_owned(), json!(key.created.0));
     members.insert("_ts".to_owned(), json!(key.last_modified.0));
     Value::Object(members)
 }

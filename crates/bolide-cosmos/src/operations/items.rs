@@ -41,7 +41,34 @@ pub(super) async fn upsert(call: &Call<'_>, container: &Arc<Container>) -> Answe
     Ok(written(call, answer))
 }
 
+/// Replaces an item. One that is not there is answered 404 whatever is wrong with the body, as the service does.
 pub(super) async fn replace(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
+    let answered = try_replace(call, container).await;
+    match answered {
+        Err(refusal) if is_of_body(&refusal.error) => {
+            let read = ReadItem {
+                target: addressing::item(container, &call.route.leaf)?,
+                partition_key: point_key(call.headers())?,
+                if_none_match: None,
+            };
+            match call.account().read_item(&call.ctx, container, &read).await {
+                Err(missing) if missing.error.kind == ErrorKind::NotFound => Err(missing),
+                _ => Err(refusal),
+            }
+        }
+        answered => answered,
+    }
+}
+
+/// Whether a replace was refused for what its body says.
+fn is_of_body(error: &Error) -> bool {
+    matches!(
+        error.kind,
+        ErrorKind::BadRequest | ErrorKind::PartitionKeyMismatch | ErrorKind::PartitionKeyMissing | ErrorKind::TooLarge
+    )
+}
+
+async fn try_replace(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
     if headers::names_triggers(call.headers()) {
         let write = ItemWrite::Replace(addressing::item(container, &call.route.leaf)?, document(call).await?);
         return triggered(call, container, write, if_match(call.headers())?).await;

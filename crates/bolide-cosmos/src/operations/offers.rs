@@ -1,6 +1,6 @@
 //! Offers: throughput as clients see and set it (cosmos-rest §4.4).
 
-use bolide_core::{Account, Offer, OfferResource, Throughput};
+use bolide_core::{Account, Offer, OfferResource, OfferType, Throughput};
 use bolide_model::rid::OfferRid;
 use bolide_model::{Error, Result};
 use http::{HeaderMap, StatusCode};
@@ -31,12 +31,29 @@ pub(super) fn requested(headers: &HeaderMap) -> Result<Option<Throughput>> {
             let settings = serde_json::from_str(settings).map_err(|error| {
                 Error::bad_request(format!("header `{}` is not JSON: {error}", headers::AUTOPILOT_SETTINGS))
             })?;
-            autoscale_of(&settings).map(Some)
+            autoscale_of(&settings).map(|autoscale| Some(with_increment(autoscale)))
         }
         (Some(_), Some(_)) => Err(Error::bad_request(
             "a resource cannot be created with both manual and autoscale throughput",
         )),
     }
+}
+
+/// Reads the performance level that a container is to be created with, as clients sent it before throughput was a number.
+///
+/// # Errors
+/// `BadRequest` when there is no such level.
+pub(super) fn requested_type(headers: &HeaderMap) -> Result<OfferType> {
+    let Some(name) = headers::non_empty(headers, &headers::OFFER_TYPE)? else {
+        return Ok(OfferType::default());
+    };
+    OfferType::parse(name).ok_or_else(|| {
+        let name = bolide_model::error::excerpt(name);
+        Error::bad_request(format!(
+            "header `{}` must be S1, S2 or S3, or left out. value=`{name}`",
+            headers::OFFER_TYPE
+        ))
+    })
 }
 
 pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
@@ -64,6 +81,7 @@ pub(super) async fn replace(call: &Call<'_>) -> Result<Reply, Failure> {
     let rid = addressed(call)?;
     let offer = call.account().offer(rid)?;
     let sent = body::object(call.body)?;
+    check_identity(&sent, &rid)?;
     let throughput = replacement(call.headers(), &sent, offer.throughput)?;
     let if_match = if_match(call.headers())?;
     let offer = call
@@ -71,6 +89,19 @@ pub(super) async fn replace(call: &Call<'_>) -> Result<Reply, Failure> {
         .replace_offer(&call.ctx, rid, throughput, if_match.as_deref())
         .await?;
     Ok(reply(&offer))
+}
+
+/// Refuses a document that is another offer's, or nobody's. Source: .NET's suite, `ValidateOfferReplace`.
+fn check_identity(sent: &Map<String, Value>, rid: &OfferRid) -> Result<()> {
+    let rid = rid.to_string();
+    let named = ["id", "_rid"].map(|name| sent.get(name).filter(|value| !value.is_null()));
+    let is_same = named.iter().flatten().all(|value| value.as_str() == Some(&rid));
+    if is_same && named.iter().any(Option::is_some) {
+        return Ok(());
+    }
+    Err(Error::bad_request(format!(
+        "The `id` and `_rid` of an offer cannot be changed or both left out: they must be `{rid}`."
+    )))
 }
 
 fn addressed(call: &Call<'_>) -> Result<OfferRid> {
@@ -108,7 +139,7 @@ fn as_autoscale(current: Throughput) -> Throughput {
     match current {
         Throughput::Manual { ru } => Throughput::Autoscale {
             max_ru: ru.next_multiple_of(1000).max(1000),
-            increment_percent: 0,
+            increment_percent: Some(0),
         },
         autoscale @ Throughput::Autoscale { .. } => autoscale,
     }
@@ -140,15 +171,31 @@ fn autoscale_of(settings: &Value) -> Result<Throughput> {
     })?;
     let increment = settings.pointer("/autoUpgradePolicy/throughputPolicy/incrementPercent");
     let increment_percent = match increment.filter(|increment| !increment.is_null()) {
-        None => 0,
-        Some(increment) => whole(increment)
-            .and_then(|percent| u32::try_from(percent).ok())
-            .ok_or_else(|| Error::bad_request("`incrementPercent` must be a whole number from 0"))?,
+        None => None,
+        Some(increment) => Some(
+            whole(increment)
+                .and_then(|percent| u32::try_from(percent).ok())
+                .ok_or_else(|| Error::bad_request("`incrementPercent` must be a whole number from 0"))?,
+        ),
     };
     Ok(Throughput::Autoscale {
         max_ru,
         increment_percent,
     })
+}
+
+/// A new resource has a policy, whether or not it was sent; a replace without one drops it.
+fn with_increment(throughput: Throughput) -> Throughput {
+    match throughput {
+        Throughput::Autoscale {
+            max_ru,
+            increment_percent,
+        } => Throughput::Autoscale {
+            max_ru,
+            increment_percent: increment_percent.or(Some(0)),
+        },
+        manual @ Throughput::Manual { .. } => manual,
+    }
 }
 
 /// An integer however it is spelled: `400`, `400.0`.
@@ -187,7 +234,7 @@ fn to_json(offer: &Offer) -> Value {
         "_ts": offer.last_modified.0,
         "resource": resource,
         "offerResourceId": resource_rid,
-        "offerType": "Invalid",
+        "offerType": offer.kind.name(),
         "offerVersion": "V2",
         "content": content(offer.throughput),
     })
@@ -204,13 +251,13 @@ fn content(throughput: Throughput) -> Value {
         Throughput::Autoscale {
             max_ru,
             increment_percent,
-        } => json!({
-            "offerThroughput": max_ru / 10,
-            "offerAutopilotSettings": {
-                "maxThroughput": max_ru,
-                "autoUpgradePolicy": {"throughputPolicy": {"incrementPercent": increment_percent}},
-            },
-        }),
+        } => {
+            let mut settings = json!({"maxThroughput": max_ru});
+            if let Some(increment) = increment_percent {
+                settings["autoUpgradePolicy"] = json!({"throughputPolicy": {"incrementPercent": increment}});
+            }
+            json!({"offerThroughput": max_ru / 10, "offerAutopilotSettings": settings})
+        }
     }
 }
 
@@ -236,7 +283,7 @@ mod tests {
             throughput,
             Throughput::Autoscale {
                 max_ru: 7000,
-                increment_percent: 3
+                increment_percent: Some(3)
             }
         );
         let content = content(throughput);
@@ -281,13 +328,13 @@ mod tests {
         );
         let autoscale = Throughput::Autoscale {
             max_ru: 5000,
-            increment_percent: 2,
+            increment_percent: Some(2),
         };
         assert_eq!(replace(&none, content(autoscale), manual), autoscale);
         let migrate = map(&[(&headers::MIGRATE_TO_AUTOPILOT, "true")]);
         let migrated = Throughput::Autoscale {
             max_ru: 2000,
-            increment_percent: 0,
+            increment_percent: Some(0),
         };
         assert_eq!(replace(&migrate, json!({"offerThroughput": 1500}), manual), migrated);
         let back = map(&[(&headers::MIGRATE_TO_MANUAL, "True")]);

@@ -13,7 +13,7 @@ use http::StatusCode;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
-use super::data_plane::map;
+use super::data_plane::{add_container_headers, add_quota_headers, map};
 use super::metadata::{Feed, Ids};
 use super::{if_match, items};
 use crate::addressing;
@@ -63,7 +63,7 @@ pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
         .create_script(&call.ctx, &container, wire.kind, draft, is_upsert)
         .await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(reply(status, wire, &script))
+    Ok(reply(call, &container, status, wire, &script))
 }
 
 pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
@@ -96,7 +96,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
     let script = call
         .account()
         .script(&container, wire.kind, &name(call, &container, wire))?;
-    Ok(reply(StatusCode::OK, wire, &script))
+    Ok(reply(call, &container, StatusCode::OK, wire, &script))
 }
 
 pub(super) async fn replace(call: &Call<'_>) -> Result<Reply, Failure> {
@@ -108,7 +108,7 @@ pub(super) async fn replace(call: &Call<'_>) -> Result<Reply, Failure> {
         .account()
         .replace_script(&call.ctx, &container, wire.kind, &name, draft, if_match.as_deref())
         .await?;
-    Ok(reply(StatusCode::OK, wire, &script))
+    Ok(reply(call, &container, StatusCode::OK, wire, &script))
 }
 
 pub(super) async fn delete(call: &Call<'_>) -> Result<Reply, Failure> {
@@ -118,7 +118,10 @@ pub(super) async fn delete(call: &Call<'_>) -> Result<Reply, Failure> {
     call.account()
         .delete_script(&call.ctx, &container, wire.kind, &name, if_match.as_deref())
         .await?;
-    Ok(Reply::empty(StatusCode::NO_CONTENT))
+    let mut reply = Reply::empty(StatusCode::NO_CONTENT);
+    add_container_headers(&mut reply, call, &container);
+    add_quota_headers(&mut reply);
+    Ok(reply)
 }
 
 /// Executes a stored procedure. Its answer is whatever body it leaves; the log comes as a header, percent-encoded.
@@ -144,13 +147,13 @@ pub(super) async fn execute(call: &Call<'_>, container: &Arc<Container>) -> Answ
     }))
 }
 
-/// The arguments of a stored procedure: a JSON array, or nothing.
+/// The arguments of a stored procedure: a JSON array, what `Function.apply` takes for one (an object with a `length`, null), or nothing.
 fn arguments(body: &Bytes) -> Result<String> {
     if body.is_empty() {
         return Ok("[]".to_owned());
     }
     match parse_json_body(body)? {
-        arguments @ Value::Array(_) => Ok(arguments.to_string()),
+        arguments @ (Value::Array(_) | Value::Object(_) | Value::Null) => Ok(arguments.to_string()),
         _ => Err(Error::bad_request(
             "the body of an execution must be a JSON array of the stored procedure's arguments",
         )),
@@ -224,8 +227,11 @@ fn unknown(name: &str, value: &str, known: &str) -> Error {
     ))
 }
 
-fn reply(status: StatusCode, wire: &Wire, script: &Script) -> Reply {
-    Reply::value(status, &to_json(wire, script)).etag(script.etag)
+fn reply(call: &Call<'_>, container: &Container, status: StatusCode, wire: &Wire, script: &Script) -> Reply {
+    let mut reply = Reply::value(status, &to_json(wire, script)).etag(script.etag);
+    add_container_headers(&mut reply, call, container);
+    add_quota_headers(&mut reply);
+    reply
 }
 
 fn to_json(wire: &Wire, script: &Script) -> Value {

@@ -43,7 +43,9 @@ fn tables() -> String {
         writeln!(text, "| {} /_bolide/{} | {key} |", route.method, route.path)
             .expect("writing to a String cannot fail");
     }
-    text.push_str("| GET /_explorer/emulator.pem | none |\n");
+    for open in ["/_explorer/emulator.pem", "/_explorer/index.html"] {
+        writeln!(text, "| GET {open} | none |").expect("writing to a String cannot fail");
+    }
     text
 }
 

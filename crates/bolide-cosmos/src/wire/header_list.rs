@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// As many as an item's answer has, so that the list never grows.
-const HEADERS: usize = 25;
+const HEADERS: usize = 29;
 /// Most shapes that a thread remembers; there are about a dozen.
 const SHAPES: usize = 32;
 
@@ -33,6 +33,17 @@ impl HeaderList {
             Some((_, known)) => *known = value,
             None => self.entries.push((name, value)),
         }
+    }
+
+    /// The value of a header.
+    pub(crate) fn get(&self, name: &'static HeaderName) -> Option<&HeaderValue> {
+        let found = self.entries.iter().find(|(known, _)| std::ptr::eq(*known, name));
+        found.map(|(_, value)| value)
+    }
+
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
+        self.entries.iter().map(|(name, value)| (*name, value))
     }
 
     /// Takes a header out.

@@ -16,11 +16,15 @@ headers! {
     BATCH_ATOMIC = "x-ms-cosmos-batch-atomic",
     BATCH_CONTINUE_ON_ERROR = "x-ms-cosmos-batch-continue-on-error",
     CONSISTENCY_LEVEL = "x-ms-consistency-level",
+    CONTENT_FORMAT = "x-ms-documentdb-content-serialization-format",
     CONTINUATION_LIMIT_KB = "x-ms-documentdb-responsecontinuationtokenlimitinkb",
     CROSS_PARTITION = "x-ms-documentdb-query-enablecrosspartition",
     END_EPK = "x-ms-end-epk",
     EXPIRY_SECONDS = "x-ms-documentdb-expiry-seconds",
+    FORWARDED_HOST = "x-forwarded-host",
+    FORWARDED_PROTO = "x-forwarded-proto",
     FEED_WIRE_FORMAT = "x-ms-cosmos-changefeed-wire-format-version",
+    INDEXING_DIRECTIVE = "x-ms-indexing-directive",
     INTENDED_RID = "x-ms-cosmos-intended-collection-rid",
     IS_BATCH = "x-ms-cosmos-is-batch-request",
     IS_QUERY = "x-ms-documentdb-isquery",
@@ -32,6 +36,7 @@ headers! {
     MIGRATE_TO_MANUAL = "x-ms-cosmos-migrate-offer-to-manual-throughput",
     MS_DATE = "x-ms-date",
     OFFER_THROUGHPUT = "x-ms-offer-throughput",
+    OFFER_TYPE = "x-ms-offer-type",
     PARTITION_KEY = "x-ms-documentdb-partitionkey",
     POPULATE_INDEX_METRICS = "x-ms-cosmos-populateindexmetrics",
     POPULATE_QUERY_METRICS = "x-ms-documentdb-populatequerymetrics",
@@ -51,8 +56,10 @@ headers! {
 headers! {
     ACTIVITY_ID = "x-ms-activity-id",
     ALT_CONTENT_PATH = "x-ms-alt-content-path",
+    CACHE_CONTROL = "cache-control",
     CONTENT_LOCATION = "content-location",
     CONTENT_PATH = "x-ms-content-path",
+    CONTENT_SECURITY_POLICY = "content-security-policy",
     CONTENT_TYPE = "content-type",
     CONTENT_TYPE_OPTIONS = "x-content-type-options",
     CONTINUATION = "x-ms-continuation",
@@ -72,6 +79,7 @@ headers! {
     PARTITION_KEY_RANGE_ID = "x-ms-documentdb-partitionkeyrangeid",
     QUERY_METRICS = "x-ms-documentdb-query-metrics",
     READ_REGIONS = "x-ms-number-of-read-regions",
+    REPLICA_SET_SIZE = "x-ms-current-replica-set-size",
     REQUEST_CHARGE = "x-ms-request-charge",
     REQUEST_DURATION = "x-ms-request-duration-ms",
     RESOURCE_QUOTA = "x-ms-resource-quota",
@@ -81,8 +89,10 @@ headers! {
     SCRIPT_LOG = "x-ms-documentdb-script-log-results",
     SERVICE_VERSION = "x-ms-serviceversion",
     SESSION_TOKEN = "x-ms-session-token",
+    SHARE_THROUGHPUT = "x-ms-share-throughput",
     SUB_STATUS = "x-ms-substatus",
     VERSION = "x-ms-version",
+    WRITE_QUORUM = "x-ms-current-write-quorum",
 }
 
 // What lets web pages of other origins ask, and read answers.
@@ -144,6 +154,26 @@ pub(crate) fn integer(headers: &HeaderMap, name: &HeaderName) -> Result<Option<i
     Ok(Some(number))
 }
 
+/// Refuses a value that is none of those that the header may have; they are compared without regard to case.
+///
+/// # Errors
+/// `BadRequest`, naming the header and what it may say.
+pub(crate) fn check_choices(headers: &HeaderMap, name: &HeaderName, known: &[&str]) -> Result<()> {
+    let Some(text) = non_empty(headers, name)? else {
+        return Ok(());
+    };
+    // Several may be given, the best first.
+    let mut values = text.split(',').map(str::trim);
+    if values.all(|value| known.iter().any(|known| known.eq_ignore_ascii_case(value))) {
+        return Ok(());
+    }
+    let text = bolide_model::error::excerpt(text);
+    Err(Error::bad_request(format!(
+        "Invalid value of header `{name}`: it must be one of {}. value=`{text}`",
+        known.join(", ")
+    )))
+}
+
 /// Whether the client wants writes answered without a body.
 pub(crate) fn prefers_minimal(headers: &HeaderMap) -> bool {
     headers
@@ -203,6 +233,24 @@ mod tests {
         assert!(is_query(&map("content-type", "application/query+json; charset=utf-8")));
         assert!(!is_query(&map("x-ms-documentdb-isquery", "False")));
         assert!(!is_query(&map("content-type", "application/json")));
+    }
+
+    #[test]
+    fn what_a_header_may_say_is_checked_without_regard_to_case() {
+        let check = |value| {
+            check_choices(
+                &map("x-ms-indexing-directive", value),
+                &INDEXING_DIRECTIVE,
+                &["Include", "Exclude"],
+            )
+        };
+        for value in ["Include", "exclude", "", "Include, Exclude"] {
+            assert!(check(value).is_ok(), "{value}");
+        }
+        for value in ["\"Include\"", "0", "Include,"] {
+            let error = check(value).expect_err(value);
+            assert!(error.message.contains("x-ms-indexing-directive"), "{}", error.message);
+        }
     }
 
     #[test]

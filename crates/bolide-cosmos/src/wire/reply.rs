@@ -19,6 +19,8 @@ pub(crate) struct Reply {
     pub payload: Payload,
     /// What the client is charged. One unit unless the core says otherwise: SDKs expect a charge above zero everywhere.
     pub charge: RequestUnits,
+    /// Whether the answer names its container: one about an item that is not there does not.
+    pub names_container: bool,
 }
 
 impl Reply {
@@ -29,6 +31,7 @@ impl Reply {
             headers: HeaderList::new(),
             payload: Payload::Whole(Bytes::new()),
             charge: RequestUnits(1.0),
+            names_container: true,
         }
     }
 

@@ -3,30 +3,15 @@
 use serde_json::{Value, json};
 
 use super::index_path::IndexPath;
-use super::input::{Input, invalid, meaning, word};
+use super::input::{Input, invalid};
 use crate::document;
 use crate::error::Result;
 
-/// Shapes that a spatial index holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SpatialType {
-    /// A point.
-    Point,
-    /// A line.
-    LineString,
-    /// A polygon.
-    Polygon,
-    /// Several polygons.
-    MultiPolygon,
-}
-
-/// An index for spatial functions.
+/// An index for spatial functions. It holds shapes of all types, whichever were named: the service answers with all four, too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpatialIndex {
     /// Where the shapes are.
     pub path: IndexPath,
-    /// Which are indexed; at least one.
-    pub types: Vec<SpatialType>,
     /// The extent of the plane. There for geometry, as geography has the globe.
     pub bounding_box: Option<BoundingBox>,
 }
@@ -44,12 +29,7 @@ pub struct BoundingBox {
     pub y_max: f64,
 }
 
-const SPATIAL_TYPES: &[(&str, SpatialType)] = &[
-    ("Point", SpatialType::Point),
-    ("LineString", SpatialType::LineString),
-    ("Polygon", SpatialType::Polygon),
-    ("MultiPolygon", SpatialType::MultiPolygon),
-];
+const SPATIAL_TYPES: [&str; 4] = ["Point", "LineString", "Polygon", "MultiPolygon"];
 
 impl SpatialIndex {
     pub(super) fn from_input(input: &Input<'_>) -> Result<SpatialIndex> {
@@ -58,25 +38,17 @@ impl SpatialIndex {
         if types.is_empty() {
             return Err(invalid(&input.name_of("types"), "a list of at least one spatial type"));
         }
-        let types = types
-            .iter()
-            .map(|name| read_spatial_type(name, input))
-            .collect::<Result<_>>()?;
+        types.iter().try_for_each(|name| check_spatial_type(name, input))?;
         let bounding_box = input
             .object("boundingBox")?
             .as_ref()
             .map(BoundingBox::from_input)
             .transpose()?;
-        Ok(SpatialIndex {
-            path,
-            types,
-            bounding_box,
-        })
+        Ok(SpatialIndex { path, bounding_box })
     }
 
     pub(super) fn to_json(&self) -> Value {
-        let types: Vec<&str> = self.types.iter().map(|kind| word(SPATIAL_TYPES, *kind)).collect();
-        let mut json = json!({"path": self.path.as_str(), "types": types});
+        let mut json = json!({"path": self.path.as_str(), "types": SPATIAL_TYPES});
         if let Some(extent) = self.bounding_box {
             json["boundingBox"] = extent.to_json();
         }
@@ -105,13 +77,11 @@ impl BoundingBox {
     }
 }
 
-fn read_spatial_type(name: &Value, input: &Input<'_>) -> Result<SpatialType> {
-    name.as_str()
-        .and_then(|name| meaning(SPATIAL_TYPES, name))
-        .ok_or_else(|| {
-            invalid(
-                &input.name_of("types"),
-                "made of Point, LineString, Polygon and MultiPolygon",
-            )
-        })
+fn check_spatial_type(name: &Value, input: &Input<'_>) -> Result<()> {
+    let name = name.as_str().unwrap_or_default();
+    if SPATIAL_TYPES.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+        return Ok(());
+    }
+    let known = "made of Point, LineString, Polygon and MultiPolygon";
+    Err(invalid(&input.name_of("types"), known))
 }

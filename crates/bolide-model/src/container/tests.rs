@@ -50,7 +50,7 @@ fn everything() -> Value {
             "includedPaths": [{"path": "/a/?"}, {"path": "/list/[]/b/*"}],
             "excludedPaths": [{"path": "/*"}, {"path": "/\"_etag\"/?"}],
             "compositeIndexes": [[{"path": "/a", "order": "ascending"}, {"path": "/b/c", "order": "descending"}]],
-            "spatialIndexes": [{"path": "/area/*", "types": ["Point", "MultiPolygon"],
+            "spatialIndexes": [{"path": "/area/*", "types": ["Point", "LineString", "Polygon", "MultiPolygon"],
                                 "boundingBox": {"xmin": -10, "ymin": -20.5, "xmax": 10, "ymax": 20}}],
             "vectorIndexes": [{"path": "/v", "type": "diskANN", "quantizerType": "product", "quantizationByteSize": 8,
                                "indexingSearchListSize": 50, "vectorIndexShardKey": ["/city"]}],

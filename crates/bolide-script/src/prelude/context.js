@@ -7,9 +7,14 @@
   const { parse, stringify } = JSON;
   const { apply } = Reflect;
   const { toWellFormed } = String.prototype;
+  // More do not fit the stack of the service's engine either.
+  const MOST_ARGUMENTS = 65_000;
   const TEXT_HEADERS = ['x-ms-documentdb-script-log-results'];
 
   const failure = (number, message) => Object.assign(new Error(message), { number, body: message });
+  // What a collection may hold and holds, in the service's form. Nothing is counted for a script.
+  const QUOTA = 'documentSize=0;documentsSize=10485760;documentsCount=-1;collectionSize=10485760;';
+  const USAGE = 'documentSize=0;documentsSize=0;documentsCount=-1;collectionSize=0;';
   const isObject = (value) => typeof value === 'object' && value !== null;
 
   // ---- request and response
@@ -62,8 +67,8 @@
   if (setup.kind !== 'procedure') requestProperties.set('OperationType', property(setup.operation, false));
   if (setup.kind === 'post') {
     responseProperties.set('OperationType', property(setup.operation, false));
-    responseProperties.set('ResourceQuotaCurrentUsage', property('', false));
-    responseProperties.set('MaxResourceQuota', property('', false));
+    responseProperties.set('ResourceQuotaCurrentUsage', property(USAGE, false));
+    responseProperties.set('MaxResourceQuota', property(QUOTA, false));
   }
   const request = messageOf(requestProperties);
   const response = setup.kind === 'pre' ? undefined : messageOf(responseProperties);
@@ -127,7 +132,7 @@
   }
 
   const infoOf = (reply, statusCode) => ({
-    statusCode, currentCollectionSizeInMB: 0, maxCollectionSizeInMB: 0, notModified: reply.notModified === true, continuation: reply.continuation,
+    statusCode, currentCollectionSizeInMB: USAGE, maxCollectionSizeInMB: QUOTA, notModified: reply.notModified === true, continuation: reply.continuation,
   });
   const text = (value) => (value === undefined || value === null ? undefined : String(value));
 
@@ -141,7 +146,9 @@
     if (pageSize !== undefined && !(Number.isInteger(pageSize) && (pageSize > 0 || pageSize === -1))) {
       throw failure(400, `The page size must be -1 or a positive whole number. pageSize=${String(options.pageSize)}`);
     }
-    return enqueue({ ...operation, pageSize, continuation: text(options.continuation) }, callback, (reply) =>
+    // An empty continuation begins at the start, as none does.
+    const continuation = text(options.continuation) || undefined;
+    return enqueue({ ...operation, pageSize, continuation }, callback, (reply) =>
       callback?.(undefined, parse(reply.resource), infoOf(reply, 200)));
   }
 
@@ -328,9 +335,19 @@
     }
   };
 
+  // The arguments as `Function.apply` takes them: an array, null for none, or an object with a length and members by number.
+  const listOf = (value) => {
+    if (value === null) return [];
+    if (!isObject(value)) throw failure(400, 'The arguments must be an array, an object like one, or null.');
+    if (Array.isArray(value)) return value;
+    const count = Math.min(Math.max(Math.trunc(Number(value.length)) || 0, 0), MOST_ARGUMENTS + 1);
+    if (count > MOST_ARGUMENTS) throw failure(400, `There are too many arguments. length=${String(value.length)} limit=${MOST_ARGUMENTS}`);
+    return Array.from({ length: count }, (_, at) => value[at]);
+  };
+
   return {
     start(main, argumentsText) {
-      const result = apply(main, undefined, parse(argumentsText));
+      const result = apply(main, undefined, listOf(parse(argumentsText)));
       // An asynchronous function fails by its promise.
       if (isObject(result) && typeof result.then === 'function') result.then(undefined, (error) => { failed ??= { error }; });
     },

@@ -2,6 +2,8 @@
 
 use std::io::Write as _;
 
+use bolide_cosmos::WELL_KNOWN_KEY;
+
 use crate::client::{Answer, Client, Request, create_container, create_item};
 use crate::http2::{HEADERS, Http2, STATUS_200, STATUS_400};
 use crate::listening::{certificate, tls_client};
@@ -9,13 +11,18 @@ use crate::server::Server;
 
 const OWN_KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZg==";
 
+/// What a browser accepts.
+const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+
 /// Whatever a page that has rebound its name would reach.
-fn requests() -> [Request; 4] {
+fn requests() -> [Request; 6] {
     [
         Request::get("/"),
         Request::get("/_bolide/metrics"),
         Request::get("/_bolide/health").unsigned(),
         Request::get("/_explorer/emulator.pem").unsigned(),
+        Request::get("/_explorer/index.html").unsigned(),
+        Request::get("/").unsigned().header("accept", BROWSER),
     ]
 }
 
@@ -179,4 +186,48 @@ fn every_answer_says_that_its_type_is_not_to_be_guessed() {
     stream.write_all(b"garbage\r\n\r\n").expect("sent");
     let unreadable = Client::over(stream).receive(false).expect("an answer");
     assert!(is_said(&unreadable), "{unreadable:?}");
+}
+
+#[test]
+fn a_browser_gets_a_page_that_says_what_this_is() {
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    let page = Request::get("/").unsigned().header("accept", BROWSER);
+    for request in [
+        &page,
+        &Request::get("/_explorer/").unsigned(),
+        &Request::get("/_explorer/index.html"),
+    ] {
+        let page = client.send(&request.clone().host("localhost:8081")).expect(200);
+        assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+        assert!(
+            page.header("content-security-policy")
+                .is_some_and(|policy| policy.contains("default-src 'none'"))
+        );
+        let connection = format!("AccountEndpoint=http://localhost:8081/;AccountKey={WELL_KNOWN_KEY};");
+        assert!(page.text().contains(&connection), "{}", page.text());
+    }
+    // Programs get what they are used to.
+    client
+        .send(&Request::get("/").header("accept", BROWSER))
+        .expect(200)
+        .json();
+    client.send(&Request::get("/").unsigned()).expect_error(401);
+    client
+        .send(&Request::post("/_explorer/index.html", "").unsigned())
+        .expect_error(401);
+    let foreign = page.header("origin", "http://evil.example");
+    client.send(&foreign).expect_error(403);
+}
+
+#[test]
+fn a_page_shows_no_key_of_ones_own() {
+    let server = Server::in_memory(&["--key", OWN_KEY]);
+    let page = server
+        .client()
+        .send(&Request::get("/_explorer/index.html").unsigned())
+        .expect(200)
+        .text();
+    assert!(!page.contains(OWN_KEY) && !page.contains(WELL_KNOWN_KEY), "{page}");
+    assert!(page.contains("&lt;your key&gt;"), "{page}");
 }

@@ -47,6 +47,13 @@ impl Server {
         Server::start_as(without_options(limited), &[&["--data-dir", data], arguments].concat())
     }
 
+    /// Starts in memory, with its standard error in a file.
+    pub fn logging_to(file: &Path, arguments: &[&str]) -> Server {
+        let mut logging = command();
+        logging.stderr(std::fs::File::create(file).expect("a log file"));
+        Server::start_as(logging, &[&["--memory"], arguments].concat())
+    }
+
     fn start(arguments: &[&str]) -> Server {
         Server::start_as(command(), arguments)
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bolide_core::{
     Answer, Answered, Batch, BatchAnswer, BatchOperation, Container, CreateItem, DeleteItem, ItemRead, ItemTarget,
-    OperationDone, OperationResult, PatchItem, ReadItem, ReplaceItem, UpsertItem, Work,
+    OperationDone, OperationResult, PatchItem, ReadItem, Refusal, ReplaceItem, UpsertItem, Work,
 };
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{RequestUnits, Result};
@@ -18,6 +18,7 @@ use http::StatusCode;
 
 use super::items;
 use crate::service::Call;
+use crate::session::SessionToken;
 use crate::wire::{Reply, headers, scope};
 use from_wire::Sent;
 use to_wire::Results;
@@ -34,6 +35,12 @@ pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered
 
 async fn atomic(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> Answered<Reply> {
     let partition_key = scope::partition_key(call.headers())?.ok_or_else(items::missing_key)?;
+    let reads = |sent: &Sent| matches!(sent.operation, Ok(BatchOperation::Read { .. }));
+    if sent.iter().any(reads) {
+        // Before anything is written: a range only goes forward.
+        let position = call.account().position(container, &partition_key).await?;
+        SessionToken::of(call.headers())?.check(&[position])?;
+    }
     let mut results = Results::new(call, &sent);
     let operations = sent
         .into_iter()
@@ -42,13 +49,21 @@ async fn atomic(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) ->
         partition_key,
         operations: operations.collect(),
     };
-    let Answer { value, work } = call.account().batch(&call.ctx, container, batch).await?;
+    let Answer { value, work } = call
+        .account()
+        .batch_answering(&call.ctx, container, batch, results.answers_written())
+        .await?;
     let status = match value {
         BatchAnswer::Committed(done) => {
             for result in &done {
                 results.done(result);
             }
-            StatusCode::OK
+            let is_spared = |result: &OperationResult| matches!(result.done, OperationDone::NotModified { .. });
+            if done.iter().any(is_spared) {
+                StatusCode::MULTI_STATUS
+            } else {
+                StatusCode::OK
+            }
         }
         BatchAnswer::RolledBack { at, error } => {
             results.rolled_back(at, error);
@@ -161,7 +176,13 @@ async fn one(call: &Call<'_>, container: &Arc<Container>, sent: Sent) -> Answere
                 partition_key: key(given)?,
                 if_none_match,
             };
-            finish(account.read_item(ctx, container, &read).await?, |read| match read {
+            let read = account.read_item(ctx, container, &read).await?;
+            let session = SessionToken::of(call.headers())?;
+            session.check(&read.work.touched).map_err(|error| Refusal {
+                error,
+                work: read.work.clone(),
+            })?;
+            finish(read, |read| match read {
                 ItemRead::Found(item) => OperationDone::Read(item),
                 ItemRead::NotModified { etag } => OperationDone::NotModified { etag },
             })

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use bolide_core::{OperationDone, OperationResult};
-use bolide_model::{Error, RequestUnits, charge, limits};
+use bolide_model::{Error, ErrorKind, RequestUnits, charge, limits};
 use http::StatusCode;
 use serde_json::json;
 
@@ -29,6 +29,8 @@ pub(super) struct Results {
     /// For each operation, whether the client does not want its item back.
     minimal: Vec<bool>,
     has_failed: bool,
+    /// Whether nothing happened because an item is not there.
+    is_of_missing: bool,
 }
 
 /// What results are written to.
@@ -42,7 +44,7 @@ enum Form {
 impl Results {
     pub fn new(call: &Call<'_>, sent: &[Sent]) -> Results {
         let all_minimal = headers::prefers_minimal(call.headers());
-        let minimal = sent.iter().map(|sent| all_minimal || sent.is_minimal).collect();
+        let minimal: Vec<bool> = sent.iter().map(|sent| all_minimal || sent.is_minimal).collect();
         let form = if hybrid_row::is_rows(call.body) {
             Form::Rows(hybrid_row::Results::new())
         } else {
@@ -54,12 +56,18 @@ impl Results {
             bytes: 0,
             minimal,
             has_failed: false,
+            is_of_missing: false,
         }
     }
 
     /// Whether an operation was refused so far.
     pub fn has_failed(&self) -> bool {
         self.has_failed
+    }
+
+    /// For each operation, whether the client wants an item that it writes back.
+    pub fn answers_written(&self) -> Vec<bool> {
+        self.minimal.iter().map(|is_minimal| !is_minimal).collect()
     }
 
     /// Whether the answer is as large as it may be, so that nothing more can be carried out.
@@ -136,6 +144,7 @@ impl Results {
         for _ in 0..at {
             self.failed_dependency();
         }
+        self.is_of_missing = error.kind == ErrorKind::NotFound;
         self.refused(error, charge::point_read(0));
         for _ in at + 1..self.minimal.len() {
             self.failed_dependency();
@@ -143,7 +152,8 @@ impl Results {
     }
 
     pub fn into_reply(self, status: StatusCode) -> Reply {
-        match self.form {
+        let names_container = !self.is_of_missing;
+        let mut reply = match self.form {
             Form::Json(mut json) => {
                 json.push(b']');
                 Reply::json(status, json)
@@ -153,7 +163,9 @@ impl Results {
                 reply.fixed(&headers::CONTENT_TYPE, "application/octet-stream");
                 reply
             }
-        }
+        };
+        reply.names_container = names_container;
+        reply
     }
 
     fn is_minimal(&self) -> bool {

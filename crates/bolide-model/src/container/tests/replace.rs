@@ -24,7 +24,7 @@ fn replacing_resets_what_is_not_sent() {
 fn replacing_keeps_what_has_no_off() {
     let old = read(everything());
     let mut sent = everything();
-    for member in ["conflictResolutionPolicy", "geospatialConfig", "clientEncryptionPolicy"] {
+    for member in ["conflictResolutionPolicy", "geospatialConfig"] {
         sent.as_object_mut().unwrap().remove(member);
     }
     // Of geometry, since an index with an extent is good for geography too.

@@ -427,7 +427,14 @@ fn the_table_itself_gives_tokens_no_more_than_they_are_for() {
     let routes: BTreeMap<_, _> = table("| route ").into_iter().collect();
     let open = routes.iter().filter(|(_, cells)| cells[0] == "none");
     let open: Vec<&str> = open.map(|(route, _)| *route).collect();
-    assert_eq!(open, ["GET /_bolide/health", "GET /_explorer/emulator.pem"]);
+    assert_eq!(
+        open,
+        [
+            "GET /_bolide/health",
+            "GET /_explorer/emulator.pem",
+            "GET /_explorer/index.html"
+        ]
+    );
     assert_eq!(routes["POST /_bolide/dbs/{db}/colls/{c}/import"], ["read-write"]);
     assert_eq!(routes["PUT /_bolide/clock"], ["read-write"]);
 }

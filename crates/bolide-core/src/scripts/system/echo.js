@@ -1,0 +1,3 @@
+function (value) {
+  getContext().getResponse().setBody(value);
+}

@@ -1,0 +1,80 @@
+//! The page for people who open the server in a browser: what it is, where, and how programs connect to it.
+//!
+//! Everybody may have it who may send requests at all: under the server's names, and not from pages of other origins ([`crate::names`]). It
+//! shows no key but the one that everybody knows. Source: cosmos-rest §0.1 has `/_explorer/` as the emulator's.
+
+use http::header::{ACCEPT, AUTHORIZATION};
+use http::request::Parts;
+use http::{HeaderValue, Method, StatusCode};
+
+use crate::routes::Place;
+use crate::wire::{Payload, Reply, headers};
+
+const PAGE: &str = include_str!("explorer.html");
+/// Nothing is loaded, run or framed, whatever came to stand in the page.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+/// Whether a request is for the page: for its own address, or of a browser for the account.
+pub(crate) fn is_asked_for(head: &Parts, place: Place) -> bool {
+    let is_read = head.method == Method::GET || head.method == Method::HEAD;
+    is_read && (place == Place::Explorer || (place == Place::Account && is_of_browser(head)))
+}
+
+/// Whether a person looks: clients of the protocol sign, and do not ask for HTML.
+fn is_of_browser(head: &Parts) -> bool {
+    let signed = head.headers.get(AUTHORIZATION).filter(|value| !value.is_empty());
+    let accepts_html = |value: &HeaderValue| value.to_str().is_ok_and(|accepted| accepted.contains("text/html"));
+    signed.is_none() && head.headers.get_all(ACCEPT).iter().any(accepts_html)
+}
+
+/// The page. `key`: the well-known key, if the server has it.
+pub(crate) fn page(endpoint: &str, key: Option<&str>) -> Reply {
+    let key = key.unwrap_or("<your key>");
+    let html = PAGE
+        .replace("{version}", env!("CARGO_PKG_VERSION"))
+        .replace("{key}", &escaped(key))
+        .replace("{endpoint}", &escaped(endpoint));
+    let mut reply = Reply::empty(StatusCode::OK);
+    reply.fixed(&headers::CONTENT_TYPE, "text/html; charset=utf-8");
+    reply.fixed(&headers::CONTENT_SECURITY_POLICY, POLICY);
+    reply.fixed(&headers::CACHE_CONTROL, "no-store");
+    reply.payload = Payload::Whole(html.into());
+    reply
+}
+
+/// Text for an element of a page.
+fn escaped(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            other => html.push(other),
+        }
+    }
+    html
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_sent_stays_text() {
+        let reply = page("http://<script>&\"'", None);
+        let Payload::Whole(html) = reply.payload else {
+            panic!("a page is whole")
+        };
+        let html = String::from_utf8(html.to_vec()).expect("text");
+        assert!(
+            !html.contains("<script>") && html.contains("http://&lt;script&gt;&amp;&quot;&#39;"),
+            "{html}"
+        );
+        assert!(html.contains("&lt;your key&gt;"), "{html}");
+        assert!(!html.contains("{key}") && !html.contains("{endpoint}"), "{html}");
+    }
+}

@@ -1,0 +1,112 @@
+//! One line of the log for each request, at `info`; with its headers if the server was told so.
+//!
+//! Keys, signatures, tokens and bodies are never in it, nor what stands behind a `?`. What a client may choose is cut, and quoted where it could
+//! look like something else.
+
+use std::fmt::{self, Write as _};
+use std::time::Duration;
+
+use http::request::Parts;
+use http::{HeaderName, HeaderValue};
+
+use crate::wire::{Reply, headers};
+
+/// Longest path, value of a header, and all headers of one side, in bytes.
+const PATH_BYTES: usize = 512;
+const VALUE_BYTES: usize = 256;
+const HEADERS_BYTES: usize = 4 * 1024;
+
+/// Headers with secrets in them.
+const SECRET: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
+
+/// Logs a request that was answered after so long. `with_headers`: those of both sides too.
+pub(crate) fn answered(head: &Parts, reply: &Reply, activity_id: &HeaderValue, duration: Duration, with_headers: bool) {
+    if !tracing::enabled!(target: "bolide::requests", tracing::Level::INFO) {
+        return;
+    }
+    let sub_status = reply.headers.get(&headers::SUB_STATUS);
+    let mut detail = String::new();
+    if with_headers {
+        let sent = head.headers.iter().map(|(name, value)| (name, value));
+        detail = format!(
+            " sent={{{}}} answered={{{}}}",
+            listed(sent),
+            listed(reply.headers.iter())
+        );
+    }
+    tracing::info!(
+        target: "bolide::requests",
+        "{method} {path} {status}/{sub_status} charge={charge} ms={ms:.3} activity={activity_id:?}{detail}",
+        method = head.method,
+        path = cut(head.uri.path(), PATH_BYTES),
+        status = reply.status.as_u16(),
+        sub_status = sub_status.and_then(|sub| sub.to_str().ok()).unwrap_or("0"),
+        charge = reply.charge.rounded().0,
+        ms = duration.as_secs_f64() * 1000.0,
+    );
+}
+
+/// Headers as `name: "value"`, as far as they are no secrets.
+fn listed<'h>(headers: impl Iterator<Item = (&'h HeaderName, &'h HeaderValue)>) -> String {
+    let mut text = String::new();
+    for (name, value) in headers {
+        let comma = if text.is_empty() { "" } else { ", " };
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{comma}{name}: {}", Shown(name, value));
+        if text.len() > HEADERS_BYTES {
+            text.push_str(", …");
+            break;
+        }
+    }
+    text
+}
+
+struct Shown<'h>(&'h HeaderName, &'h HeaderValue);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shown(name, value) = self;
+        if SECRET.contains(&name.as_str()) {
+            return f.write_str("(left out)");
+        }
+        let text = String::from_utf8_lossy(value.as_bytes());
+        write!(f, "{:?}", cut(&text, VALUE_BYTES))
+    }
+}
+
+fn cut(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(bytes)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(name: &'static str, value: &str) -> String {
+        let (name, value) = (
+            HeaderName::from_static(name),
+            HeaderValue::from_str(value).expect("a value"),
+        );
+        listed([(&name, &value)].into_iter())
+    }
+
+    #[test]
+    fn secrets_are_left_out() {
+        for name in SECRET {
+            assert_eq!(shown(name, "type=master&sig=secret"), format!("{name}: (left out)"));
+        }
+        assert_eq!(shown("x-ms-version", "2020-07-15"), r#"x-ms-version: "2020-07-15""#);
+    }
+
+    #[test]
+    fn what_a_client_chooses_is_cut_and_quoted() {
+        assert_eq!(shown("a", "b\", c: \"d"), r#"a: "b\", c: \"d""#);
+        assert!(shown("a", &"x".repeat(10_000)).len() < 300);
+        let (name, value) = (HeaderName::from_static("a"), HeaderValue::from_static("b"));
+        assert!(listed(std::iter::repeat_n((&name, &value), 100_000)).len() < 5_000);
+        assert_eq!(cut("aü", 2), "a…");
+    }
+}

@@ -226,7 +226,7 @@ impl Partition {
             if missing.is_empty() {
                 return Ok(());
             }
-            let reply = self.read(missing.ask()).await?;
+            let reply = self.read(loaded.ask(&missing)).await?;
             loaded.take(missing, reply);
         }
     }

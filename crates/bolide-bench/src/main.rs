@@ -10,6 +10,7 @@
 //!   creates   durable creates over HTTP   beside   the core without HTTP, the engine without the core
 //!   purge     latencies while 100,000 items are purged   beside   latencies before
 //!   expiry    from the second items end to their delete events, beside many that do not   beside   Redis
+//!   expiry-space  disk use and scans after a purge   beside   a fresh store with the same live items
 //!   query     filters, aggregates, sorting, joins   beside   DuckDB and SQLite over the same JSON
 //!   hostile   latencies while clients do their worst   beside   latencies while they are away
 //!   start     time to the first answer, idle memory, size of the binary
@@ -23,6 +24,7 @@ mod connection;
 mod cosmos;
 mod creates;
 mod expiry;
+mod expiry_space;
 mod figures;
 mod hostile;
 mod item;
@@ -47,7 +49,8 @@ use clap::{Parser, Subcommand};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What went wrong, in words for the person who ran the benchmark.
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+type Result<T> = std::result::Result<T, Error>;
+type Error = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Parser)]
 #[command(
@@ -73,6 +76,8 @@ enum Command {
     Purge(purge::Options),
     /// From the second items end to the arrival of their delete events, beside Redis.
     Expiry(expiry::Options),
+    /// Disk use and scans after items have expired and were purged, beside a fresh store with the same live items.
+    ExpirySpace(expiry_space::Options),
     /// Queries over 1 KB items, beside DuckDB and SQLite over the same JSON texts.
     Query(query::Options),
     /// Latencies of well-behaved clients, memory, descriptors and threads while hostile ones do their worst.
@@ -103,6 +108,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Create(options) => print_section(&creates::run(&bolide()?, &options)?),
         Command::Purge(options) => print_section(&purge::run(&bolide()?, &options)?),
         Command::Expiry(options) => print_section(&expiry::run(&bolide()?, &options)?),
+        Command::ExpirySpace(options) => print_section(&expiry_space::run(&options)?),
         Command::Hostile(options) => print_section(&hostile::run(&bolide()?, &options)?),
         Command::Start(options) => print_section(&start::run(&bolide()?, &options)?),
         Command::Query(options) => {
@@ -116,6 +122,7 @@ fn run(cli: Cli) -> Result<()> {
             print_section(&creates::run(&bolide, &creates::Options::default())?);
             print_section(&purge::run(&bolide, &purge::Options::default())?);
             print_section(&expiry::run(&bolide, &expiry::Options::default())?);
+            print_section(&expiry_space::run(&expiry_space::Options::default())?);
             print_section(&start::run(&bolide, &start::Options::default())?);
         }
         Command::Bare { answer } => bare::serve(&answer)?,

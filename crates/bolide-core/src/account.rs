@@ -81,6 +81,8 @@ impl Default for AccountOptions {
 pub struct RequestContext {
     /// Server time when the request came in.
     pub now: UnixMillis,
+    /// It looks after the account: what it takes is not taken from users, and does not hold the purge back.
+    pub(crate) is_upkeep: bool,
 }
 
 /// Everything behind one endpoint: databases, containers, items, and the background work on them.
@@ -163,7 +165,16 @@ impl Account {
     pub async fn begin(&self) -> Result<RequestContext> {
         let now = clock::exact_now(self.engine.as_ref()).await?;
         self.requests.fetch_add(1, Ordering::Relaxed);
-        Ok(RequestContext { now })
+        Ok(RequestContext { now, is_upkeep: false })
+    }
+
+    /// As [`Account::begin`], for requests that look after the account: they are no users to the purge, and consume none of the throughput.
+    ///
+    /// # Errors
+    /// As [`Account::begin`].
+    pub async fn begin_upkeep(&self) -> Result<RequestContext> {
+        let now = clock::exact_now(self.engine.as_ref()).await?;
+        Ok(RequestContext { now, is_upkeep: true })
     }
 
     /// Server time now. Never decreases (TTL-202).

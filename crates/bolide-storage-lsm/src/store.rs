@@ -4,12 +4,14 @@ use std::any::Any;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bolide_storage::{PartitionId, Space};
 use fjall::config::{BlockSizePolicy, CompressionPolicy};
-use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, Readable, Snapshot};
+use fjall::{AbstractTree as _, CompressionType, Database, Keyspace, KeyspaceCreateOptions, Readable, SeqNo, Snapshot};
 
+use crate::committer::filter_of;
 use crate::error::open_error;
 use crate::layout::{HeadRow, Kind, SPACE_NAMES, Sequence, sequence_key};
 use crate::mark::Numbers;
@@ -129,13 +131,30 @@ impl Store {
         self.wait_for_flushes(deadline);
     }
 
-    /// Begins to write out what is in memtables, if it is more than `bytes`. Tells whether it was.
+    /// Begins to write out what is in memtables, if it is more than `bytes`, or if journals are kept for it beside the one in use. Tells whether
+    /// it was.
     pub(crate) fn write_out_above(&self, bytes: u64) -> fjall::Result<bool> {
-        let is_above = self.db.write_buffer_size() > bytes;
+        let is_above = self.db.write_buffer_size() > bytes || self.db.journal_count() > 1;
         if is_above {
             self.begin_writing_out()?;
         }
         Ok(is_above)
+    }
+
+    /// Lets go of tables that were merged into others, as far as no reader at `oldest` or later may read them. Tells whether some are kept.
+    pub(crate) fn release_versions(&self, oldest: SeqNo) -> bool {
+        let mut is_kept = false;
+        for space in &self.spaces {
+            if space.tree.version_free_list_len() == 0 {
+                continue;
+            }
+            let released = space.tree.get_version_history_lock().maintenance(space.path(), oldest);
+            if let Err(error) = released {
+                tracing::warn!(%error, "tables that were merged are still there");
+            }
+            is_kept |= space.tree.version_free_list_len() > 0;
+        }
+        is_kept
     }
 
     fn begin_writing_out(&self) -> fjall::Result<()> {
@@ -166,6 +185,7 @@ fn open_database(path: &Path, options: &LsmOptions) -> fjall::Result<Store> {
         .max_journaling_size(options.journal_bytes.max(LEAST_JOURNAL_BYTES))
         .worker_threads(WORKERS)
         .max_cached_files(Some(options.cached_files.max(LEAST_CACHED_FILES)))
+        .with_compaction_filter_factories(Arc::new(filter_of))
         .open()?;
     let open = |space: Space| {
         let options = || {

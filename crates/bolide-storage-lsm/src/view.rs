@@ -5,13 +5,14 @@
 //! before it is on the disk and may show later numbers meanwhile (when a flush or a compaction ends), so a snapshot taken during a write
 //! can change under its reader. As a gift, what is read is durable (in mode `sync`), and no head has to be looked up.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use bolide_storage::{Ask, Down, Head, Key, Page, PartitionId, Reply, Scan};
 use bytes::{Buf as _, Bytes};
 use fjall::{Guard, Readable, Snapshot};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::error::down;
 use crate::layout::{PREFIX_BYTES, row_key, rows_end};
@@ -27,6 +28,10 @@ struct Moment {
 #[derive(Default)]
 pub(crate) struct Views {
     current: RwLock<View>,
+    /// Every moment that may still be read, the oldest first.
+    moments: Mutex<VecDeque<Weak<Moment>>>,
+    /// How often was read and published.
+    calls: AtomicU64,
 }
 
 #[derive(Default)]
@@ -45,6 +50,8 @@ impl Views {
             snapshot: store.db.snapshot(),
             store: store.clone(),
         });
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.moments.lock().push_back(Arc::downgrade(&moment));
         let mut view = self.current.write();
         for (partition, head) in changes {
             match head {
@@ -56,6 +63,27 @@ impl Views {
         drop(view);
         // Closing a snapshot may take a lock of the store; readers need not wait for it.
         drop(before);
+        let mut moments = self.moments.lock();
+        while moments.front().is_some_and(|moment| moment.strong_count() == 0) {
+            moments.pop_front();
+        }
+    }
+
+    /// The number of the store's writes that the oldest reader stands at; 0 if there is nothing to be read.
+    pub(crate) fn oldest(&self) -> u64 {
+        let oldest = self.moments.lock().iter().find_map(Weak::upgrade);
+        oldest.map_or(0, |moment| moment.snapshot.seqno())
+    }
+
+    /// How often was read and published so far.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Holds the newest moment as a reader does.
+    #[cfg(test)]
+    pub(crate) fn hold(&self) -> impl Sized + use<> {
+        self.current.read().moment.clone()
     }
 
     /// Whether the store has changed its tables since the newest view was published. A view keeps what it was made of: memtables that were
@@ -75,6 +103,7 @@ impl Views {
 
     /// Answers an ask from the newest view.
     pub(crate) fn read(&self, partition: PartitionId, ask: &Ask) -> Result<Reply, Down> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
         let (moment, head) = self.moment(partition)?;
         let (gets, pages) = ask.answer(|key| moment.get(partition, key), |scan| moment.scan(partition, scan))?;
         Ok(Reply { head, gets, pages })

@@ -427,7 +427,11 @@ fn decide(
                 ..all.map(BatchAnswer::Committed)
             })
         }
-        Err(Stop::Missing) => Err(Stop::Missing),
+        Err(Stop::Missing) => {
+            // Large items, which are not all read ahead. The batch is decided anew after each read, so the next one takes as much as it may.
+            items.read_on(round, operations[refused_at..].iter().filter_map(Prepared::id));
+            Err(Stop::Missing)
+        }
         Err(Stop::Refused(error)) => Ok(Written {
             value: BatchAnswer::RolledBack { at: refused_at, error },
             lsn: round.head(),

@@ -91,7 +91,7 @@ impl Account {
         charge: RequestUnits,
         lsn: Lsn,
     ) -> Work {
-        if !visit.state.pacing.count_only_load {
+        if !visit.state.pacing.count_only_load && !ctx.is_upkeep {
             partition.meter().lock().consume(ctx.now.seconds(), charge);
         }
         Work::in_range(charge, partition.range, lsn)
@@ -108,7 +108,7 @@ pub(crate) struct Admission {
 impl Admission {
     pub fn of(account: &Account, ctx: &RequestContext) -> Admission {
         Admission {
-            is_enforced: account.enforces_throughput(),
+            is_enforced: account.enforces_throughput() && !ctx.is_upkeep,
             now: ctx.now,
         }
     }
@@ -129,7 +129,7 @@ impl Admission {
 impl Account {
     /// Counts what an operation over several ranges consumed, in each range what was done there.
     pub(crate) fn charge_touched(&self, ctx: &RequestContext, visit: &Visit<'_>, work: &Work) {
-        if visit.state.pacing.count_only_load {
+        if visit.state.pacing.count_only_load || ctx.is_upkeep {
             return;
         }
         for position in &work.touched {

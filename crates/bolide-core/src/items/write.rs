@@ -468,6 +468,14 @@ impl Logical {
         round.foresee(&entries)
     }
 
+    /// Notes what is stored of several items as missing, as far as it was not read. What is read of it at once has its bound.
+    pub fn read_on<'d>(&self, round: &mut Round<'_>, ids: impl Iterator<Item = &'d str>) {
+        for id in ids {
+            // Whatever stops one stops the decision, too, when it comes to that one.
+            let _ = self.find_by_id(round, id);
+        }
+    }
+
     pub fn find_live(&self, round: &mut Round<'_>, target: &ItemTarget) -> Step<Existing> {
         let found = match target {
             ItemTarget::Id(id) => self.find_by_id(round, id)?,

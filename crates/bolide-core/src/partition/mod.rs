@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use bolide_model::epk::{Epk, EpkRange};
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds};
 use bolide_storage::{Ask, Engine, PartitionId, Reply};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock;
-use crate::keys;
+use crate::keys::{self, LogPosition};
 use crate::purge::Alarm;
 use crate::record::Record;
 use crate::scripts::{Orders, OthersWait};
@@ -56,6 +56,8 @@ pub(crate) struct Partition {
     next_due: AtomicI64,
     /// Nothing leaves the history before this second, as far as is known.
     next_trim: AtomicI64,
+    /// Nothing before it in the log lives by the default, as far as is known.
+    first_in_log: Mutex<LogPosition>,
     alarm: Arc<Alarm>,
     drops: Arc<PublishedDrops>,
     removals: Arc<Removals>,
@@ -123,6 +125,7 @@ impl Partition {
             upkeep,
             next_due,
             next_trim,
+            first_in_log: Mutex::default(),
             alarm,
             drops,
             removals,
@@ -226,7 +229,7 @@ impl Partition {
             if missing.is_empty() {
                 return Ok(());
             }
-            let reply = self.read(missing.ask()).await?;
+            let reply = self.read(loaded.ask(&missing)).await?;
             loaded.take(missing, reply);
         }
     }
@@ -263,6 +266,17 @@ impl Partition {
     /// `Unavailable` if the engine's clock is too uncertain.
     pub async fn now(&self) -> Result<UnixMillis> {
         clock::exact_now(self.engine.as_ref()).await
+    }
+
+    /// A place in the log before which nothing lives by the default: entries there are gone, or stay what they are.
+    pub fn first_in_log(&self) -> LogPosition {
+        *self.first_in_log.lock()
+    }
+
+    /// Remembers such a place.
+    pub fn set_first_in_log(&self, place: LogPosition) {
+        let mut known = self.first_in_log.lock();
+        *known = place.max(*known);
     }
 
     /// Remembers that nothing falls due before `second`; [`Partition::expect_due`] may bring it forward.

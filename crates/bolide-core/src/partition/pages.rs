@@ -9,6 +9,8 @@ use crate::keys;
 
 /// Rows and bytes of one page: few reads, little memory.
 const ROWS: usize = 5_000;
+/// Rows of the first page of a walk that mostly ends there.
+const FIRST_ROWS: usize = 16;
 const BYTES: usize = 4 * 1024 * 1024;
 
 /// See the module.
@@ -18,6 +20,7 @@ pub(crate) struct Pages<'a> {
     to: Option<Bytes>,
     /// Where the next page begins; `None` behind the last.
     from: Option<Bytes>,
+    rows: usize,
 }
 
 impl<'a> Pages<'a> {
@@ -28,6 +31,16 @@ impl<'a> Pages<'a> {
             space,
             to: (space == Space::Log).then(keys::log_end),
             from: Some(Bytes::new()),
+            rows: ROWS,
+        }
+    }
+
+    /// As [`Pages::over`], from a place on, to find what mostly is among the first rows.
+    pub fn behind(partition: &'a Partition, space: Space, from: Bytes) -> Pages<'a> {
+        Pages {
+            from: Some(from),
+            rows: FIRST_ROWS,
+            ..Pages::over(partition, space)
         }
     }
 
@@ -38,6 +51,7 @@ impl<'a> Pages<'a> {
             space: Space::Log,
             to: None,
             from: Some(keys::log_end()),
+            rows: ROWS,
         }
     }
 
@@ -54,7 +68,7 @@ impl<'a> Pages<'a> {
             from,
             to: self.to.clone(),
             reverse: false,
-            max_rows: ROWS,
+            max_rows: std::mem::replace(&mut self.rows, ROWS),
             max_bytes: BYTES,
             keys_only: false,
         };

@@ -62,15 +62,6 @@ impl Missing {
     pub fn is_empty(&self) -> bool {
         self.gets.is_empty() && self.scans.is_empty()
     }
-
-    /// Asks for all of it, or as much as one read may hold.
-    pub fn ask(&self) -> Ask {
-        Ask {
-            gets: self.gets.clone(),
-            scans: self.scans.clone(),
-            max_bytes: ROUND_BYTES,
-        }
-    }
 }
 
 impl Loaded {
@@ -79,6 +70,16 @@ impl Loaded {
         Loaded {
             most: Some(most),
             ..Loaded::default()
+        }
+    }
+
+    /// Asks for all that is missing, or as much as one read may hold and there is room for.
+    pub fn ask(&self, missing: &Missing) -> Ask {
+        let room = self.most.map_or(ROUND_BYTES, |most| most.saturating_sub(self.bytes));
+        Ask {
+            gets: missing.gets.clone(),
+            scans: missing.scans.clone(),
+            max_bytes: ROUND_BYTES.min(room.max(1)),
         }
     }
 

@@ -11,8 +11,8 @@
 //!
 //! Rows of format 1, from before there was a history, end with the cursors.
 //!
-//! The ghosts counted so far are kept in memory only: [`Ghosts`] are counted again from the purge cursors after a start. So is the
-//! [`Tally`] of a full check, which begins again.
+//! The ghosts counted so far are kept in memory only: [`Ghosts`] are counted again from the purge cursors after a start. So are the
+//! [`Tally`] of a full check, which begins again, and the [`Forecast`].
 
 use bolide_model::ttl::Class;
 use bolide_model::{Error, ErrorKind, RequestUnits, Result};
@@ -20,6 +20,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use super::drops::Drops;
 use crate::keys::{ExpiryPosition, LogPosition};
+use crate::purge::forecast::Forecast;
 use crate::record::Record;
 
 const FORMAT: u8 = 2;
@@ -53,6 +54,8 @@ pub(crate) struct PartitionState {
     pub ghosts: Ghosts,
     /// What a full check has counted so far, if one is under way.
     pub tally: Option<Tally>,
+    /// How many items end when, if that was asked for.
+    pub forecast: Option<Box<Forecast>>,
 }
 
 /// A number of items and the bytes of their documents.
@@ -137,6 +140,9 @@ impl PartitionState {
         if let Some(tally) = self.tallied(item_key) {
             tally.stored.add(record.size());
         }
+        if let Some(forecast) = &mut self.forecast {
+            forecast.added(record);
+        }
     }
 
     /// Takes note of a record that is no longer stored.
@@ -151,6 +157,9 @@ impl PartitionState {
             if is_ghost {
                 tally.ghosts.remove(size);
             }
+        }
+        if let Some(forecast) = &mut self.forecast {
+            forecast.removed(record);
         }
     }
 
@@ -241,6 +250,7 @@ impl PartitionState {
             drops,
             ghosts,
             tally: None,
+            forecast: None,
         })
     }
 }
@@ -286,6 +296,7 @@ mod tests {
                 upto: purge,
             },
             tally: None,
+            forecast: None,
         };
         assert_eq!(PartitionState::decode(&state.encode()), Ok(state.clone()));
         let mut older = state.encode()[..BYTES_1].to_vec();

@@ -105,7 +105,7 @@ impl Turn {
                 Ok(value) => return Ok(value),
                 Err(Stop::Refused(error)) => return Err(TurnEnd::Refused(error)),
                 Err(Stop::Missing) => {
-                    let reply = self.read(missing.ask()).await?;
+                    let reply = self.read(self.loaded.ask(&missing)).await?;
                     self.loaded.take(missing, reply);
                 }
             }

@@ -241,7 +241,11 @@ impl Worker {
                 }
                 continue;
             }
-            let reply = self.engine.read(self.partition, missing.ask()).await.map_err(down)?;
+            let reply = self
+                .engine
+                .read(self.partition, loaded.ask(&missing))
+                .await
+                .map_err(down)?;
             if reply.head == self.head {
                 loaded.take(missing, reply);
             } else {

@@ -101,6 +101,20 @@ pub(crate) struct Hidden {
 /// See [`Hidden`].
 pub(crate) async fn hidden(partition: &Partition, counted: &PartitionState, horizon: Horizon) -> Result<Hidden> {
     let mut hidden = Hidden::default();
+    for_each_hidden(partition, counted, |record| {
+        let is_live = record.stamp().is_live(horizon);
+        if is_live { &mut hidden.live } else { &mut hidden.expired }.add(record.size());
+    })
+    .await?;
+    Ok(hidden)
+}
+
+/// Visits what is still stored of deleted logical partitions.
+pub(super) async fn for_each_hidden(
+    partition: &Partition,
+    counted: &PartitionState,
+    mut visit: impl FnMut(&Record),
+) -> Result<()> {
     for (at, dropped) in counted.drops.iter().enumerate() {
         // A key may have been deleted again before the first deletion is through: an item belongs to the first that hides it.
         let is_taken =
@@ -114,9 +128,8 @@ pub(crate) async fn hidden(partition: &Partition, counted: &PartitionState, hori
             let page = partition.read(ask).await?.pages.pop().unwrap_or_default();
             for (key, value) in &page.rows {
                 let record = Record::decode(value.clone())?;
-                let is_live = record.stamp().is_live(horizon);
                 if dropped.hides(key, &record) && !is_taken(key, &record) {
-                    if is_live { &mut hidden.live } else { &mut hidden.expired }.add(record.size());
+                    visit(&record);
                 }
                 scan.from = keys::after(key);
             }
@@ -125,5 +138,5 @@ pub(crate) async fn hidden(partition: &Partition, counted: &PartitionState, hori
             }
         }
     }
-    Ok(hidden)
+    Ok(())
 }

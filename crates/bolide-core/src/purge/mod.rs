@@ -16,6 +16,7 @@
 
 mod alarm;
 pub(crate) mod drops;
+pub(crate) mod forecast;
 pub(crate) mod ghosts;
 mod keeper;
 pub(crate) mod report;

@@ -8,22 +8,22 @@ use bolide_model::{RequestUnits, Result, UnixSeconds};
 use bolide_storage::Space;
 use bytes::Bytes;
 
-use super::{ends_at, ghosts};
+use super::forecast::{self, Ends, SLICES};
+use super::{drops, ends_at, ghosts};
 use crate::account::Account;
-use crate::container::{Container, ContainerState, Stretch, Visit};
+use crate::container::{Container, ContainerState, Stretch};
 use crate::executor::Watch;
 use crate::items::{self, ItemTarget, StoredItem};
 use crate::keys::{ExpiryPosition, LogPosition};
 use crate::logical;
 use crate::partition::drops::Hiding;
+use crate::partition::state::PartitionState;
 use crate::partition::{Pages, Partition};
 use crate::record::{ExpiryEntry, LogEntry, Record};
 use crate::upkeep::amounts;
 
 const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;
-/// Ends of the slices of a forecast, in seconds from now; the last one is open.
-const FORECAST: [i64; 6] = [60, HOUR, DAY, 7 * DAY, 30 * DAY, i64::MAX];
 
 /// A container's expiry at a glance.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,8 +137,9 @@ impl Account {
         let state = &visit.state;
         let mut report = TtlReport::empty(state.settings.policy);
         let mut oldest = None;
-        self.begin().await?;
+        self.begin_upkeep().await?;
         let (all, now) = ghosts::counted_together(state).await?;
+        report.forecast = empty_forecast(now);
         for (partition, counted) in state.layout.partitions.iter().zip(all) {
             let (ghosts, _) = amounts(state, partition, &counted, now).await?;
             report.backlog_items += ghosts.items;
@@ -148,55 +149,17 @@ impl Account {
             report.ru_spent_total += counted.spent_total;
             report.ru_billed_total += counted.billed_total;
             if ghosts.items > 0 {
-                oldest = earliest(oldest, oldest_ghost(state, partition, now).await?);
+                oldest = earliest(oldest, oldest_ghost(state, partition, &counted, now).await?);
             }
             let credit = partition.meter().lock().credit(now);
             let others = report.credit.filter(|_| state.shared_meter().is_none());
             report.credit = credit.map(|credit| credit + others.unwrap_or(0.0));
+            let ends = forecast::counted(state, partition).await?;
+            report.add_ends(state, partition, &counted, &ends, now).await?;
         }
         report.oldest_pending_seconds = oldest.map_or(0, |oldest| (now.0 - oldest).max(0));
-        self.add_forecast(container, &visit, now, &mut report).await?;
         report.state = TtlState::of(report.policy, report.backlog_items, report.credit, self.purge_is_held());
         Ok(report)
-    }
-
-    async fn add_forecast(
-        &self,
-        container: &Container,
-        visit: &Visit<'_>,
-        now: UnixSeconds,
-        report: &mut TtlReport,
-    ) -> Result<()> {
-        let mut from = now.0;
-        for end in FORECAST {
-            let to_seconds = now.0.saturating_add(end);
-            report.forecast.push(ForecastSlice {
-                from_seconds: from,
-                to_seconds,
-                items: 0,
-            });
-            from = to_seconds;
-        }
-        let mut forecast = report.forecast.clone();
-        let state = visit.state.clone();
-        let walk = move |watch: Arc<Watch>| async move {
-            let horizon = state.settings.horizon(now);
-            let mut next_expiry = None;
-            let count = |stamp: Stamp| {
-                if let Some(end) = ends_at(stamp, state.settings.policy)
-                    && stamp.is_live(horizon)
-                {
-                    next_expiry = earliest(next_expiry, Some(end));
-                    if let Some(slice) = forecast.iter_mut().find(|slice| end < slice.to_seconds) {
-                        slice.items += 1;
-                    }
-                }
-            };
-            for_each_stamp(&state, &watch, count).await?;
-            Ok((forecast, next_expiry))
-        };
-        (report.forecast, report.next_expiry_seconds) = self.execute_in(container, walk).await?;
-        Ok(())
     }
 
     /// What another default would do now; changes nothing.
@@ -206,7 +169,7 @@ impl Account {
     pub async fn ttl_preview(&self, container: &Arc<Container>, policy: Policy) -> Result<TtlPreview> {
         let visit = container.enter().await?;
         let state = &visit.state;
-        let now = self.begin().await?.now.seconds();
+        let now = self.begin_upkeep().await?.now.seconds();
         let (before, after) = (
             state.settings.horizon(now),
             state.settings.change(policy, now).horizon(now),
@@ -236,7 +199,7 @@ impl Account {
         definition.check_full(key)?;
         let epk = logical::of(definition, key);
         let partition = state.layout.partition_of(&epk)?;
-        let now = self.begin().await?.now;
+        let now = self.begin_upkeep().await?.now;
         let (record, head) = items::find(partition, &epk, &ItemTarget::Id(id.to_owned())).await?;
         let record = record.filter(|record| !partition.hides_of(&epk, record));
         let policy = state.settings.policy;
@@ -298,6 +261,49 @@ impl TtlReport {
             forecast: Vec::new(),
         }
     }
+
+    /// Adds when the live items of a partition end.
+    async fn add_ends(
+        &mut self,
+        state: &ContainerState,
+        partition: &Partition,
+        counted: &PartitionState,
+        ends: &Ends,
+        now: UnixSeconds,
+    ) -> Result<()> {
+        for (slice, items) in self.forecast.iter_mut().zip(ends.items) {
+            slice.items += items;
+        }
+        let next = next_end(state, partition, ends).await?;
+        self.next_expiry_seconds = earliest(self.next_expiry_seconds, next);
+        // What was deleted with its partition key is counted until it is removed.
+        let horizon = state.settings.horizon(now);
+        drops::for_each_hidden(partition, counted, |record| {
+            let stamp = record.stamp();
+            let end = ends_at(stamp, state.settings.policy).filter(|_| stamp.is_live(horizon));
+            let slice = end.and_then(|end| self.forecast.iter_mut().find(|slice| end < slice.to_seconds));
+            if let Some(slice) = slice {
+                slice.items = slice.items.saturating_sub(1);
+            }
+        })
+        .await
+    }
+}
+
+/// The slices from `now` on, without items.
+fn empty_forecast(now: UnixSeconds) -> Vec<ForecastSlice> {
+    let mut from_seconds = now.0;
+    let slice = |end: i64| {
+        let to_seconds = now.0.saturating_add(end);
+        let slice = ForecastSlice {
+            from_seconds,
+            to_seconds,
+            items: 0,
+        };
+        from_seconds = to_seconds;
+        slice
+    };
+    SLICES.into_iter().map(slice).collect()
 }
 
 impl TtlState {
@@ -362,43 +368,70 @@ fn moment_of_expiry(stamp: Stamp, history: &[Stretch], now: UnixSeconds) -> Opti
 pub(crate) async fn oldest_ghost(
     state: &ContainerState,
     partition: &Partition,
+    counted: &PartitionState,
     now: UnixSeconds,
 ) -> Result<Option<i64>> {
     let horizon = state.settings.horizon(now);
-    let mut oldest = None;
-    let mut own = Pages::over(partition, Space::Expiry);
-    'own: loop {
-        let rows = own.next().await?;
+    let moment = |stamp: Option<Stamp>| {
+        let ghost = stamp.filter(|stamp| !stamp.is_live(horizon))?;
+        moment_of_expiry(ghost, &state.history, now)
+    };
+    // Nothing before the purge's cursors is a ghost.
+    let (own, _) = first_own(partition, counted.purge.expiry).await?;
+    // Nor is what was stepped over in the log when this was asked for before.
+    let from = counted.purge.log.max(partition.first_in_log());
+    let (inherited, at) = first_inherited(partition, from).await?;
+    partition.set_first_in_log(at);
+    Ok(earliest(moment(own), moment(inherited)))
+}
+
+/// The second at which the first live item of a partition ends, if any will.
+async fn next_end(state: &ContainerState, partition: &Partition, ends: &Ends) -> Result<Option<i64>> {
+    let end = |stamp: Option<Stamp>| stamp.and_then(|stamp| ends_at(stamp, state.settings.policy));
+    let mut next = None;
+    if let Some(from) = ends.own {
+        let (first, _) = first_own(partition, from).await?;
+        next = end(first);
+    }
+    if let Some(from) = ends.inherited {
+        let (first, _) = first_inherited(partition, from).await?;
+        next = earliest(next, end(first));
+    }
+    Ok(next)
+}
+
+/// The first item of the expiry queue from a place on, and a place before which there is none.
+async fn first_own(partition: &Partition, from: ExpiryPosition) -> Result<(Option<Stamp>, ExpiryPosition)> {
+    let (mut pages, mut at) = (Pages::behind(partition, Space::Expiry, from.to_bytes()), from);
+    loop {
+        let rows = pages.next().await?;
         if rows.is_empty() {
-            break;
+            return Ok((None, at));
         }
         let hiding = partition.hiding();
         for (key, value) in &rows {
-            let Some(stamp) = own_stamp(&hiding, key, value)? else {
-                continue;
-            };
-            if !stamp.is_live(horizon) {
-                oldest = moment_of_expiry(stamp, &state.history, now);
+            at = ExpiryPosition::decode(key).ok_or_else(super::step::damaged)?;
+            if let Some(stamp) = own_stamp(&hiding, key, value)? {
+                return Ok((Some(stamp), at));
             }
-            break 'own;
         }
     }
-    let mut log = Pages::over(partition, Space::Log);
+}
+
+/// The first item of the log from a place on that lives by the default, and a place before which there is none.
+async fn first_inherited(partition: &Partition, from: LogPosition) -> Result<(Option<Stamp>, LogPosition)> {
+    let (mut pages, mut at) = (Pages::behind(partition, Space::Log, from.to_bytes()), from);
     loop {
-        let rows = log.next().await?;
+        let rows = pages.next().await?;
         if rows.is_empty() {
-            return Ok(oldest);
+            return Ok((None, at));
         }
         let hiding = partition.hiding();
         for (key, value) in &rows {
+            at = LogPosition::decode(key).ok_or_else(super::step::damaged)?;
             let stamp = log_stamp(&hiding, key, value)?;
             if let Some(stamp) = stamp.filter(|stamp| stamp.class == Class::Inherited) {
-                let moment = if stamp.is_live(horizon) {
-                    None
-                } else {
-                    moment_of_expiry(stamp, &state.history, now)
-                };
-                return Ok(earliest(oldest, moment));
+                return Ok((Some(stamp), at));
             }
         }
     }
@@ -461,4 +494,42 @@ async fn for_each_stamp(state: &ContainerState, watch: &Watch, mut visit: impl F
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use bolide_model::UnixMillis;
+    use bolide_model::container::ContainerProperties;
+    use bolide_model::time::Clock;
+    use bolide_storage::memory::MemoryEngine;
+    use serde_json::json;
+
+    use super::*;
+    use crate::AccountOptions;
+
+    /// A dashboard slowed the purge of a server that nobody used.
+    #[tokio::test]
+    async fn whoever_looks_at_figures_is_no_user() {
+        let engine = MemoryEngine::new(Arc::new(Clock::virtual_at(UnixMillis(1_000))));
+        let options = AccountOptions {
+            virtual_clock: true,
+            ..AccountOptions::default()
+        };
+        let account = Account::open(Arc::new(engine), options).await.expect("a new account");
+        let ctx = account.begin().await.expect("a clock");
+        let database = account.create_database(&ctx, "d", None).await.expect("a database");
+        let definition = json!({"id": "c", "partitionKey": {"paths": ["/pk"]}, "defaultTtl": 10});
+        let properties = ContainerProperties::from_json(&definition).expect("a definition");
+        let created = account.create_container(&ctx, database.rid, properties, None);
+        let container = created.await.expect("a container");
+        let requests = account.requests();
+        account.ttl_report(&container).await.expect("a report");
+        account.container_figures().await.expect("figures");
+        let key = PartitionKey::from_header("[\"p\"]").expect("a key");
+        account.ttl_why(&container, "a", &key).await.expect("a reason");
+        account.begin_upkeep().await.expect("a clock");
+        assert_eq!(account.requests(), requests);
+        account.begin().await.expect("a clock");
+        assert_eq!(account.requests(), requests + 1);
+    }
 }

@@ -121,7 +121,7 @@ impl Account {
         for (partition, counted) in visit.state.layout.partitions.iter().zip(all) {
             let (ghosts, usage) = amounts(&visit.state, partition, &counted, now).await?;
             if ghosts.items > 0 {
-                let oldest = report::oldest_ghost(&visit.state, partition, now).await?;
+                let oldest = report::oldest_ghost(&visit.state, partition, &counted, now).await?;
                 figures.lag_seconds = figures.lag_seconds.max(oldest.map_or(0, |oldest| now.0 - oldest));
             }
             let credit = partition.meter().lock().credit(now);

@@ -1,4 +1,5 @@
-//! P11: what a change of settings and a verdict cost does not grow with the number of items, nor with that of earlier changes.
+//! P11: what a change of settings, a verdict and a look at the figures cost does not grow with the number of items, nor with that of earlier
+//! changes.
 
 use serde_json::json;
 
@@ -36,4 +37,45 @@ async fn a_change_of_settings_and_a_verdict_cost_the_same_with_many_items_and_ma
     assert_eq!(few[0].commits, 1, "a change of settings is one commit");
     assert_eq!(few, traffic(2_000, 0).await);
     assert_eq!(few, traffic(1, 300).await);
+}
+
+/// What a report of expiry and the figures of metrics read in a container with so many items of each class, once they are counted, before any has
+/// ended and with ghosts.
+async fn rows_of_figures(items: i64) -> [u64; 2] {
+    let stage = Stage::with_ttl(1000).await;
+    // Ahead of all others in the log, and of no interest there.
+    for n in 0..items {
+        stage
+            .create(json!({"id": format!("o{n}"), "ttl": 5_000}))
+            .await
+            .unwrap();
+    }
+    for n in 0..items {
+        stage.create(json!({"id": format!("d{n}")})).await.unwrap();
+    }
+    let look = async || {
+        stage.account.ttl_report(&stage.container).await.unwrap();
+        stage.engine.found_rows();
+        let report = stage.account.ttl_report(&stage.container).await.unwrap();
+        stage.account.container_figures().await.unwrap();
+        (report, stage.engine.found_rows())
+    };
+    let (report, fresh) = look().await;
+    let ends: u64 = report.forecast.iter().map(|slice| slice.items).sum();
+    assert_eq!(ends, 2 * items as u64);
+    stage.at(1_200);
+    let (report, with_ghosts) = look().await;
+    assert_eq!(report.backlog_items, items as u64);
+    assert_eq!(report.oldest_pending_seconds, 100);
+    assert_eq!(report.forecast[2].items, items as u64);
+    [fresh, with_ghosts]
+}
+
+#[tokio::test]
+async fn figures_are_read_from_counters_not_from_items() {
+    // As many rows as are looked at behind each cut of a forecast, and no more.
+    const ROWS: u64 = 1_000;
+    let few = rows_of_figures(500).await;
+    assert!(few.iter().all(|rows| *rows < ROWS), "{few:?}");
+    assert_eq!(few, rows_of_figures(3_000).await);
 }

@@ -26,6 +26,8 @@ pub struct Probe {
     rows: AtomicU64,
     /// How long the values looked up were together.
     value_bytes: AtomicUsize,
+    /// Rows that scans have found.
+    found: AtomicU64,
     /// What was made durable of server time, through the probe.
     durable_time: AtomicI64,
     /// Scans wait until they are let through.
@@ -57,6 +59,7 @@ impl Probe {
             commits: AtomicU64::new(0),
             rows: AtomicU64::new(0),
             value_bytes: AtomicUsize::new(0),
+            found: AtomicU64::new(0),
             durable_time: AtomicI64::new(i64::MIN),
             is_holding: AtomicBool::new(false),
             scans: Semaphore::new(0),
@@ -159,6 +162,11 @@ impl Probe {
         self.value_bytes.swap(0, Ordering::SeqCst)
     }
 
+    /// How many rows scans have found since the last look.
+    pub fn found_rows(&self) -> u64 {
+        self.found.swap(0, Ordering::SeqCst)
+    }
+
     fn engine(&self) -> &dyn Engine {
         match &self.faulty {
             Some(faulty) if self.calm.load(Ordering::SeqCst) == 0 => faulty,
@@ -195,6 +203,8 @@ impl Engine for Probe {
             let reply = self.engine().read(partition, ask).await?;
             let value_bytes = reply.gets.iter().flatten().map(Bytes::len).sum();
             self.value_bytes.fetch_add(value_bytes, Ordering::SeqCst);
+            let found: usize = reply.pages.iter().map(|page| page.rows.len()).sum();
+            self.found.fetch_add(found as u64, Ordering::SeqCst);
             Ok(reply)
         })
     }

@@ -35,7 +35,7 @@ pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Res
         merges_ranges: true,
         ..QueryItems::default()
     };
-    let ctx = account.begin().await?;
+    let ctx = account.begin_upkeep().await?;
     let page = account.query(&ctx, container, &query).await;
     let page = page.map_err(|refusal| refusal.error)?.value;
     // Rows are JSON text already, and as values they would take many times the memory.

@@ -1,48 +1,144 @@
-//! Clears the front of the expiry queue.
+//! Brings space and speed back after deletes.
 //!
-//! A queue is emptied at its front, and a deleted row stays in the store as a tombstone until tables are compacted. Scans from the start
-//! of a queue walk over all of them: 150 ms after 125,000 deletes, 0.05 ms after a compaction. So after a number of deletes the
-//! expiry space, which is small, is written out and compacted on a thread of its own.
+//! A deleted row stays in the store, with a tombstone over it, until compactions have brought the tombstone down to where the row is. By
+//! itself the store does that when a level has grown too large, and after a purge none grows. So once much of a key space is dead, its
+//! memtable is written out and its tables are pushed down to the last level, on a thread of its own:
+//!
+//! ```text
+//!   memtable ──▶ level 0 ──spread──▶ level 5, small tables ──push, a few tables at a time──▶ level 6, where tombstones and what they hide go
+//! ```
+//!
+//! Small tables on the way, because only those are merged that lie within the tables they are merged into: one that has tombstones for the whole
+//! key space would have all of it rewritten at once. A merge rests between pieces while others read or write, and ends when the store closes.
+
+mod pace;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bolide_storage::Space;
+use fjall::AbstractTree as _;
+use fjall::compaction::Leveled;
 
+use pace::Pace;
+pub(crate) use pace::filter_of;
+
+use crate::layout::SPACE_NAMES;
 use crate::store::Store;
+use crate::view::Views;
 
-/// Deletes between two compactions.
-const DELETES: usize = 100_000;
-/// How often to look whether the store has come to rest.
+/// A key space is compacted when it has a tombstone for so many rows. A tombstone hides a row that is still there, mostly; so a quarter of the rows is dead
+/// then, and a scan goes through a third more than what lives.
+const ROWS_OF_TOMBSTONE: u64 = 8;
+/// Fewer tombstones are no matter.
+const LEAST_TOMBSTONES: u64 = 2_000;
+/// The expiry queue is compacted at so many tombstones, however long it is: it is emptied at its front, and whoever looks there walks over all of
+/// them. That took 150 ms after 125,000 deletes.
+const QUEUE_TOMBSTONES: u64 = 100_000;
+/// How long after deletes it is looked whether a compaction is due.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// How often to look whether the store has come to rest, or goes on with tables that are in the way.
 const POLL: Duration = Duration::from_millis(10);
-/// Looks in a row that must find it at rest.
-const QUIET_POLLS: usize = 3;
+/// Looks in a row after which tables that are in the way are left to the next time.
+const POLLS: usize = 100;
+/// One key space keeps the others waiting for so long at most.
+const TURN: Duration = Duration::from_secs(60);
+/// The level where rows end.
+const LAST_LEVEL: usize = 6;
+/// Tables of the last level: so many, as long as they have a handy size. A table is on its way to the disk at once, and a fsync waits for it.
+const TABLES: u64 = 128;
+const LEAST_TABLE_BYTES: u64 = 8 << 20;
+const MOST_TABLE_BYTES: u64 = 64 << 20;
+/// Tables on their way down are no smaller.
+const LEAST_SMALL_TABLE_BYTES: u64 = 256 << 10;
+/// Rows of a memtable that are looked at to tell how many are tombstones, after a start.
+const SAMPLE: usize = 20_000;
 
 /// Counts deletes, and compacts.
-#[derive(Default)]
 pub(super) struct Compactor {
-    deletes: usize,
-    running: Option<JoinHandle<()>>,
-    stop: Arc<AtomicBool>,
+    spaces: [Deletes; Space::ALL.len()],
+    /// When to look whether a compaction is due.
+    look_at: Option<Instant>,
+    /// Returns what it left of each key space.
+    running: Option<JoinHandle<Vec<(Space, u64)>>>,
+    pace: Arc<Pace>,
+    /// Whether memtables were looked at that a start has filled.
+    has_looked: bool,
+}
+
+/// What is known of the deletes in a key space.
+#[derive(Debug, Clone, Copy, Default)]
+struct Deletes {
+    /// Deletes since it was last looked.
+    new: u64,
+    /// Tombstones in the memtable of this number.
+    in_memtable: u64,
+    memtable: u64,
+    /// Tombstones that the last compaction had to leave.
+    left: u64,
 }
 
 impl Compactor {
-    /// Counts deletes of a space, and starts a compaction when it is time.
-    pub(super) fn note_deletes(&mut self, deletes: usize, store: &Arc<Store>) {
-        self.deletes += deletes;
-        if self.deletes < DELETES || self.is_running() {
+    pub(super) fn new(views: Arc<Views>) -> Compactor {
+        Compactor {
+            spaces: [Deletes::default(); Space::ALL.len()],
+            look_at: None,
+            running: None,
+            pace: Arc::new(Pace::new(views)),
+            has_looked: false,
+        }
+    }
+
+    /// Begins anew with a store that was just opened.
+    pub(super) fn start(&mut self, now: Instant) {
+        self.spaces = Default::default();
+        self.has_looked = false;
+        self.look_at = Some(now + LOOK_INTERVAL);
+    }
+
+    /// Counts deletes of a space.
+    pub(super) fn note_deletes(&mut self, space: Space, deletes: usize) {
+        if deletes > 0 {
+            self.spaces[space as usize].new += deletes as u64;
+            self.look_at.get_or_insert_with(|| Instant::now() + LOOK_INTERVAL);
+        }
+    }
+
+    /// When to call [`Compactor::look`].
+    pub(super) fn look_at(&self) -> Option<Instant> {
+        self.look_at
+    }
+
+    /// Starts a compaction if it is time.
+    pub(super) fn look(&mut self, store: &Arc<Store>, now: Instant) {
+        self.look_at = None;
+        if self.is_running() {
+            self.look_at = Some(now + LOOK_INTERVAL);
             return;
         }
-        self.deletes = 0;
-        let (store, stop) = (store.clone(), self.stop.clone());
+        self.join();
+        self.count_memtables(store);
+        let due: Vec<Space> = Space::ALL
+            .into_iter()
+            .filter(|space| self.is_due(*space, store))
+            .collect();
+        if due.is_empty() {
+            return;
+        }
+        for space in &due {
+            self.spaces[*space as usize].in_memtable = 0;
+        }
+        let (store, pace) = (store.clone(), self.pace.clone());
         let thread = std::thread::Builder::new()
             .name("bolide-compactor".into())
-            .spawn(move || compact(&store, &stop));
+            .spawn(move || compact(&store, &pace, &due));
         match thread {
-            Ok(thread) => self.running = Some(thread),
-            Err(error) => tracing::warn!(%error, "the expiry queue was not compacted"),
+            Ok(thread) => {
+                self.running = Some(thread);
+                self.look_at = Some(now + LOOK_INTERVAL);
+            }
+            Err(error) => tracing::warn!(%error, "deleted rows were not compacted away"),
         }
     }
 
@@ -51,62 +147,144 @@ impl Compactor {
         self.running.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
-    /// Waits for a compaction under way; one that has not begun is called off. It must not outlive the store.
+    /// Ends a compaction under way, which must not outlive the store.
     pub(super) fn finish(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.pace.stop(true);
+        self.join();
+        self.pace.stop(false);
+    }
+
+    fn join(&mut self) {
         if let Some(thread) = self.running.take() {
-            // A panic was reported by the thread; a compaction that did not happen costs time only.
-            let _ = thread.join();
+            // A panic was reported by the thread; a compaction that did not happen costs time and space only.
+            for (space, left) in thread.join().unwrap_or_default() {
+                self.spaces[space as usize].left = left;
+            }
         }
-        self.stop.store(false, Ordering::Relaxed);
+    }
+
+    fn is_due(&self, space: Space, store: &Store) -> bool {
+        let known = self.spaces[space as usize];
+        let tombstones = known.in_memtable + store.space(space).tree.tombstone_count();
+        // What it could not remove it need not try again before there is more.
+        tombstones >= known.left + LEAST_TOMBSTONES && is_much(space, tombstones, rows(store, space))
+    }
+
+    /// Counts the tombstones of memtables; those of memtables that were written out count among those of tables.
+    fn count_memtables(&mut self, store: &Store) {
+        for space in Space::ALL {
+            let memtable = store.space(space).tree.active_memtable();
+            let known = &mut self.spaces[space as usize];
+            if !self.has_looked {
+                let seen = memtable.iter().take(SAMPLE).filter(|row| row.is_tombstone()).count();
+                let tombstones = seen * memtable.len() / memtable.len().clamp(1, SAMPLE);
+                known.in_memtable = known.new.max(tombstones as u64);
+            } else if known.memtable == memtable.id() {
+                known.in_memtable += known.new;
+            } else {
+                // Some of them may be in tables by now, and count there, too.
+                known.in_memtable = known.new;
+            }
+            (known.new, known.memtable) = (0, memtable.id());
+        }
+        self.has_looked = true;
     }
 }
 
-fn compact(store: &Store, stop: &AtomicBool) {
-    let space = store.space(Space::Expiry);
-    let compacted = space.rotate_memtable().and_then(|_| {
-        // The store skips a compaction of tables that it is compacting already, as it does right after it wrote a memtable out.
-        let mut quiet_polls = 0;
-        while quiet_polls < QUIET_POLLS {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            std::thread::sleep(POLL);
-            quiet_polls = if store.is_busy() || space.sealed_memtable_count() > 0 {
-                0
-            } else {
-                quiet_polls + 1
-            };
+/// Whether so many tombstones among so many rows are worth a compaction.
+fn is_much(space: Space, tombstones: u64, rows: u64) -> bool {
+    tombstones.saturating_mul(ROWS_OF_TOMBSTONE) >= rows || (space == Space::Expiry && tombstones >= QUEUE_TOMBSTONES)
+}
+
+/// Compacts key spaces, one after the other. Returns how many tombstones are left in the tables of each.
+fn compact(store: &Store, pace: &Arc<Pace>, spaces: &[Space]) -> Vec<(Space, u64)> {
+    let _paced = pace.enter();
+    let mut left = Vec::new();
+    for space in spaces {
+        if pace.is_stopped() {
+            break;
         }
-        space.major_compact()
-    });
-    if let Err(error) = compacted {
-        tracing::warn!(%error, "the expiry queue was not compacted");
+        if let Err(error) = push_down(store, *space, pace)
+            && !pace.is_stopped()
+        {
+            tracing::warn!(%error, space = SPACE_NAMES[*space as usize], "deleted rows were not compacted away");
+        }
+        left.push((*space, store.space(*space).tree.tombstone_count()));
     }
+    left
+}
+
+/// Writes the memtable of a key space out and brings its tables down to the last level.
+fn push_down(store: &Store, space: Space, pace: &Pace) -> fjall::Result<()> {
+    let (keyspace, began) = (store.space(space), Instant::now());
+    keyspace.rotate_memtable()?;
+    while keyspace.sealed_memtable_count() > 0 && !pace.is_stopped() && began.elapsed() < TURN {
+        std::thread::sleep(POLL);
+    }
+    let tree = &keyspace.tree;
+    let mut polls = 0;
+    while polls < POLLS && !pace.is_stopped() && began.elapsed() < TURN {
+        let before = tree.current_version().id();
+        // Where tables lie across many below them, larger merges are allowed.
+        let most_bytes = if polls < POLLS / 2 {
+            table_bytes(store, space)
+        } else {
+            MOST_TABLE_BYTES
+        };
+        let Some(strategy) = next_strategy(store, space, most_bytes) else {
+            break;
+        };
+        tree.compact(Arc::new(strategy), pace.watermark())?;
+        if tree.current_version().id() == before {
+            // The store is busy with these tables.
+            polls += 1;
+            std::thread::sleep(POLL);
+        } else {
+            polls = 0;
+            pace.rest();
+        }
+    }
+    // Tombstones of rows that were never there before them come to the last level without meeting any.
+    let tombstones = tree.tombstone_count();
+    let is_at_rest = next_strategy(store, space, MOST_TABLE_BYTES).is_none();
+    if is_at_rest
+        && tombstones >= LEAST_TOMBSTONES
+        && is_much(space, tombstones, rows(store, space))
+        && !pace.is_stopped()
+    {
+        tree.major_compact(table_bytes(store, space), pace.watermark())?;
+    }
+    Ok(())
+}
+
+/// What brings the tables of a key space one step further down; `None` if all are at the bottom.
+fn next_strategy(store: &Store, space: Space, most_bytes: u64) -> Option<Leveled> {
+    let version = store.space(space).tree.current_version();
+    let tables = |level: usize| version.level(level).map_or(0, |level| level.table_count());
+    if (1..LAST_LEVEL).any(|level| tables(level) > 0) {
+        // With a threshold of 0 no level may hold anything but the last, and lower ones come first.
+        return Some(
+            Leveled::default()
+                .with_l0_threshold(0)
+                .with_table_target_size(most_bytes),
+        );
+    }
+    if tables(0) == 0 {
+        return None;
+    }
+    let bytes = version.level(0).map_or(0, |level| level.size());
+    let share = bytes / tables(LAST_LEVEL).max(1) as u64;
+    let small = share.clamp(LEAST_SMALL_TABLE_BYTES, most_bytes);
+    Some(Leveled::default().with_l0_threshold(1).with_table_target_size(small))
+}
+
+fn rows(store: &Store, space: Space) -> u64 {
+    store.space(space).approximate_len() as u64
+}
+
+fn table_bytes(store: &Store, space: Space) -> u64 {
+    (store.space(space).tree.disk_space() / TABLES).clamp(LEAST_TABLE_BYTES, MOST_TABLE_BYTES)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::LsmOptions;
-
-    #[test]
-    fn tombstones_are_gone_after_enough_deletes() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Arc::new(Store::open(&dir.path().join("store"), &LsmOptions::default()).unwrap());
-        let space = store.space(Space::Expiry);
-        (0..100u8).for_each(|n| space.insert([n], []).unwrap());
-        (0..90u8).for_each(|n| space.remove([n]).unwrap());
-        // The store keeps what a snapshot may see, and the last write.
-        space.insert([200], []).unwrap();
-
-        let mut compactor = Compactor::default();
-        compactor.note_deletes(DELETES - 1, &store);
-        assert!(!compactor.is_running());
-        compactor.note_deletes(1, &store);
-        while compactor.is_running() {
-            std::thread::sleep(POLL);
-        }
-        assert_eq!(space.approximate_len(), 11);
-    }
-}
+mod tests;

@@ -32,7 +32,7 @@ pub(super) struct Group {
     heads: HashMap<PartitionId, Option<HeadRow>>,
     commits: Vec<(PartitionId, CommitToken, Head)>,
     bytes: u64,
-    expiry_deletes: usize,
+    deletes: [usize; Space::ALL.len()],
     stamp: UnixMillis,
     answers: Vec<Pending>,
 }
@@ -51,7 +51,7 @@ impl Group {
             heads: HashMap::new(),
             commits: Vec::new(),
             bytes: 0,
-            expiry_deletes: 0,
+            deletes: Default::default(),
             stamp: UnixMillis(i64::MIN),
             answers: Vec::new(),
         }
@@ -145,8 +145,8 @@ impl Group {
     fn add_commit(&mut self, partition: PartitionId, batch: Batch, answer: Answer<Outcome>) {
         self.bytes += batch.bytes() as u64;
         let (head, ticket) = (batch.head(), batch.ticket());
-        self.expiry_deletes += batch.deletes.iter().filter(|key| key.space == Space::Expiry).count();
         for Key { space, bytes } in batch.deletes {
+            self.deletes[space as usize] += 1;
             self.rows[space as usize].insert(row_key(partition, &bytes), None);
         }
         for put in batch.puts {
@@ -208,9 +208,9 @@ impl Group {
         &self.commits
     }
 
-    /// Rows it deletes from expiry queues.
-    pub(super) fn expiry_deletes(&self) -> usize {
-        self.expiry_deletes
+    /// How many rows of each space it deletes.
+    pub(super) fn deletes(&self) -> impl Iterator<Item = (Space, usize)> {
+        Space::ALL.into_iter().zip(self.deletes)
     }
 
     /// The highest stamp of its commits.

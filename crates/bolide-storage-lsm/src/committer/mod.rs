@@ -30,6 +30,7 @@ use crate::view::Views;
 use crate::{Durability, LsmOptions, OpenError};
 
 use compactor::Compactor;
+pub(crate) use compactor::filter_of;
 pub(crate) use durable_time::DurableTime;
 use group::{Group, Room};
 use removal::Removal;
@@ -146,6 +147,7 @@ impl Committer {
         let mark = check_mark(&home, mark, &found, options.accept_data_loss)?;
         let durable_time = mark.marked().time.max(found.newest.stamp);
         let now = Instant::now();
+        let compacted = views.clone();
         let mut committer = Committer {
             home,
             presence: None,
@@ -159,7 +161,7 @@ impl Committer {
             is_closed: false,
             partitions: HashMap::new(),
             removals: VecDeque::new(),
-            compactor: Compactor::default(),
+            compactor: Compactor::new(compacted),
             newest: Sequence::NONE,
             written: Numbers::default(),
             durable: Numbers::default(),
@@ -406,7 +408,9 @@ impl Committer {
                 .heads()
                 .map(|(partition, row)| (partition, row.map(|row| row.head))),
         );
-        self.compactor.note_deletes(group.expiry_deletes(), store);
+        for (space, deletes) in group.deletes() {
+            self.compactor.note_deletes(space, deletes);
+        }
         let now = Instant::now();
         self.refresh_at.get_or_insert(now + REFRESH_INTERVAL);
         self.rested_at = Some(now + REST_INTERVAL);
@@ -432,10 +436,18 @@ impl Committer {
         }
         let mark_at = (self.durable != self.mark.marked().numbers).then(|| self.mark_written_at + MARK_INTERVAL);
         let removal_at = (!self.removals.is_empty()).then_some(self.removal_at);
-        [self.persist_at, mark_at, removal_at, self.refresh_at, self.rested_at]
-            .into_iter()
-            .flatten()
-            .min()
+        let look_at = self.compactor.look_at();
+        [
+            self.persist_at,
+            mark_at,
+            removal_at,
+            look_at,
+            self.refresh_at,
+            self.rested_at,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     fn do_chores(&mut self, now: Instant) {
@@ -457,6 +469,12 @@ impl Committer {
         }
         if self.rested_at.is_some_and(|at| at <= now) {
             self.use_rest(now);
+        }
+        if self.compactor.look_at().is_some_and(|at| at <= now)
+            && let Some(store) = &self.store
+        {
+            self.compactor.look(store, now);
+            self.refresh_at.get_or_insert(now + REFRESH_INTERVAL);
         }
         if self.refresh_at.is_some_and(|at| at <= now) {
             self.refresh(now);
@@ -484,7 +502,9 @@ impl Committer {
         if is_behind {
             self.views.publish(store, []);
         }
-        self.refresh_at = (is_moving || is_behind).then(|| now + REFRESH_INTERVAL);
+        // Tables that were merged stay on the disk for readers of before.
+        let is_kept = store.release_versions(self.views.oldest());
+        self.refresh_at = (is_moving || is_behind || is_kept).then(|| now + REFRESH_INTERVAL);
     }
 
     /// Brings everything written so far to the disk. Tells whether it is there.
@@ -539,10 +559,10 @@ impl Committer {
             return;
         };
         match removal.advance(&store) {
-            Ok(true) => {
+            Ok(None) => {
                 self.removals.pop_front();
             }
-            Ok(false) => {}
+            Ok(Some((space, deletes))) => self.compactor.note_deletes(space, deletes),
             Err(error) => {
                 self.fail(&error.to_string());
             }
@@ -625,6 +645,7 @@ impl Committer {
             .collect();
         self.time.observe(self.newest.stamp);
         self.start_from_views(&store);
+        self.compactor.start(Instant::now());
         self.store = Some(store);
     }
 

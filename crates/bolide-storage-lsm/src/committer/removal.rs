@@ -41,13 +41,13 @@ impl Removal {
         self.partition
     }
 
-    /// Deletes the next rows. Tells whether nothing is left of the partition.
-    pub(super) fn advance(&mut self, store: &Store) -> fjall::Result<bool> {
+    /// Deletes the next rows. Tells of which space and how many; `None` if nothing is left of the partition.
+    pub(super) fn advance(&mut self, store: &Store) -> fjall::Result<Option<(Space, usize)>> {
         let mut batch =
             OwnedWriteBatch::with_capacity(store.db.clone(), STEP_ROWS).durability(Some(PersistMode::Buffer));
         let Some(space) = self.spaces.last().copied() else {
             batch.remove(store.space(Space::Meta), Kind::Removal.key(self.partition));
-            return batch.commit().map(|()| true);
+            return batch.commit().map(|()| None);
         };
         let keys = self.next_keys(store, space)?;
         match keys.last() {
@@ -57,8 +57,9 @@ impl Removal {
                 self.from = row_key(self.partition, &[]);
             }
         }
+        let deletes = keys.len();
         keys.into_iter().for_each(|key| batch.remove(store.space(space), key));
-        batch.commit().map(|()| false)
+        batch.commit().map(|()| Some((space, deletes)))
     }
 
     fn next_keys(&self, store: &Store, space: Space) -> fjall::Result<Vec<Bytes>> {

@@ -16,6 +16,7 @@ mod crash;
 mod directory;
 mod full_disk;
 mod removal;
+mod space;
 mod support;
 
 mod suite {

@@ -194,6 +194,25 @@ async fn a_batch_that_will_be_refused_does_not_read_all_that_it_names() {
 }
 
 #[tokio::test]
+async fn a_batch_of_large_items_is_read_in_few_steps() {
+    // The batch is decided anew after each.
+    const ITEMS: usize = 30;
+    const READS: u64 = 12;
+    let stage = stage_with_large_items(ITEMS).await;
+    stage.begin().await;
+    stage.engine.traffic();
+    let deletes = (0..ITEMS).map(|n| BatchOperation::Delete {
+        id: format!("i{n}"),
+        if_match: None,
+    });
+    committed(run(&stage, deletes.collect()).await);
+    let traffic = stage.engine.traffic();
+    assert!(traffic.reads <= READS, "{traffic:?}");
+    assert_eq!(stage.count().await, 0);
+    stage.assert_sound().await;
+}
+
+#[tokio::test]
 async fn a_batch_touches_only_so_many_bytes_of_stored_items() {
     let stage = stage_with_large_items(40).await;
     let deletes = |count: usize| {

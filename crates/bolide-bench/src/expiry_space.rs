@@ -1,0 +1,289 @@
+//! What is left of items of 1 KB once they have expired and were purged: space on the disk, and the time of a scan.
+//!
+//! A store is filled; all of its items but a few end in one second, and the background purge removes them. From the end of the purge on, disk
+//! use and the time of a COUNT over the container are looked at beside those of a fresh store that holds the same live items. The core runs in the
+//! benchmark's process, on the embedded engine as the server has it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bolide_core::{Account, AccountOptions, Container, CreateItem, QueryItems};
+use bolide_model::container::ContainerProperties;
+use bolide_model::document::Document;
+use bolide_model::time::Clock;
+use bolide_storage_lsm::{LsmEngine, LsmOptions};
+use serde_json::{Value, json};
+
+use crate::figures::median;
+use crate::table::Table;
+use crate::{Result, item};
+
+/// Items that are written at the same time, so that they share commits.
+const TOGETHER: u64 = 256;
+/// Counts in one measurement.
+const COUNTS: usize = 5;
+/// How often it is looked whether the purge is through.
+const POLL: Duration = Duration::from_millis(200);
+
+/// How much is measured.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Options {
+    /// Items that are loaded.
+    #[arg(long, default_value_t = 1_000_000)]
+    items: u64,
+    /// Percent of them that do not expire.
+    #[arg(long, default_value_t = 10)]
+    kept_percent: u64,
+    /// Seconds after the end of the purge at which to look.
+    #[arg(long, value_delimiter = ',', default_values_t = [0, 10, 30, 60, 120])]
+    after: Vec<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            items: 1_000_000,
+            kept_percent: 10,
+            after: vec![0, 10, 30, 60, 120],
+        }
+    }
+}
+
+/// What a store takes.
+struct Look {
+    when: String,
+    tables_bytes: u64,
+    journal_bytes: u64,
+    count: Duration,
+}
+
+/// Runs the benchmark.
+pub fn run(options: &Options) -> Result<String> {
+    let dir = tempfile::tempdir()?;
+    let (used, fresh) = (dir.path().join("used"), dir.path().join("fresh"));
+    let mut looks = looks_at_used(&used, options)?;
+    looks.push(runtime()?.block_on(async {
+        let store = Store::open(&used).await?;
+        let look = store.look("after a restart").await?;
+        store.close().await?;
+        Ok::<_, crate::Error>(look)
+    })?);
+    let kept = options.items * options.kept_percent / 100;
+    let reference = runtime()?.block_on(async {
+        let store = Store::open(&fresh).await?;
+        store.fill(kept, kept).await?;
+        // It writes its memtables out while it rests.
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let look = store.look("fresh store").await?;
+        store.close().await?;
+        Ok::<_, crate::Error>(look)
+    })?;
+    let mut table = Table::new(["when", "tables MB", "of fresh", "journals MB", "COUNT ms", "of fresh"]);
+    for look in looks.iter().chain([&reference]) {
+        table.row([
+            look.when.clone(),
+            megabytes(look.tables_bytes),
+            ratio(look.tables_bytes as f64, reference.tables_bytes as f64),
+            megabytes(look.journal_bytes),
+            format!("{:.1}", look.count.as_secs_f64() * 1e3),
+            ratio(look.count.as_secs_f64(), reference.count.as_secs_f64()),
+        ]);
+    }
+    Ok(format!(
+        "## Space after expiry\n\n{} items of {} bytes, of which {kept} do not expire. COUNT: median of {COUNTS}.\n\n{table}",
+        options.items,
+        item::BYTES,
+    ))
+}
+
+fn looks_at_used(dir: &Path, options: &Options) -> Result<Vec<Look>> {
+    runtime()?.block_on(async {
+        let store = Store::open(dir).await?;
+        let kept = options.items * options.kept_percent / 100;
+        store.fill(options.items, kept).await?;
+        let mut looks = vec![store.look("loaded").await?];
+        let began = Instant::now();
+        store.expire_all().await?;
+        while store.backlog().await? > 0 {
+            tokio::time::sleep(POLL).await;
+        }
+        let purged = Instant::now();
+        let took = purged.duration_since(began).as_secs_f64();
+        for seconds in &options.after {
+            tokio::time::sleep_until((purged + Duration::from_secs(*seconds)).into()).await;
+            let when = match seconds {
+                0 => format!("purged, in {took:.0} s"),
+                _ => format!("{seconds} s later"),
+            };
+            looks.push(store.look(&when).await?);
+        }
+        store.close().await?;
+        Ok(looks)
+    })
+}
+
+/// As many threads as the server's runtime has. With it go the tasks of the accounts that lived on it, and so their engines.
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+}
+
+struct Store {
+    account: Arc<Account>,
+    container: Arc<Container>,
+    dir: std::path::PathBuf,
+}
+
+/// All items live by the default, but those that say otherwise.
+fn definition(default_ttl: i64) -> Value {
+    json!({
+        "id": "items",
+        "partitionKey": {"paths": ["/id"], "kind": "Hash", "version": 2},
+        "defaultTtl": default_ttl,
+    })
+}
+
+impl Store {
+    /// The store in a directory; a new one if there is none.
+    async fn open(dir: &Path) -> Result<Store> {
+        let engine = LsmEngine::open(dir, Arc::new(Clock::System), LsmOptions::default())?;
+        let account = Account::open(Arc::new(engine), AccountOptions::default());
+        let account = account.await.map_err(text)?;
+        let container = match account.all_containers().pop() {
+            Some(container) => container,
+            None => {
+                let ctx = account.begin().await.map_err(text)?;
+                let database = account.create_database(&ctx, "bench", None).await.map_err(text)?;
+                let properties = ContainerProperties::from_json(&definition(-1)).map_err(text)?;
+                let created = account.create_container(&ctx, database.rid, properties, None);
+                created.await.map_err(text)?
+            }
+        };
+        Ok(Store {
+            account,
+            container,
+            dir: dir.to_owned(),
+        })
+    }
+
+    /// Creates items; every so-many-th of them never ends.
+    async fn fill(&self, items: u64, kept: u64) -> Result<()> {
+        let every = items.checked_div(kept).unwrap_or(u64::MAX);
+        for first in (0..items).step_by(TOGETHER as usize) {
+            let numbers = first..items.min(first + TOGETHER);
+            let ttl = |number: u64| number.is_multiple_of(every).then_some(-1);
+            let creates: Vec<_> = numbers
+                .map(|number| tokio::spawn(self.create(number, ttl(number))))
+                .collect();
+            for create in creates {
+                create.await??;
+            }
+        }
+        Ok(())
+    }
+
+    fn create(&self, number: u64, ttl: Option<i32>) -> impl Future<Output = Result<()>> + use<> {
+        let (account, container) = (self.account.clone(), self.container.clone());
+        async move {
+            let document = Document::parse(item::document(&item::id(number), ttl).as_bytes()).map_err(text)?;
+            let create = CreateItem {
+                document,
+                partition_key: None,
+            };
+            let ctx = account.begin().await.map_err(text)?;
+            let created = account.create_item(&ctx, &container, create).await;
+            created.map_err(|refusal| refusal.error.to_string())?;
+            Ok(())
+        }
+    }
+
+    /// Lets all items end that live by the default.
+    async fn expire_all(&self) -> Result<()> {
+        let (ctx, definition) = (self.account.begin().await.map_err(text)?, definition(1));
+        let replaced = self
+            .account
+            .replace_container(&ctx, &self.container, &definition, None);
+        replaced.await.map_err(text)?;
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        Ok(())
+    }
+
+    async fn backlog(&self) -> Result<u64> {
+        Ok(self
+            .account
+            .ttl_report(&self.container)
+            .await
+            .map_err(text)?
+            .backlog_items)
+    }
+
+    async fn look(&self, when: &str) -> Result<Look> {
+        let mut counts = Vec::new();
+        for _ in 0..COUNTS {
+            counts.push(self.count().await?.as_secs_f64());
+        }
+        Ok(Look {
+            when: when.to_owned(),
+            tables_bytes: used_bytes(&self.dir, &|path| !is_journal(path))?,
+            journal_bytes: used_bytes(&self.dir, &is_journal)?,
+            count: Duration::from_secs_f64(median(counts)),
+        })
+    }
+
+    async fn count(&self) -> Result<Duration> {
+        let mut request = QueryItems {
+            text: "SELECT VALUE COUNT(1) FROM c WHERE c.visits = 17".to_owned(),
+            cross_partition: true,
+            ..QueryItems::default()
+        };
+        let started = Instant::now();
+        loop {
+            let ctx = self.account.begin_upkeep().await.map_err(text)?;
+            let page = self.account.query(&ctx, &self.container, &request).await;
+            request.continuation = page.map_err(|refusal| refusal.error.to_string())?.value.continuation;
+            if request.continuation.is_none() {
+                return Ok(started.elapsed());
+            }
+        }
+    }
+
+    async fn close(self) -> Result<()> {
+        Ok(self.account.close().await.map_err(text)?)
+    }
+}
+
+fn is_journal(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "jnl")
+}
+
+/// Bytes that some files in a directory take on the disk.
+fn used_bytes(dir: &Path, counts: &dyn Fn(&Path) -> bool) -> Result<u64> {
+    /// What `st_blocks` counts, whatever the blocks of the filesystem are.
+    const BLOCK_BYTES: u64 = 512;
+    let mut bytes = 0;
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        // Tables come and go meanwhile.
+        let Ok(metadata) = path.metadata() else { continue };
+        if metadata.is_dir() {
+            bytes += used_bytes(&path, counts)?;
+        } else if counts(&path) {
+            bytes += metadata.blocks() * BLOCK_BYTES;
+        }
+    }
+    Ok(bytes)
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.0}", bytes as f64 / 1e6)
+}
+
+fn ratio(part: f64, whole: f64) -> String {
+    format!("{:.2}", part / whole)
+}
+
+fn text(error: bolide_model::Error) -> String {
+    error.to_string()
+}

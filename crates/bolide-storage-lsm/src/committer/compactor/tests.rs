@@ -1,0 +1,148 @@
+//! Claims about what is left of deleted rows.
+
+use super::*;
+use crate::LsmOptions;
+
+const ROWS: u32 = 20_000;
+/// A tenth of the rows stays.
+const KEPT: u32 = ROWS / 10;
+
+fn store(dir: &std::path::Path) -> (Arc<Store>, Arc<Views>) {
+    let store = Arc::new(Store::open(&dir.join("store"), &LsmOptions::default()).unwrap());
+    let views = Arc::new(Views::default());
+    views.publish(&store, []);
+    (store, views)
+}
+
+/// Spread over the key space as hashes are.
+fn key(n: u32) -> [u8; 4] {
+    n.wrapping_mul(0x9E37_79B9).to_be_bytes()
+}
+
+fn run(compactor: &mut Compactor, store: &Arc<Store>) {
+    compactor.look(store, Instant::now());
+    while compactor.is_running() {
+        std::thread::sleep(POLL);
+    }
+    compactor.join();
+}
+
+/// 150 MB were left of 10 MB, and queries read all of it.
+#[test]
+fn of_deleted_rows_nothing_is_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, views) = store(dir.path());
+    let space = store.space(Space::Item);
+    (0..ROWS).for_each(|n| space.insert(key(n), [7; 200]).unwrap());
+    space.rotate_memtable_and_wait().unwrap();
+    let full = space.tree.disk_space();
+    (KEPT..ROWS).for_each(|n| space.remove(key(n)).unwrap());
+    views.publish(&store, []);
+
+    let mut compactor = Compactor::new(views.clone());
+    compactor.start(Instant::now());
+    run(&mut compactor, &store);
+    assert_eq!(space.approximate_len(), KEPT as usize, "rows that a scan goes through");
+    let left = space.tree.disk_space();
+    assert!(left * 9 < full, "{left} bytes of {full}");
+    assert!((0..KEPT).all(|n| space.get(key(n)).unwrap().is_some()));
+    assert!((KEPT..ROWS).all(|n| space.get(key(n)).unwrap().is_none()));
+
+    // The tables that were merged are kept for readers of before; there are none.
+    views.publish(&store, []);
+    store.release_versions(views.oldest());
+    let files = std::fs::read_dir(space.path().join("tables")).unwrap().count();
+    assert_eq!(files, space.table_count());
+}
+
+#[test]
+fn a_few_deletes_are_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, views) = store(dir.path());
+    let space = store.space(Space::Item);
+    (0..ROWS).for_each(|n| space.insert(key(n), [7; 200]).unwrap());
+    let deletes = ROWS / 10;
+    (0..deletes).for_each(|n| space.remove(key(n)).unwrap());
+    let mut compactor = Compactor::new(views);
+    compactor.note_deletes(Space::Item, deletes as usize);
+    compactor.look(&store, Instant::now());
+    assert!(!compactor.is_running());
+    assert_eq!(space.table_count(), 0);
+}
+
+/// A reader that began before must see what it saw.
+#[test]
+fn rows_that_a_reader_sees_outlive_their_compaction() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, views) = store(dir.path());
+    let space = store.space(Space::Log);
+    (0..ROWS).for_each(|n| space.insert(key(n), [7; 20]).unwrap());
+    let before = store.db.snapshot();
+    views.publish(&store, []);
+    let held = views.hold();
+    (0..ROWS).for_each(|n| space.remove(key(n)).unwrap());
+    views.publish(&store, []);
+    let mut compactor = Compactor::new(views.clone());
+    compactor.start(Instant::now());
+    run(&mut compactor, &store);
+    store.release_versions(views.oldest());
+    let seen = fjall::Readable::iter(&before, space).count();
+    assert_eq!(seen, ROWS as usize);
+    drop((before, held));
+
+    views.publish(&store, []);
+    store.release_versions(views.oldest());
+    let now = store.db.snapshot();
+    assert_eq!(fjall::Readable::iter(&now, space).count(), 0);
+}
+
+#[test]
+fn a_compaction_ends_when_the_store_closes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, views) = store(dir.path());
+    let space = store.space(Space::Item);
+    (0..ROWS).for_each(|n| space.insert(key(n), [7; 200]).unwrap());
+    (KEPT..ROWS).for_each(|n| space.remove(key(n)).unwrap());
+    let mut compactor = Compactor::new(views.clone());
+    compactor.start(Instant::now());
+    compactor.look(&store, Instant::now());
+    compactor.finish();
+    assert!(!compactor.is_running());
+    assert_eq!(
+        fjall::Readable::iter(&store.db.snapshot(), space).count(),
+        KEPT as usize
+    );
+    views.withdraw();
+    drop(store);
+    // And it can be opened again, whatever was left lying about.
+    let store = Store::open(&dir.path().join("store"), &LsmOptions::default()).unwrap();
+    let space = store.space(Space::Item);
+    assert_eq!(
+        fjall::Readable::iter(&store.db.snapshot(), space).count(),
+        KEPT as usize
+    );
+}
+
+/// An emptied queue is walked from its front, so a share of its rows is not what counts.
+#[test]
+fn the_front_of_the_expiry_queue_is_cleared_however_long_it_is() {
+    let many = 1_000_000_000;
+    assert!(is_much(Space::Expiry, QUEUE_TOMBSTONES, many));
+    assert!(!is_much(Space::Item, QUEUE_TOMBSTONES, many));
+
+    let dir = tempfile::tempdir().unwrap();
+    let (store, views) = store(dir.path());
+    let space = store.space(Space::Expiry);
+    let cleared = ROWS / 20;
+    (0..ROWS).for_each(|n| space.insert(n.to_be_bytes(), []).unwrap());
+    space.rotate_memtable_and_wait().unwrap();
+    (0..cleared).for_each(|n| space.remove(n.to_be_bytes()).unwrap());
+    views.publish(&store, []);
+    let mut compactor = Compactor::new(views);
+    compactor.start(Instant::now());
+    compactor.look(&store, Instant::now());
+    assert!(!compactor.is_running(), "there are few of them");
+    compactor.note_deletes(Space::Expiry, QUEUE_TOMBSTONES as usize);
+    run(&mut compactor, &store);
+    assert_eq!(space.approximate_len(), (ROWS - cleared) as usize);
+}

@@ -1,0 +1,83 @@
+//! The space of deleted rows comes back by itself.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use bolide_storage::{Engine, Outcome, Space};
+use bolide_storage_lsm::LsmEngine;
+
+use crate::support::{HOME, batch, create, key, open, put, read_all};
+
+const ROWS: u32 = 20_000;
+const ROWS_OF_COMMIT: u32 = 500;
+
+/// Spread over the key space as hashes are.
+fn name(n: u32) -> [u8; 4] {
+    n.wrapping_mul(0x9E37_79B9).to_be_bytes()
+}
+
+async fn commit(engine: &LsmEngine, base: u64, n: u32, is_put: bool) {
+    let rows = n..n + ROWS_OF_COMMIT;
+    let changes = if is_put {
+        let puts = rows.map(|n| put(Space::Item, &name(n), &[7; 1024]));
+        batch(base, puts.collect(), vec![])
+    } else {
+        batch(base, vec![], rows.map(|n| key(Space::Item, &name(n))).collect())
+    };
+    let outcome = engine.commit(HOME, changes).await;
+    assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
+}
+
+/// Bytes of all tables. The journals have a size of their own, whatever is stored.
+fn table_bytes(dir: &Path) -> u64 {
+    let files = |path: &Path| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap());
+    let spaces = files(&dir.join("store").join("keyspaces"));
+    let tables = spaces.filter_map(|space| std::fs::read_dir(space.path().join("tables")).ok());
+    let sizes = tables
+        .flatten()
+        .filter_map(|table| Some(table.ok()?.metadata().ok()?.len()));
+    sizes.sum()
+}
+
+async fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// 150 MB were left of 10 MB that live, a minute after the purge and after a restart.
+#[tokio::test]
+async fn after_a_purge_the_disk_has_what_lives() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    create(&engine, HOME).await;
+    let (kept, mut base) = (ROWS / 10, 0);
+    let next = |n: &mut u64| {
+        *n += 1;
+        *n - 1
+    };
+    for n in (0..ROWS).step_by(ROWS_OF_COMMIT as usize) {
+        commit(&engine, next(&mut base), n, true).await;
+    }
+    let loaded = u64::from(ROWS) * 1024;
+    wait_until("nothing is written out while the store rests", || {
+        table_bytes(dir.path()) > loaded
+    })
+    .await;
+    for n in (kept..ROWS).step_by(ROWS_OF_COMMIT as usize) {
+        commit(&engine, next(&mut base), n, false).await;
+    }
+    let live = u64::from(kept) * 1024;
+    wait_until("the space of deleted rows does not come back", || {
+        table_bytes(dir.path()) < 2 * live
+    })
+    .await;
+    let reply = read_all(&engine, HOME).await.unwrap();
+    assert_eq!(reply.pages[Space::Item as usize].rows.len(), kept as usize);
+    drop(engine);
+    let engine = open(dir.path());
+    let reply = read_all(&engine, HOME).await.unwrap();
+    assert_eq!(reply.pages[Space::Item as usize].rows.len(), kept as usize);
+}

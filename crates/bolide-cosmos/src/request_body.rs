@@ -14,6 +14,7 @@ use http::Version;
 use crate::operation::Operation;
 use crate::service::too_large;
 use crate::status::{self, Failure};
+use crate::wire::binary_json::{self, Size};
 
 /// How long a request waits for memory that others hold before it is refused.
 pub const MEMORY_PATIENCE: Duration = Duration::from_secs(5);
@@ -224,9 +225,14 @@ pub(crate) fn import_bytes(body: &[u8]) -> usize {
 
 /// What a body takes when it is decoded, at most: a value for each element and member, and a copy of its strings.
 fn decoded_bytes(body: &[u8]) -> usize {
+    if binary_json::is_binary(body) {
+        let Size { values, text_bytes } = binary_json::size(body);
+        // The text is held while it is read.
+        return values.saturating_mul(VALUE_BYTES).saturating_add(2 * text_bytes);
+    }
     let values = match body.first() {
         None => return 0,
-        // Binary JSON: a value may be a single byte.
+        // Rows of a batch: a value of binary JSON in them may be a single byte.
         Some(first) if !first.is_ascii() => body.len(),
         // Sums of bytes are added up many at a time.
         Some(_) => {
@@ -276,7 +282,11 @@ mod tests {
         let text = format!("[\"{}\"]", "x".repeat(numbers.len()));
         assert!(decoded_bytes(text.as_bytes()) < 2 * numbers.len());
         assert_eq!(decoded_bytes(b""), 0);
-        assert!(decoded_bytes(&[0x80; 1000]) >= 1000 * VALUE_BYTES);
+        assert!(decoded_bytes(&[0x81; 1000]) >= 1000 * VALUE_BYTES);
+        let binary = [&[0x80, 0xE3, 0xE8, 0x03][..], &[0x01; 1000]].concat();
+        assert!(decoded_bytes(&binary) >= 1000 * VALUE_BYTES);
+        let binary = [&[0x80, 0xC1, 0xE8, 0x03][..], &[b'x'; 1000]].concat();
+        assert!(decoded_bytes(&binary) < 3 * binary.len());
     }
 
     #[tokio::test]

@@ -1,6 +1,5 @@
 //! Items: writes, reads, conditions, patches, ids, hierarchical keys, sessions, the change feed.
 
-use azure_data_cosmos::PartitionKey;
 use azure_data_cosmos::clients::ContainerClient;
 use azure_data_cosmos::feed::FeedScope;
 use azure_data_cosmos::models::{ChangeFeedItem, PatchInstructions, PatchOperation};
@@ -8,6 +7,7 @@ use azure_data_cosmos::options::{
     BinaryEncodingOptions, ChangeFeedStartFrom, ItemReadOptions, ItemWriteOptions, PatchItemOptions, PatchStrategy,
     Precondition,
 };
+use azure_data_cosmos::{PartitionKey, TransactionalBatch};
 use futures::TryStreamExt;
 use serde_json::{Value, json};
 
@@ -33,6 +33,7 @@ pub async fn run(tour: &mut Tour, world: &World) {
         unusual_ids_and_partition_keys_are_kept_exactly,
         partition_keys_of_every_type_are_kept_apart,
         hierarchical_key_finds_items_by_the_full_key_and_queries_by_a_prefix,
+        every_write_under_a_hierarchical_key_takes_binary_and_text_bodies,
         read_right_after_a_write_carries_the_same_session_token,
         change_feed_shows_the_latest_version_of_each_item_in_order,
         change_feed_covers_every_range,
@@ -250,6 +251,37 @@ async fn hierarchical_key_finds_items_by_the_full_key_and_queries_by_a_prefix(wo
     ] {
         let found = query(&container, "SELECT * FROM c", FeedScope::partition(prefix)).await?;
         equal(found.len(), count, "items under the prefix")?;
+    }
+    Ok(())
+}
+
+async fn every_write_under_a_hierarchical_key_takes_binary_and_text_bodies(world: &World) -> Outcome {
+    let container = world.create(keyed("tree", ("/tenant", "/user").into()), None).await?;
+    for (id, is_binary) in [("binary", true), ("text", false)] {
+        let options = || {
+            let mut options = with_content();
+            options.operation.binary_encoding = Some(BinaryEncodingOptions::new().with_enabled(is_binary));
+            Some(options)
+        };
+        let key = || PartitionKey::from(("t1", "u1"));
+        let body = |v: u8| json!({"id": id, "tenant": "t1", "user": "u1", "v": v, "part": 0.5, "type": "Point"});
+        let created = container.create_item(key(), id, body(1), options()).await?;
+        equal(user_part(&created.into_model()?), body(1), "created item")?;
+        container.upsert_item(key(), id, body(2), options()).await?;
+        let replaced = container.replace_item(key(), id, body(3), options()).await?;
+        equal(user_part(&replaced.into_model()?), body(3), "replaced item")?;
+        let patch = PatchInstructions::new().with_operation(PatchOperation::set("/v", json!(4)));
+        container.patch_item(key(), id, patch, Some(on_the_server())).await?;
+        equal(user_part(&read(&container, key(), id).await?), body(4), "patched item")?;
+        let batch = TransactionalBatch::new(key())
+            .replace_item(id, body(5), None)?
+            .read_item(id, None);
+        let results = container.execute_transactional_batch(batch, None).await?.into_model()?;
+        let statuses = results.results().iter().map(|result| result.status_code());
+        equal(statuses.collect::<Vec<_>>(), vec![200, 200], "batch")?;
+        let found = query(&container, "SELECT * FROM c", FeedScope::partition(key())).await?;
+        equal(found.iter().map(user_part).collect::<Vec<_>>(), vec![body(5)], "query")?;
+        container.delete_item(key(), id, options()).await?;
     }
     Ok(())
 }

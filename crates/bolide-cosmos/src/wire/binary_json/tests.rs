@@ -1,0 +1,359 @@
+//! The forms of binary JSON, each against its text, and what hostile bodies come to.
+
+use super::*;
+
+fn bytes(hex: &str) -> Bytes {
+    let byte = |byte| u8::from_str_radix(byte, 16).expect("the test writes hex");
+    hex.split_ascii_whitespace().map(byte).collect()
+}
+
+fn decoded(body: impl Into<Bytes>) -> Result<String> {
+    let text = to_text(&body.into())?;
+    Ok(String::from_utf8(text.to_vec()).expect("JSON text is UTF-8"))
+}
+
+fn text(hex: &str) -> Result<String> {
+    decoded(bytes(hex))
+}
+
+/// A body of one value, made as .NET's writer makes it.
+fn body(marker: u8, parts: &[&[u8]]) -> Vec<u8> {
+    [&[MARK, marker], parts.concat().as_slice()].concat()
+}
+
+/// Numbers of so many bits, low ones first.
+fn packed(numbers: impl IntoIterator<Item = u8>, bits: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let (mut rest, mut filled) = (0_u32, 0);
+    for number in numbers {
+        rest |= u32::from(number) << filled;
+        filled += bits;
+        while filled >= 8 {
+            bytes.push((rest & 0xFF) as u8);
+            rest >>= 8;
+            filled -= 8;
+        }
+    }
+    if filled > 0 {
+        bytes.push((rest & 0xFF) as u8);
+    }
+    bytes
+}
+
+/// So many characters of an alphabet, in no simple order.
+fn characters(alphabet: &str, length: usize) -> String {
+    let alphabet = alphabet.as_bytes();
+    let character = |at: usize| char::from(alphabet[(at * 7 + at / 3) % alphabet.len()]);
+    (0..length).map(character).collect()
+}
+
+fn assert_string(body: Vec<u8>, string: &str) {
+    let json = serde_json::to_string(string).expect("a string has a text");
+    assert_eq!(decoded(body.clone()).expect("well formed"), json, "{body:02X?}");
+}
+
+#[test]
+fn items_of_the_sdks_are_read() {
+    let item = text("80 ED 0C 02 82 69 64 81 31 85 63 6F 75 6E 74 07");
+    assert_eq!(item.expect("of the Rust SDK"), r#"{"id":"1","count":7}"#);
+    let item = text("80 EA 19 2C 75 00 01 02 03 04 05 06 07 08 09 0A 0B 0C 0D 0E 0F 82 70 6B C8 28 35 81 61 ");
+    assert!(item.is_err(), "one byte too long");
+    let item = text("80 EA 1A 2C 75 00 01 02 03 04 05 06 07 08 09 0A 0B 0C 0D 0E 0F 82 70 6B C8 28 35 81 61");
+    assert_eq!(
+        item.expect("of .NET's"),
+        r#"{"id":"00102030-4050-6070-8090-a0b0c0d0e0f0","pk":40,"name":"a"}"#
+    );
+}
+
+/// A value for each marker and the text that it stands for; the other markers stand for nothing.
+const MARKERS: &[(&str, &str)] = &[
+    ("71 01 01 66 6F", r#""Zm8=""#),
+    ("72 01 00 FD 41", r#""QQ""#),
+    ("73 01 00 FB FF FE", r#""-__-""#),
+    ("74 01 00 00 FB FF FE", r#""-__-""#),
+    (
+        "75 00 01 02 03 04 05 06 07 08 09 0A 0B 0C 0D 0E 0F",
+        r#""00102030-4050-6070-8090-a0b0c0d0e0f0""#,
+    ),
+    (
+        "76 00 01 02 03 04 05 06 07 08 09 0A 0B 0C 0D 0E 0F",
+        r#""00102030-4050-6070-8090-A0B0C0D0E0F0""#,
+    ),
+    (
+        "77 00 00 84 21 00 00 20 00 00 00 A6 F7 9A A8 00 00",
+        r#""\"00004812-0000-0200-0000-6a7fa98a0000\"""#,
+    ),
+    ("78 04 A1 B2", r#""1a2b""#),
+    ("79 03 A1 0B", r#""1AB""#),
+    ("7A 07 13 53 1C 02", r#""2024-01""#),
+    ("7B 04 30 10 32", r#""0123""#),
+    ("7C 03 61 20 08", r#""abc""#),
+    ("7D 04 61 40 20 0C", r#""abcd""#),
+    ("7E 02 C8 34", r#""Hi""#),
+    ("7F 02 00 C8 34", r#""Hi""#),
+    ("C0 02 22 0A", r#""\"\n""#),
+    ("C1 01 00 61", r#""a""#),
+    ("C2 02 00 00 00 C3 A9", r#""é""#),
+    ("C7 FF FF FF FF FF FF FF FF", "18446744073709551615"),
+    ("C8 C8", "200"),
+    ("C9 FE FF", "-2"),
+    ("CA 70 11 01 00", "70000"),
+    ("CB 00 0E FA D5 FE FF FF FF", "-5000000000"),
+    ("CC 00 00 00 00 00 00 F8 3F", "1.5"),
+    ("CD 00 00 C0 BF", "-1.5"),
+    ("CE 00 00 00 00 00 00 08 40", "3"),
+    ("D0", "null"),
+    ("D1", "false"),
+    ("D2", "true"),
+    (
+        "D3 00 01 02 03 04 05 06 07 08 09 0A 0B 0C 0D 0E 0F",
+        r#""03020100-0504-0706-0809-0a0b0c0d0e0f""#,
+    ),
+    ("D7 C8", "200"),
+    ("D8 FB", "-5"),
+    ("D9 18 FC", "-1000"),
+    ("DA 90 EE FE FF", "-70000"),
+    ("DB FF FF FF FF FF FF FF FF", "-1"),
+    ("DC FE FF FF FF", "4294967294"),
+    ("DD 04 DE AD BE EF", r#""3q2+7w==""#),
+    ("DE 00 00", r#""""#),
+    ("DF 03 00 00 00 00 01 02", r#""AAEC""#),
+    ("E0", "[]"),
+    ("E1 01", "[1]"),
+    ("E2 02 01 02", "[1,2]"),
+    ("E3 02 00 01 02", "[1,2]"),
+    ("E4 02 00 00 00 01 02", "[1,2]"),
+    ("E5 02 02 01 02", "[1,2]"),
+    ("E6 02 00 02 00 01 02", "[1,2]"),
+    ("E7 02 00 00 00 02 00 00 00 01 02", "[1,2]"),
+    ("E8", "{}"),
+    ("E9 2C E0", r#"{"id":[]}"#),
+    ("EA 02 2C 01", r#"{"id":1}"#),
+    ("EB 02 00 2C 01", r#"{"id":1}"#),
+    ("EC 02 00 00 00 2C 01", r#"{"id":1}"#),
+    ("ED 02 01 2C 01", r#"{"id":1}"#),
+    ("EE 02 00 01 00 2C 01", r#"{"id":1}"#),
+    ("EF 02 00 00 00 01 00 00 00 2C 01", r#"{"id":1}"#),
+    ("F0 D7 03 0A 14 FF", "[10,20,255]"),
+    ("F0 D8 03 FB 00 05", "[-5,0,5]"),
+    ("F1 D9 03 00 FF FF 00 00 E8 03", "[-1,0,1000]"),
+    ("F0 DA 01 03 00 00 00", "[3]"),
+    ("F0 DB 01 02 00 00 00 00 00 00 00", "[2]"),
+    ("F0 DC 02 FE FF FF FF 00 00 00 00", "[4294967294,0]"),
+    ("F0 CD 02 00 00 C0 3F 00 00 80 BE", "[1.5,-0.25]"),
+    ("F0 CE 01 00 00 00 00 00 00 02 C0", "[-2.25]"),
+    ("F0 DA 00", "[]"),
+    ("F2 F0 D8 02 03 01 02 03 04 05 06", "[[1,2],[3,4],[5,6]]"),
+    ("F3 F1 D9 01 00 02 00 01 00 FF FF", "[[1],[-1]]"),
+    ("F2 F0 D7 00 02", "[[],[]]"),
+];
+
+#[test]
+fn every_marker_is_read_or_stands_for_nothing() {
+    for (hex, json) in MARKERS {
+        assert_eq!(text(&format!("80 {hex}")).expect(hex), *json, "{hex}");
+    }
+    let has_value = |marker: u8| {
+        let known = MARKERS.iter().any(|(hex, _)| bytes(hex)[0] == marker);
+        // Those with ranges of markers have tests of their own.
+        known || matches!(marker, 0x00..=0x3F | 0x80..=0xBF | 0xC3..=0xC6)
+    };
+    for marker in (0..=u8::MAX).filter(|marker| !has_value(*marker)) {
+        let error = decoded(body(marker, &[&[0; 40]])).expect_err("stands for nothing");
+        assert!(error.message.contains(&format!("marker 0x{marker:02X}")), "{error}");
+    }
+}
+
+#[test]
+fn small_numbers_are_their_own_markers() {
+    for number in 0..0x20 {
+        assert_eq!(decoded(body(number, &[])).expect("a number"), number.to_string());
+    }
+}
+
+#[test]
+fn system_strings_are_names_and_values() {
+    let name = |marker: u8| decoded(body(marker, &[])).expect("a system string");
+    assert_eq!(name(0x20), r#""$s""#);
+    assert_eq!(name(0x2C), r#""id""#);
+    assert_eq!(name(0x30), r#""LineString""#);
+    assert_eq!(name(0x35), r#""name""#);
+    assert_eq!(name(0x3F), r#""_id""#);
+    assert_eq!(text("80 E9 3B 38").expect("an object"), r#"{"type":"Point"}"#);
+}
+
+#[test]
+fn plain_strings_of_every_length_are_read() {
+    for length in 0..=64_u8 {
+        let string = characters("abcdefg \"\\", usize::from(length));
+        if length < 64 {
+            assert_string(body(MARK | length, &[string.as_bytes()]), &string);
+        }
+        assert_string(body(0xC0, &[&[length], string.as_bytes()]), &string);
+    }
+    let string = characters("grün", 70_001).replace(|other: char| !other.is_ascii(), "ü");
+    let length = u32::try_from(string.len()).expect("small");
+    assert_string(body(0xC2, &[&length.to_le_bytes(), string.as_bytes()]), &string);
+}
+
+#[test]
+fn digits_of_every_length_are_read() {
+    for (marker, alphabet) in [
+        (0x78, "0123456789abcdef"),
+        (0x79, "0123456789ABCDEF"),
+        (0x7A, " 0123456789:-.TZ"),
+    ] {
+        for length in 0..=u8::MAX {
+            let string = characters(alphabet, usize::from(length));
+            let at = |character| alphabet.find(character).expect("of the alphabet") as u8;
+            let halves = packed(string.chars().map(at), 4);
+            assert_string(body(marker, &[&[length], &halves]), &string);
+        }
+    }
+}
+
+#[test]
+fn packed_strings_of_every_length_are_read() {
+    for (marker, bits, alphabet) in [
+        (0x7B, 4, "./0123456789:;<="),
+        (0x7C, 5, "abcdefghijklmnopqrstuvwxyz{|}~"),
+        (0x7D, 6, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"),
+    ] {
+        let base = alphabet.bytes().min().expect("not empty");
+        for length in 0..=u8::MAX {
+            let string = characters(alphabet, usize::from(length));
+            let numbers = packed(string.bytes().map(|byte| byte - base), bits);
+            assert_string(body(marker, &[&[length, base], &numbers]), &string);
+        }
+    }
+    let alphabet = "The quick brown fox\t{}~\u{7F}";
+    for length in 0..=u8::MAX {
+        let string = characters(alphabet, usize::from(length));
+        assert_string(body(0x7E, &[&[length], &packed(string.bytes(), 7)]), &string);
+    }
+    let string = characters(alphabet, 5_000);
+    assert_string(
+        body(0x7F, &[&5_000_u16.to_le_bytes(), &packed(string.bytes(), 7)]),
+        &string,
+    );
+}
+
+#[test]
+fn base64_of_every_length_is_read_with_and_without_padding() {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+    for length in 0..=130_usize {
+        let bytes: Vec<u8> = (0..length).map(|at| (at * 97 + length) as u8).collect();
+        let units = length.div_ceil(3) as u8;
+        let missing = (usize::from(units) * 3 - length) as u8;
+        for (marker, padding, string) in [
+            (0x71, missing, STANDARD.encode(&bytes)),
+            (0x71, !missing, STANDARD_NO_PAD.encode(&bytes)),
+            (0x73, missing, URL_SAFE.encode(&bytes)),
+            (0x73, !missing, URL_SAFE_NO_PAD.encode(&bytes)),
+        ] {
+            assert_string(body(marker, &[&[units, padding], &bytes]), &string);
+            assert_string(body(marker + 1, &[&[units, 0, padding], &bytes]), &string);
+        }
+    }
+    assert!(text("80 71 01 03 66 6F 6F").is_err(), "three signs of padding");
+    assert!(text("80 71 00 01").is_err(), "padding of nothing");
+}
+
+#[test]
+fn references_lead_to_strings_of_any_kind() {
+    for (hex, json) in [
+        ("80 E2 05 82 68 69 C3 03", r#"["hi","hi"]"#),
+        ("80 E2 06 82 68 69 C4 03 00", r#"["hi","hi"]"#),
+        ("80 E2 07 82 68 69 C5 03 00 00", r#"["hi","hi"]"#),
+        ("80 E2 08 82 68 69 C6 03 00 00 00", r#"["hi","hi"]"#),
+        ("80 E2 05 78 02 A1 C3 03", r#"["1a","1a"]"#),
+        ("80 EA 09 82 68 69 01 82 68 6A C3 03", r#"{"hi":1,"hj":"hi"}"#),
+    ] {
+        assert_eq!(text(hex).expect(hex), json, "{hex}");
+    }
+    for hex in [
+        "80 E2 02 C3 03",
+        "80 E2 07 C0 01 78 C3 08 C3 03",
+        "80 E2 02 C3 FE",
+        "80 E2 05 C6 FF FF FF FF",
+        "80 E2 04 C0 00 C3 01",
+        "80 E2 04 C0 00 C3 00",
+    ] {
+        let error = text(hex).expect_err(hex);
+        assert!(error.message.contains("does not lead to a string"), "{hex}: {error}");
+    }
+}
+
+#[test]
+fn what_is_cut_short_or_inconsistent_is_refused() {
+    for hex in [
+        "80",
+        "80 01 01",
+        "80 81 FF",
+        "80 7E 02 C8",
+        "80 7B 02 71 FF",
+        "80 78 01 1F",
+        "80 CC 00 00 00 00 00 00 F0 7F",
+        "80 CD 00 00 C0 7F",
+        "80 E5 02 02 01",
+        "80 E5 02 03 01 02",
+        "80 E2 01 C8 01",
+        "80 EA 03 2C 01 2C",
+        "80 E9 01 01",
+        "80 E9 D0 01",
+        "80 F0 C8 01 01",
+        "80 F2 F1 D8 01 01 01",
+        "80 E7 00 00 00 00 FF FF FF FF",
+    ] {
+        assert!(text(hex).is_err(), "{hex}");
+    }
+    for (hex, _) in MARKERS {
+        let body = bytes(&format!("80 {hex}"));
+        for length in 1..body.len() {
+            assert!(decoded(body.slice(..length)).is_err(), "{hex} to {length}");
+        }
+    }
+}
+
+#[test]
+fn nesting_without_end_is_refused_early() {
+    for marker in [0xE1, 0xE9] {
+        let mut bytes = vec![MARK];
+        let level: &[u8] = if marker == 0xE9 { &[0xE9, 0x2C] } else { &[0xE1] };
+        bytes.extend(level.repeat(100_000));
+        let error = decoded(bytes).expect_err("too deep");
+        assert!(error.message.contains("too deep"), "{error}");
+    }
+}
+
+#[test]
+fn few_bytes_do_not_stand_for_much() {
+    let string = vec![b'x'; 60_000];
+    let mut elements = [&[0xC1][..], &60_000_u16.to_le_bytes(), &string].concat();
+    elements.extend([0xC3, 0x06].repeat(10_000));
+    let length = u32::try_from(elements.len()).expect("small");
+    let references = body(0xE4, &[&length.to_le_bytes(), &elements]);
+    assert_eq!(
+        decoded(references.clone()).expect_err("600 MB").kind,
+        ErrorKind::TooLarge
+    );
+    assert!(size(&references).text_bytes <= 2 * TEXT_BYTES);
+    let empty_arrays = body(0xF3, &[&[0xF1, 0xD9, 0, 0, 0xFF, 0xFF]]);
+    let error = decoded(empty_arrays.clone()).expect_err("65,535 arrays in 8 bytes");
+    assert!(error.message.contains("more values than bytes"), "{error}");
+    assert!(size(&empty_arrays).values <= 10);
+}
+
+#[test]
+fn the_size_is_what_decoding_comes_to() {
+    let item = bytes("80 EA 1A 2C 75 00 01 02 03 04 05 06 07 08 09 0A 0B 0C 0D 0E 0F 82 70 6B C8 28 35 81 61");
+    let text_bytes = decoded(item.clone()).expect("well formed").len();
+    assert_eq!(size(&item), Size { values: 7, text_bytes });
+}
+
+#[test]
+fn text_passes_untouched() {
+    let body = Bytes::from_static(br#"{"id":"1"}"#);
+    assert_eq!(to_text(&body).expect("text"), body);
+}

@@ -200,13 +200,15 @@ impl Binder<'_> {
     }
 }
 
-/// `id` and `_ts` are indexed whatever the policy says.
+/// `id` and `_ts` are indexed whatever the policy says. A composite index names a path as an included path does: the .NET SDK's tests
+/// (`CosmosUndefinedQueryTests`) sort by one and get the items without it too.
 fn coverage(indexing: &Indexing, path: &[PathStep]) -> Coverage {
     let always = [PathStep::name("id")] == path || [PathStep::name("_ts")] == path;
-    if always && !indexing.none {
-        Coverage::Explicit
-    } else {
-        indexing.coverage(path)
+    let is_in_composite = || indexing.composite.iter().flatten().any(|own| own.path[..] == *path);
+    match indexing.coverage(path) {
+        _ if always && !indexing.none => Coverage::Explicit,
+        Coverage::Wildcard if is_in_composite() => Coverage::Explicit,
+        coverage => coverage,
     }
 }
 

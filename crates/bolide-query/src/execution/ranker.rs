@@ -182,12 +182,13 @@ impl Ranker {
             return scores.into_iter().enumerate().map(|(n, score)| (score, n)).collect();
         }
         let mut fused = vec![0.0; self.candidates.len()];
+        // A negative weight turns its component round, and counts as much as the positive one.
         for (mut scores, weight) in per_component.zip(&ranking.weights) {
             if *weight < 0.0 {
                 scores.iter_mut().for_each(|score| *score = -*score);
             }
             for (total, rank) in fused.iter_mut().zip(dense_ranks(&scores)) {
-                *total += weight / (RRF_K + rank as f64);
+                *total += weight.abs() / (RRF_K + rank as f64);
             }
         }
         fused.into_iter().enumerate().map(|(n, score)| (score, n)).collect()

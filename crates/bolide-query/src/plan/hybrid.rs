@@ -90,7 +90,10 @@ pub(super) fn plan(
     }
     let listed = listed_bytes(&scores, parameters);
     memory.take(listed)?;
-    let components = components(&scores, schema, parameters);
+    let mut components = components(&scores, schema, parameters);
+    for (component, _) in components.iter_mut().zip(&weights).filter(|(_, weight)| **weight < 0.0) {
+        component.descending = !component.descending;
+    }
     let top = ast
         .top
         .as_ref()
@@ -118,7 +121,8 @@ pub(super) fn plan(
     Ok(HybridSearch {
         statistics: statistics_query(ast, &components),
         components: component_infos,
-        weights,
+        // A negative weight has turned its component round.
+        weights: weights.into_iter().map(f64::abs).collect(),
         skip,
         take,
         requires_statistics: components.iter().any(|component| component.full_text.is_some()),
@@ -335,17 +339,18 @@ fn component_info(
         value: CountValue::Literal(Number::Int(value as i64)),
         span: Span::default(),
     };
-    let with_top = ast.top.is_some();
+    // Without TOP and LIMIT all rows are wanted, as the .NET SDK's tests of undefined texts show.
+    let (with_top, with_limit) = (ast.top.is_some(), ast.window.is_some());
     query.top = with_top.then(|| count(wanted));
-    query.window = (!with_top).then(|| Window {
+    query.window = with_limit.then(|| Window {
         offset: count(0),
         limit: count(wanted),
     });
     Info {
         distinct: DistinctType::None,
         top: with_top.then_some(wanted),
-        offset: (!with_top).then_some(0),
-        limit: (!with_top).then_some(wanted),
+        offset: with_limit.then_some(0),
+        limit: with_limit.then_some(wanted),
         order_descending: vec![component.descending],
         order_by_expressions: vec![expression_text(&component.score)],
         has_select_value: false,

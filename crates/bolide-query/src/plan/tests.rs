@@ -163,7 +163,15 @@ fn hybrid_plans_number_their_placeholders() {
         .unwrap()
         .to_json(&[]);
     let hybrid = &plan["hybridSearchQueryInfo"];
-    assert_eq!(hybrid["componentWeights"], json!([1.0, 0.5, -1.0]));
+    // The negative weight turns its component round.
+    assert_eq!(hybrid["componentWeights"], json!([1.0, 0.5, 1.0]));
+    let directions: Vec<&Json> = hybrid["componentQueryInfos"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|component| &component["orderBy"][0])
+        .collect();
+    assert_eq!(directions, ["Descending", "Descending", "Ascending"]);
     assert_eq!(hybrid["componentQueryInfos"].as_array().unwrap().len(), 3);
     let third = hybrid["componentQueryInfos"][2]["rewrittenQuery"].as_str().unwrap();
     assert!(
@@ -338,4 +346,22 @@ fn each_of_many_listed_keys_is_a_point_once_in_their_order() {
         .map(|n| vec![KeyValue::Number(Number::Int(n * 7_919 % 20_000))])
         .collect();
     assert_eq!(points(&filter, &["k"], PartitionKeyKind::Hash), Some(expected));
+}
+
+/// Each component gave 120 candidates of each range, and the ranking lost the others.
+#[test]
+fn a_ranking_of_everything_is_not_cut() {
+    let text = "SELECT c.id FROM c ORDER BY RANK RRF(FullTextScore(c.a, 'x'), VectorDistance(c.v, [1, 2]))";
+    let plan = query(text, &["k"], PartitionKeyKind::Hash)
+        .plan(&SupportedFeatures::all())
+        .unwrap()
+        .to_json(&[]);
+    for component in plan["hybridSearchQueryInfo"]["componentQueryInfos"].as_array().unwrap() {
+        assert_eq!((&component["top"], &component["limit"]), (&json!(null), &json!(null)));
+        let rewritten = component["rewrittenQuery"].as_str().unwrap();
+        assert!(
+            !rewritten.contains("LIMIT") && !rewritten.contains("TOP"),
+            "{rewritten}"
+        );
+    }
 }

@@ -21,6 +21,28 @@ impl std::fmt::Debug for Analyzer {
     }
 }
 
+/// The words of a text: letters and digits side by side, and numbers with their points and commas, such as `1,977`.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+    let bytes = text.as_bytes();
+    let is_inside_number = move |at: usize, c: char| {
+        matches!(c, '.' | ',') && at > 0 && is_digit(bytes.get(at - 1)) && is_digit(bytes.get(at + 1))
+    };
+    let mut from = 0;
+    let mut ends = text
+        .char_indices()
+        .filter(move |(at, c)| !c.is_alphanumeric() && !is_inside_number(*at, *c))
+        .map(|(at, c)| (at, at + c.len_utf8()))
+        .chain(std::iter::once((text.len(), text.len())));
+    std::iter::from_fn(move || {
+        ends.by_ref().find_map(|(end, next)| {
+            let word = &text[from..end];
+            from = next;
+            (!word.is_empty()).then_some(word)
+        })
+    })
+}
+
 /// A term of a query.
 #[derive(Debug, Clone)]
 pub struct Term {
@@ -53,10 +75,7 @@ impl Analyzer {
         if !fuel.spend_each(text.len(), ANALYSIS) {
             return Vec::new();
         }
-        let words = text
-            .split(|c: char| !c.is_alphanumeric())
-            .filter(|word| !word.is_empty());
-        let lower = words.map(str::to_lowercase);
+        let lower = split(text).map(str::to_lowercase);
         lower
             .filter(|word| !self.stop_words.contains(word))
             .map(|word| self.stemmer.stem(&word).into_owned())

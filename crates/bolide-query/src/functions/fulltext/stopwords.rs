@@ -1,4 +1,5 @@
-//! Words too common to search for, per language. Single digits and letters are among them.
+//! Words too common to search for, per language. Single letters are among them. Digits are not, against the documentation: the ranking that
+//! the suites of the .NET and JavaScript SDKs expect counts them in the length of a text.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -37,7 +38,6 @@ impl StopWords {
 
     /// Whether a lower-case word is one.
     pub fn contains(&self, word: &str) -> bool {
-        let single_digit = word.len() == 1 && word.as_bytes()[0].is_ascii_digit();
-        single_digit || self.words.contains(word)
+        self.words.contains(word)
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bolide_cosmos::{Endpoint, Names, Origins};
+use bolide_cosmos::{ConsistencyLevel, Endpoint, Names, Origins};
 use bolide_model::UnixMillis;
 use bolide_model::time::Clock;
 use clap::builder::BoolishValueParser;
@@ -97,6 +97,9 @@ pub struct ServeOptions {
     /// them. By default that is where they asked, with the headers `X-Forwarded-Proto` and `X-Forwarded-Host`.
     #[arg(long, env = "BOLIDE_PUBLIC_ENDPOINT", value_name = "URL")]
     pub public_endpoint: Option<String>,
+    /// The account's default consistency, which no request may exceed: Strong, BoundedStaleness, Session, ConsistentPrefix or Eventual.
+    #[arg(long, env = "BOLIDE_CONSISTENCY", default_value = "Session", value_name = "LEVEL", value_parser = ConsistencyLevel::parse)]
+    pub consistency: ConsistencyLevel,
     /// When a write is acknowledged.
     #[arg(long, env = "BOLIDE_DURABILITY", value_enum, default_value_t = DurabilityOption::Sync)]
     pub durability: DurabilityOption,

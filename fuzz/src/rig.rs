@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bolide_core::{Account, AccountOptions, Container, CreateItem, RequestContext, Throughput};
 use bolide_cosmos::{
-    AccountKey, CosmosOptions, CosmosService, Keys, Listener, Names, Origins, Payload, WELL_KNOWN_KEY,
+    AccountKey, ConsistencyLevel, CosmosOptions, CosmosService, Keys, Listener, Names, Origins, Payload, WELL_KNOWN_KEY,
 };
 use bolide_model::UnixMillis;
 use bolide_model::container::ContainerProperties;
@@ -75,6 +75,7 @@ impl Rig {
     pub fn answer(&self, request: Request<Bytes>) -> Response<Payload> {
         let key = AccountKey::parse(WELL_KNOWN_KEY).expect("the well-known key");
         let options = CosmosOptions {
+            consistency: ConsistencyLevel::default(),
             endpoint: None,
             log_headers: false,
             clock: self.clock.clone(),

@@ -9,6 +9,7 @@
 mod addressing;
 mod admin;
 mod auth;
+mod consistency;
 mod decoding;
 mod explorer;
 mod faults;
@@ -28,6 +29,7 @@ mod session;
 mod status;
 mod wire;
 
+pub use consistency::ConsistencyLevel;
 pub use keys::{Access, AccountKey, KeyError, Keys, WELL_KNOWN_KEY};
 pub use names::{Endpoint, Names, Origins};
 pub use request_body::{BodyError, Counted, Received, Refused, RequestBody};

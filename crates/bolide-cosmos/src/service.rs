@@ -29,6 +29,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::admin::Admin;
 use crate::auth::Sender;
+use crate::consistency::ConsistencyLevel;
 use crate::decoding::Decoding;
 use crate::faults::FaultRules;
 use crate::keys::{Access, Keys, WELL_KNOWN_KEY};
@@ -79,6 +80,8 @@ pub struct CosmosOptions {
     pub names: Names,
     /// Origins of web pages that may ask.
     pub origins: Origins,
+    /// The default level, and the strongest that a request may ask for.
+    pub consistency: ConsistencyLevel,
     /// Where clients are told to reach the server; where they did, if `None`.
     pub endpoint: Option<Endpoint>,
     /// Whether the log shows the headers of requests and answers, for debugging clients.

@@ -360,6 +360,22 @@ impl PartitionKey {
         })
     }
 
+    /// Reads a key as people write it: a JSON array as in a header, or a plain value, which is a string.
+    ///
+    /// # Errors
+    /// `BadRequest`: what begins as an array is none of scalars. The message says what is expected.
+    pub fn from_text(text: &str) -> Result<PartitionKey> {
+        if !text.trim_start().starts_with('[') {
+            return Ok(PartitionKey(vec![Component::String(text.to_owned())]));
+        }
+        PartitionKey::from_header(text).map_err(|error| {
+            Error::bad_request(format!(
+                "{} Write a partition key as a JSON array, such as [\"ada\"] or [7, true], or a plain value for a string, such as ada.",
+                error.message
+            ))
+        })
+    }
+
     /// Reads the array of a header or body; `None` for anything but scalars and empty objects in an array.
     pub fn from_json(value: &Value) -> Option<PartitionKey> {
         value

@@ -34,7 +34,7 @@ fn text(settings: &Settings, port: u16, engine: &str) -> String {
     let data = if options.memory {
         "in memory, gone at the end".to_owned()
     } else {
-        options.data_dir.display().to_string()
+        options.data_dir().display().to_string()
     };
     let clock = if settings.clock.is_virtual() {
         "\n  Clock         virtual; move it with PUT /_bolide/clock"
@@ -51,7 +51,6 @@ Bolide {version} is ready.
   Data          {data} ({engine}){clock}
   Certificate   http://{endpoint}/_explorer/emulator.pem
   Health        http://{endpoint}/_bolide/health
-  MongoDB       not in this version yet
 
   Python        CosmosClient(\"http://{endpoint}/\", \"{key}\")
   JavaScript    new CosmosClient({{ endpoint: \"http://{endpoint}/\", key: \"{key}\" }})

@@ -1,13 +1,14 @@
 //! The options of `bolide serve`: one definition for the command line, the environment and the help.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bolide_cosmos::{Endpoint, Names, Origins};
+use bolide_cosmos::{ConsistencyLevel, Endpoint, Names, Origins};
 use bolide_model::UnixMillis;
 use bolide_model::time::Clock;
+use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -17,6 +18,9 @@ use crate::keys::{AccountKeys, KeyOptions};
 use crate::machine;
 use crate::query::QueryOptions;
 use crate::server::Failure;
+
+/// Where the store is if nobody says so.
+const DATA_DIR: &str = "./bolide-data";
 
 /// Memory for requests, for each that may be open over HTTP/2: one takes some ten kilobytes besides what is counted.
 const BYTES_PER_STREAM: usize = 64 * 1024;
@@ -53,11 +57,11 @@ impl Cli {
 /// Everything `serve` can be told.
 #[derive(Debug, Clone, Args)]
 pub struct ServeOptions {
-    /// Directory of the store; created if it is not there.
-    #[arg(long, env = "BOLIDE_DATA_DIR", default_value = "./bolide-data", value_name = "DIR")]
-    pub data_dir: PathBuf,
+    /// Directory of the store; created if it is not there. By default ./bolide-data.
+    #[arg(long, env = "BOLIDE_DATA_DIR", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
     /// Keep everything in memory; nothing survives a stop.
-    #[arg(long, env = "BOLIDE_MEMORY")]
+    #[arg(long, env = "BOLIDE_MEMORY", value_parser = BoolishValueParser::new())]
     pub memory: bool,
     /// Address or name to listen on. The default listens on IPv4 and IPv6 loopback.
     #[arg(long, env = "BOLIDE_HOST", default_value = "127.0.0.1")]
@@ -65,13 +69,13 @@ pub struct ServeOptions {
     /// Port for HTTP and HTTPS, told apart by the first byte of a connection; 0 picks a free one.
     #[arg(long, env = "BOLIDE_PORT", default_value_t = 8081)]
     pub port: u16,
-    /// Port for the MongoDB wire protocol. Not built yet: nothing listens there.
-    #[arg(long, env = "BOLIDE_MONGO_PORT", default_value_t = 10255)]
+    /// Kept for whoever starts servers that will speak the MongoDB wire protocol: nothing listens there, so nobody is told of it.
+    #[arg(long, env = "BOLIDE_MONGO_PORT", default_value_t = 10255, hide = true)]
     pub mongo_port: u16,
     #[command(flatten)]
     pub keys: KeyOptions,
     /// Allow the emulator's well-known key on addresses that others can reach, and answer to names in networks of containers.
-    #[arg(long, env = "BOLIDE_EMULATOR", value_parser = clap::builder::BoolishValueParser::new())]
+    #[arg(long, env = "BOLIDE_EMULATOR", value_parser = BoolishValueParser::new())]
     pub emulator: bool,
     /// With the well-known key: a further name under which the server answers, `*` for all; may be given several times.
     #[arg(
@@ -93,6 +97,9 @@ pub struct ServeOptions {
     /// them. By default that is where they asked, with the headers `X-Forwarded-Proto` and `X-Forwarded-Host`.
     #[arg(long, env = "BOLIDE_PUBLIC_ENDPOINT", value_name = "URL")]
     pub public_endpoint: Option<String>,
+    /// The account's default consistency, which no request may exceed: Strong, BoundedStaleness, Session, ConsistentPrefix or Eventual.
+    #[arg(long, env = "BOLIDE_CONSISTENCY", default_value = "Session", value_name = "LEVEL", value_parser = ConsistencyLevel::parse)]
+    pub consistency: ConsistencyLevel,
     /// When a write is acknowledged.
     #[arg(long, env = "BOLIDE_DURABILITY", value_enum, default_value_t = DurabilityOption::Sync)]
     pub durability: DurabilityOption,
@@ -104,13 +111,13 @@ pub struct ServeOptions {
     #[arg(long = "memory-limit", env = "BOLIDE_MEMORY_LIMIT", value_name = "MIB", value_parser = clap::value_parser!(u64).range(16..))]
     pub memory_limit_mb: Option<u64>,
     /// Open a store although acknowledged writes are missing from it, and keep what is left.
-    #[arg(long, env = "BOLIDE_ACCEPT_DATA_LOSS")]
+    #[arg(long, env = "BOLIDE_ACCEPT_DATA_LOSS", value_parser = BoolishValueParser::new())]
     pub accept_data_loss: bool,
     /// Read every table of the store at start, and do not start if one was changed on the disk.
-    #[arg(long, env = "BOLIDE_VERIFY_ON_START")]
+    #[arg(long, env = "BOLIDE_VERIFY_ON_START", value_parser = BoolishValueParser::new())]
     pub verify_on_start: bool,
     /// Answer 429 to requests above a container's throughput.
-    #[arg(long, env = "BOLIDE_ENFORCE_THROUGHPUT")]
+    #[arg(long, env = "BOLIDE_ENFORCE_THROUGHPUT", value_parser = BoolishValueParser::new())]
     pub enforce_throughput: bool,
     /// Seconds for which nothing is purged after the clock stepped forward by more than a day; 0 for no such hold.
     #[arg(long, env = "BOLIDE_PURGE_HOLD", default_value_t = 600, value_name = "SECONDS")]
@@ -119,7 +126,7 @@ pub struct ServeOptions {
     #[arg(long, env = "BOLIDE_VIRTUAL_CLOCK", num_args = 0..=1, require_equals = true, default_missing_value = "now", value_name = "RFC3339")]
     pub virtual_clock: Option<String>,
     /// Let the admin API inject faults, for tests.
-    #[arg(long, env = "BOLIDE_ENABLE_FAULTS")]
+    #[arg(long, env = "BOLIDE_ENABLE_FAULTS", value_parser = BoolishValueParser::new())]
     pub enable_faults: bool,
     /// PEM file with the certificate for HTTPS, with --tls-key; without both, one is generated and kept.
     #[arg(long, env = "BOLIDE_TLS_CERT", requires = "tls_key", value_name = "FILE")]
@@ -134,7 +141,7 @@ pub struct ServeOptions {
     #[arg(long, env = "BOLIDE_LOG", default_value = "warn", value_name = "FILTER")]
     pub log: String,
     /// Log every request with its headers and its answer's, for debugging clients; keys, tokens and bodies are left out.
-    #[arg(long, env = "BOLIDE_LOG_REQUESTS", value_parser = clap::builder::BoolishValueParser::new())]
+    #[arg(long, env = "BOLIDE_LOG_REQUESTS", value_parser = BoolishValueParser::new())]
     pub log_requests: bool,
     /// Most connections at a time. For further ones, those are ended that have shown no key or have rested for longest.
     #[arg(long, env = "BOLIDE_MAX_CONNECTIONS", default_value_t = 4096, value_name = "N")]
@@ -209,11 +216,22 @@ impl Settings {
 }
 
 impl ServeOptions {
+    /// Where the store is, unless everything is kept in memory.
+    pub fn data_dir(&self) -> &Path {
+        self.data_dir.as_deref().unwrap_or(Path::new(DATA_DIR))
+    }
+
     /// Checks what the parser cannot.
     ///
     /// # Errors
-    /// Malformed keys or instants, and a host that others can reach without a key of the user's own.
+    /// Malformed keys or instants, a host that others can reach without a key of the user's own, and options that contradict each other.
     pub fn validate(self: Box<Self>) -> Result<Settings, Failure> {
+        if let Some(dir) = self.data_dir.as_deref().filter(|_| self.memory) {
+            return Err(Failure::new(format!(
+                "--memory keeps nothing on the disk, and --data-dir (or BOLIDE_DATA_DIR) names a directory: leave one of them out. value=`{}`",
+                dir.display()
+            )));
+        }
         let keys = self.keys.read()?;
         if keys.is_public && !self.emulator && !is_loopback(&self.host) {
             return Err(Failure::new(format!(
@@ -284,6 +302,25 @@ mod tests {
         for arguments in [&["--port", "0"][..], &["serve", "--port", "0"]] {
             assert_eq!(settings(arguments).expect("valid").options.port, 0, "{arguments:?}");
         }
+    }
+
+    #[test]
+    fn a_directory_and_memory_are_one_too_many() {
+        let refusal = settings(&["--memory", "--data-dir", "x"]).expect_err("both");
+        assert!(
+            refusal.contains("--memory") && refusal.contains("--data-dir"),
+            "{refusal}"
+        );
+        assert!(settings(&["--memory"]).is_ok());
+        let dir = settings(&[]).expect("valid").options.data_dir().to_owned();
+        assert_eq!(dir, Path::new("./bolide-data"));
+    }
+
+    #[test]
+    fn the_help_speaks_of_nothing_that_is_not_there() {
+        let help = <Cli as clap::CommandFactory>::command().render_long_help().to_string();
+        assert!(!help.to_lowercase().contains("mongo"), "{help}");
+        assert!(settings(&["--mongo-port", "0"]).is_ok());
     }
 
     #[test]

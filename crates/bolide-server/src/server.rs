@@ -78,6 +78,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         certificate_pem: Some(certificate.pem()),
         names: settings.names(),
         origins: settings.origins.clone(),
+        consistency: settings.options.consistency,
         endpoint: settings.endpoint.clone(),
         log_headers: settings.options.log_requests,
         connections: shared.slots().count(),

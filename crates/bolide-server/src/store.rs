@@ -18,7 +18,7 @@ pub async fn open(options: &ServeOptions, clock: Arc<Clock>, open_files: usize) 
     if options.memory {
         return Ok(Arc::new(MemoryEngine::new(clock)));
     }
-    let dir = options.data_dir.clone();
+    let dir = options.data_dir().to_owned();
     let engine_options = LsmOptions {
         durability: match options.durability {
             DurabilityOption::Sync => Durability::Sync,
@@ -37,7 +37,7 @@ pub async fn open(options: &ServeOptions, clock: Arc<Clock>, open_files: usize) 
         Ok(Err(error)) => Err(Failure::new(format!("--data-dir: {error}"))),
         Err(_) => Err(Failure::new(format!(
             "--data-dir: the store cannot be recovered. path={}",
-            options.data_dir.display()
+            options.data_dir().display()
         ))),
     }
 }

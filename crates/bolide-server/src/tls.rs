@@ -1,6 +1,5 @@
 //! The certificate of the HTTPS side: the user's, the one kept from an earlier start, or a new one.
 
-use std::fmt;
 use std::fs;
 use std::io;
 use std::net::IpAddr;
@@ -40,11 +39,22 @@ impl Certificate {
     /// Files that cannot be read; and files named by options that cannot be used.
     pub fn find_or_make(options: &ServeOptions) -> Result<Certificate, Failure> {
         if let (Some(certificate), Some(key)) = (&options.tls_cert, &options.tls_key) {
-            let named = Certificate::read(certificate, key)?;
-            let names = || format!("--tls-cert {}, --tls-key {}", certificate.display(), key.display());
-            return match named.acceptor() {
+            let named = Certificate {
+                certificate: read(certificate).map_err(|failure| Failure::new(format!("--tls-cert: {failure}")))?,
+                key: read(key).map_err(|failure| Failure::new(format!("--tls-key: {failure}")))?,
+                is_new: false,
+            };
+            return match named.config() {
                 Ok(_) => Ok(named),
-                Err(why) => Err(Failure::new(format!("{}: {why}", names()))),
+                Err(Unusable { part, why }) => {
+                    let (certificate, key) = (certificate.display(), key.display());
+                    let files = match part {
+                        Part::Certificate => format!("--tls-cert {certificate}"),
+                        Part::Key => format!("--tls-key {key}"),
+                        Part::Pair => format!("--tls-cert {certificate}, --tls-key {key}"),
+                    };
+                    Err(Failure::new(format!("{files}: {why}")))
+                }
             };
         }
         let (certificate, key) = kept_files(options);
@@ -127,21 +137,59 @@ impl Certificate {
     /// # Errors
     /// PEM text that holds no certificate or no key, or two that do not belong together.
     pub fn acceptor(&self) -> Result<TlsAcceptor, Failure> {
-        let failure = |error: &dyn fmt::Display| Failure::new(format!("cannot use the TLS certificate: {error}"));
-        let chain = CertificateDer::pem_slice_iter(self.certificate.as_bytes()).collect::<Result<Vec<_>, _>>();
-        let chain = chain.map_err(|error| failure(&error))?;
-        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(|error| failure(&error))?;
-        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
-            .map_err(|error| failure(&error))?;
+        let mut config = self
+            .config()
+            .map_err(|unusable| Failure::new(format!("cannot use the TLS certificate: {}", unusable.why)))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+
+    fn config(&self) -> Result<ServerConfig, Unusable> {
+        let chain = chain(&self.certificate).map_err(|why| Unusable {
+            part: Part::Certificate,
+            why,
+        })?;
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(|error| Unusable {
+            part: Part::Key,
+            why: format!("no private key in PEM: {error}"),
+        })?;
+        ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
+            .map_err(|error| Unusable {
+                part: Part::Pair,
+                why: format!("the certificate and the key cannot be used, or do not belong together: {error}"),
+            })
+    }
+}
+
+/// What of a pair is of no use, and why.
+struct Unusable {
+    part: Part,
+    why: String,
+}
+
+enum Part {
+    Certificate,
+    Key,
+    Pair,
+}
+
+/// The certificates of a PEM text: at least one.
+pub fn chain(pem: &str) -> Result<Vec<CertificateDer<'static>>, String> {
+    let chain = CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<Vec<_>, _>>();
+    match chain {
+        Ok(chain) if chain.is_empty() => Err("no certificate in PEM".to_owned()),
+        Ok(chain) => Ok(chain),
+        Err(error) => Err(format!("no certificate in PEM: {error}")),
     }
 }
 
 fn kept_files(options: &ServeOptions) -> (PathBuf, PathBuf) {
-    (options.data_dir.join(CERTIFICATE_FILE), options.data_dir.join(KEY_FILE))
+    (
+        options.data_dir().join(CERTIFICATE_FILE),
+        options.data_dir().join(KEY_FILE),
+    )
 }
 
 /// What clients may call this machine.

@@ -121,8 +121,10 @@ pub enum TtlRule {
     Own,
     /// The container's default.
     Default,
-    /// Nothing ends it.
+    /// Nothing ends it: it says so itself, or the container's default does.
     Never,
+    /// The container's TTL is off, so nothing ends it now, whatever it says itself.
+    Off,
     /// Settings that were in force before had ended it already.
     Floor,
 }
@@ -225,6 +227,7 @@ fn why(container: &Container, state: &ContainerState, record: Record, now: UnixS
     let by_policy = end.is_some_and(|end| end <= now.0);
     let rule = match stamp.class {
         _ if !is_live && !by_policy => TtlRule::Floor,
+        _ if !policy.is_on() => TtlRule::Off,
         _ if end.is_none() => TtlRule::Never,
         Class::Own => TtlRule::Own,
         Class::Inherited => TtlRule::Default,

@@ -65,7 +65,7 @@ pub(super) async fn preview(admin: &Admin<'_>, container: &Arc<Container>) -> Re
 /// `…/ttl/why`: the verdict on one item, and the rule behind it.
 pub(super) async fn why(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
     let id = admin.required("id")?;
-    let key = PartitionKey::from_header(&admin.required("pk")?)?;
+    let key = PartitionKey::from_text(&admin.required("pk")?)?;
     let why = admin.service.account.ttl_why(container, &id, &key).await?;
     let state = match (&why.item, why.is_live) {
         (None, _) => "absent",
@@ -93,6 +93,7 @@ fn rule_name(rule: TtlRule) -> &'static str {
         TtlRule::Own => "own",
         TtlRule::Default => "default",
         TtlRule::Never => "never",
+        TtlRule::Off => "off",
         TtlRule::Floor => "floor",
     }
 }

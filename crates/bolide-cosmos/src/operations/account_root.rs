@@ -1,8 +1,9 @@
 //! `GET /`: what the account is and where to reach it (cosmos-rest §1).
 
 use http::StatusCode;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::consistency::ConsistencyLevel;
 use crate::names;
 use crate::service::Call;
 use crate::wire::{Reply, headers};
@@ -40,7 +41,7 @@ pub(super) fn read(call: &Call<'_>) -> Reply {
         "enableNRegionSynchronousCommit": false,
         "enablePerPartitionFailoverBehavior": false,
         "userReplicationPolicy": replication,
-        "userConsistencyPolicy": {"defaultConsistencyLevel": "Session"},
+        "userConsistencyPolicy": consistency_policy(call.service.options.consistency),
         "systemReplicationPolicy": {"minReplicaSetSize": 1, "maxReplicasetSize": 4},
         "readPolicy": {"primaryReadCoefficient": 1, "secondaryReadCoefficient": 1},
         "queryEngineConfiguration": QUERY_ENGINE,
@@ -48,6 +49,16 @@ pub(super) fn read(call: &Call<'_>) -> Reply {
     let mut reply = Reply::value(StatusCode::OK, &body);
     reply.number(&headers::ITEM_COUNT, 1);
     reply
+}
+
+fn consistency_policy(level: ConsistencyLevel) -> Value {
+    let mut policy = json!({"defaultConsistencyLevel": level.name()});
+    if level == ConsistencyLevel::BoundedStaleness {
+        // The least that the service takes for one region. Clients parse them; nothing is stale here.
+        policy["maxStalenessPrefix"] = 10.into();
+        policy["maxIntervalInSeconds"] = 5.into();
+    }
+    policy
 }
 
 #[cfg(test)]

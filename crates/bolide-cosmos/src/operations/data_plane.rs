@@ -54,7 +54,7 @@ pub(super) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
 }
 
 async fn checked(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
-    check_consistency(call.headers())?;
+    call.service.options.consistency.check(call.headers())?;
     headers::check_choices(call.headers(), &headers::INDEXING_DIRECTIVE, INDEXING_DIRECTIVES)?;
     headers::check_choices(call.headers(), &headers::CONTENT_FORMAT, CONTENT_FORMATS)?;
     check_intended_rid(call.headers(), container)?;
@@ -91,26 +91,6 @@ pub(super) fn map<T, U>(answer: Answer<T>, f: impl FnOnce(T) -> U) -> Answer<U> 
         value: f(answer.value),
         work: answer.work,
     }
-}
-
-/// Refuses a level above the account's (cosmos-rest §9): `Session`, as the account root says.
-fn check_consistency(headers: &HeaderMap) -> Result<()> {
-    let Some(level) = headers::non_empty(headers, &headers::CONSISTENCY_LEVEL)? else {
-        return Ok(());
-    };
-    let is = |levels: &[&str]| levels.iter().any(|known| known.eq_ignore_ascii_case(level));
-    if is(&["Session", "ConsistentPrefix", "Eventual"]) {
-        return Ok(());
-    }
-    if is(&["Strong", "BoundedStaleness"]) {
-        return Err(Error::bad_request(format!(
-            "ConsistencyLevel {level} specified in the request is invalid when service is configured with consistency level \
-             Session. Ensure the request consistency level is not stronger than the service consistency level."
-        )));
-    }
-    Err(Error::bad_request(format!(
-        "unknown consistency level. value=`{level}`"
-    )))
 }
 
 /// Tells clients that know a container of this name that it is another one now (cosmos-rest §3.5).
@@ -174,26 +154,5 @@ fn add_work_headers(reply: &mut Reply, work: &Work) {
     if let [position] = work.touched[..] {
         // Right or absent: Java and .NET refresh their caches on any other value (cosmos-rest §10).
         reply.number(&headers::PARTITION_KEY_RANGE_ID, u64::from(position.range));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn levels_above_session_are_refused_and_so_are_unknown_ones() {
-        let check = |level| {
-            check_consistency(&HeaderMap::from_iter([(
-                headers::CONSISTENCY_LEVEL.clone(),
-                HeaderValue::from_static(level),
-            )]))
-        };
-        for level in ["Session", "session", "Eventual", "ConsistentPrefix", ""] {
-            assert!(check(level).is_ok(), "{level}");
-        }
-        for level in ["Strong", "BoundedStaleness", "Sometimes"] {
-            assert!(check(level).is_err(), "{level}");
-        }
     }
 }

@@ -13,6 +13,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use bolide_cosmos::WELL_KNOWN_KEY;
+use bolide_model::partition_key::PartitionKey;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
@@ -34,6 +35,12 @@ pub struct QueryOptions {
     /// The server to ask.
     #[arg(long, default_value = "http://127.0.0.1:8081", value_name = "URL")]
     pub endpoint: String,
+    /// For https: a PEM file with the certificates to trust, such as the server's own from http://HOST:PORT/_explorer/emulator.pem.
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// For https: trust any certificate. Whoever stands in between can read the key and change the results.
+    #[arg(long, conflicts_with = "ca")]
+    pub insecure: bool,
     /// Account key of that server, base64; by default the emulator's well-known key.
     #[arg(long, env = "BOLIDE_KEY", hide_env_values = true, value_name = "BASE64")]
     pub key: Option<String>,
@@ -46,8 +53,8 @@ pub struct QueryOptions {
     /// A parameter of the query, such as `@least=5` or `@name="ada"`; may be given several times.
     #[arg(long = "param", value_name = "@NAME=JSON", value_parser = parameter)]
     pub parameters: Vec<(String, Value)>,
-    /// Only items of this partition key: a JSON array, such as `["ada"]`.
-    #[arg(long, value_name = "JSON", value_parser = partition_key)]
+    /// Only items of this partition key: a JSON array, such as `["ada"]`, or a plain value, which is taken as a string.
+    #[arg(long, value_name = "KEY", value_parser = partition_key)]
     pub partition_key: Option<Value>,
     /// How to print results.
     #[arg(long, value_enum, default_value_t = Format::Lines)]
@@ -92,7 +99,7 @@ pub fn run(options: &QueryOptions) -> Result<(), Failure> {
     let mut source: Box<dyn Source> = match &options.data_dir {
         Some(directory) => Box::new(local::Local::open(directory)?),
         None => Box::new(remote::Remote::new(
-            &options.endpoint,
+            options,
             keys::given("--key", options.key.as_deref(), options.key_file.as_deref())?
                 .as_deref()
                 .unwrap_or(WELL_KNOWN_KEY),
@@ -148,11 +155,8 @@ fn parameter(text: &str) -> Result<(String, Value), String> {
 }
 
 fn partition_key(text: &str) -> Result<Value, String> {
-    match serde_json::from_str(text) {
-        Ok(value @ Value::Array(_)) => Ok(value),
-        Ok(_) => Err("expected a JSON array".to_owned()),
-        Err(error) => Err(format!("not JSON: {error}")),
-    }
+    let key = PartitionKey::from_text(text).map_err(|error| error.message)?;
+    serde_json::from_str(&key.to_header_json()).map_err(|error| error.to_string())
 }
 
 /// What is wrong with a query, from the document that the service puts into its messages: code, sentence and place.

@@ -160,6 +160,18 @@ fn a_preview_changes_nothing() {
 }
 
 #[test]
+fn an_item_that_never_ends_is_told_from_a_container_without_ttl() {
+    let (_server, mut client) = started(&[]);
+    let own = Request::post("/dbs/d/colls/c/docs", r#"{"id":"b","pk":"p","ttl":-1}"#).pk();
+    client.send(&own).expect(201);
+    assert_eq!(get(&mut client, "ttl/why?id=b&pk=p")["rule"], "never");
+    let off = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
+    client.send(&Request::put("/dbs/d/colls/c", off)).expect(200);
+    let why = get(&mut client, "ttl/why?id=b&pk=p");
+    assert_eq!((&why["rule"], &why["defaultTtl"]), (&json!("off"), &Value::Null));
+}
+
+#[test]
 fn why_an_item_is_there_or_not_is_told() {
     let (_server, mut client) = started(&[]);
     create_item(&mut client, "a");
@@ -172,6 +184,12 @@ fn why_an_item_is_there_or_not_is_told() {
         (&json!("live"), &json!("default"), &json!(1_700_000_010))
     );
     assert_eq!(why(&mut client, "b")["rule"], "never");
+    let plain = get(&mut client, "ttl/why?id=b&pk=p");
+    assert_eq!(plain, why(&mut client, "b"), "a plain value is a string");
+    let malformed = client
+        .send(&Request::get(&format!("{CONTAINER}/ttl/why?id=b&pk=%5Bp%5D")))
+        .expect_error(400);
+    assert!(malformed.text().contains("JSON array"), "{}", malformed.text());
     assert_eq!(why(&mut client, "x")["state"], "absent");
     advance(&mut client, 10_000);
     assert_eq!(why(&mut client, "a")["state"], "expired");

@@ -105,7 +105,7 @@ fn an_emulator_answers_to_names_in_networks_of_containers() {
 fn pages_of_other_origins_are_refused_whatever_they_know() {
     let own = Server::in_memory(&["--key", OWN_KEY]);
     let public = Server::in_memory(&[]);
-    for (server, key) in [(&own, OWN_KEY), (&public, bolide_cosmos::WELL_KNOWN_KEY)] {
+    for (server, key) in [(&own, OWN_KEY), (&public, WELL_KNOWN_KEY)] {
         let mut client = server.client();
         for request in requests() {
             let from = |origin: &str| request.clone().key(key).host("localhost:8081").header("origin", origin);

@@ -88,6 +88,51 @@ fn a_server_is_asked_and_the_results_of_its_ranges_are_merged() {
 }
 
 #[test]
+fn a_server_is_asked_over_https_if_its_certificate_is_trusted() {
+    let server = Server::in_memory(&[]);
+    fill(server.port());
+    let files = TempDir::new().expect("a temporary directory");
+    let pem_of = |server: &Server, name: &str| {
+        let pem = server
+            .client()
+            .send(&Request::get("/_explorer/emulator.pem").unsigned());
+        let file = files.path().join(name);
+        std::fs::write(&file, pem.expect(200).body).expect("it can be written");
+        file.to_str().expect("UTF-8").to_owned()
+    };
+    let ca = pem_of(&server, "ca.pem");
+    let endpoint = format!("https://127.0.0.1:{}", server.port());
+    let ask = |more: &[&str]| query(&[&["SELECT VALUE COUNT(1) FROM c", "--endpoint", &endpoint], more].concat());
+    let expected = lines(&ask(&["--insecure"]));
+    assert_eq!(lines(&ask(&["--ca", &ca])), expected);
+    assert!(failure(&ask(&[])).contains("--ca"));
+    assert!(failure(&ask(&["--ca", "/nowhere.pem"])).contains("/nowhere.pem"));
+    let other = pem_of(&Server::in_memory(&[]), "other.pem");
+    let untrusted = failure(&ask(&["--ca", &other]));
+    assert!(untrusted.contains(&endpoint), "{untrusted}");
+}
+
+#[test]
+fn a_partition_key_may_be_a_plain_value() {
+    let server = Server::in_memory(&[]);
+    fill(server.port());
+    let endpoint = endpoint(&server);
+    let of = |key: &str| {
+        lines(&query(&[
+            "SELECT c.id FROM c",
+            "--endpoint",
+            &endpoint,
+            "--partition-key",
+            key,
+        ]))
+    };
+    assert_eq!(of("p1"), of(r#"["p1"]"#));
+    assert!(!of("p1").is_empty());
+    let malformed = query(&["SELECT c.id FROM c", "--endpoint", &endpoint, "--partition-key", "[p1]"]);
+    assert!(!malformed.status.success());
+}
+
+#[test]
 fn failures_are_one_line_and_say_what_to_look_at() {
     let server = Server::in_memory(&[]);
     fill(server.port());

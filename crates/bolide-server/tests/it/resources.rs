@@ -52,6 +52,36 @@ fn the_account_points_to_where_proxies_and_options_say() {
 }
 
 #[test]
+fn the_accounts_consistency_is_shown_and_bounds_what_requests_ask_for() {
+    for (level, stronger) in [
+        ("Strong", None),
+        ("BoundedStaleness", Some("Strong")),
+        ("Session", Some("BoundedStaleness")),
+        ("Eventual", Some("ConsistentPrefix")),
+    ] {
+        let server = Server::in_memory(&["--consistency", &level.to_lowercase()]);
+        let mut client = server.client();
+        create_container(&mut client);
+        create_item(&mut client, "a");
+        let root = client.send(&Request::get("/")).expect(200).json();
+        let policy = &root["userConsistencyPolicy"];
+        assert_eq!(policy["defaultConsistencyLevel"], level);
+        assert_eq!(policy["maxIntervalInSeconds"].is_i64(), level == "BoundedStaleness");
+        let read = |level| Request::get(ITEM).pk().header("x-ms-consistency-level", level);
+        client.send(&read(level)).expect(200);
+        client.send(&read("Eventual")).expect(200);
+        if let Some(stronger) = stronger {
+            let refused = client.send(&read(stronger)).expect_error(400);
+            assert!(
+                refused.text().contains(&format!("consistency level {level}")),
+                "{}",
+                refused.text()
+            );
+        }
+    }
+}
+
+#[test]
 fn reads_say_where_they_read() {
     let (_server, mut client) = started();
     create_item(&mut client, "a");

@@ -47,6 +47,13 @@ impl Server {
         Server::start_as(without_options(limited), &[&["--data-dir", data], arguments].concat())
     }
 
+    /// Starts with variables of its environment.
+    pub fn with_environment(variables: &[(&str, &str)], arguments: &[&str]) -> Server {
+        let mut command = command();
+        command.envs(variables.iter().copied());
+        Server::start_as(command, arguments)
+    }
+
     /// Starts in memory, with its standard error in a file.
     pub fn logging_to(file: &Path, arguments: &[&str]) -> Server {
         let mut logging = command();

@@ -113,8 +113,38 @@ fn certificates_that_are_none() {
     std::fs::write(&file, "no certificate").expect("it can be written");
     fails(
         &["--memory", "--port", "0", "--tls-cert", path, "--tls-key", path],
-        "certificate",
+        "no.pem",
     );
+    let data = TempDir::new().expect("a temporary directory");
+    Server::on(data.path(), &[]).stop();
+    let made = |name: &str| data.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (certificate, key) = (made("tls-certificate.pem"), made("tls-key.pem"));
+    let with = |certificate: &str, key: &str, at_fault: &str| {
+        let pair = ["--tls-cert", certificate, "--tls-key", key];
+        fails(&[&["--memory", "--port", "0"][..], &pair].concat(), at_fault);
+    };
+    with(path, &key, "--tls-cert");
+    with(&certificate, path, "--tls-key");
+    // Each in the place of the other.
+    with(&key, &certificate, "tls-key.pem");
+    let other = TempDir::new().expect("a temporary directory");
+    Server::on(other.path(), &[]).stop();
+    let others = other.path().join("tls-key.pem");
+    with(&certificate, others.to_str().expect("UTF-8"), "belong together");
+}
+
+#[test]
+fn the_environment_says_yes_as_it_is_used_to() {
+    for yes in ["1", "true", "yes", "on"] {
+        let server = Server::with_environment(&[("BOLIDE_MEMORY", yes)], &[]);
+        let health = server
+            .client()
+            .send(&Request::get("/_bolide/health"))
+            .expect(200)
+            .json();
+        assert_eq!(health["engine"], "memory", "{yes}");
+    }
+    fails(&["--memory", "--port", "0", "--data-dir", "somewhere"], "--data-dir");
 }
 
 #[test]

@@ -1,0 +1,118 @@
+//! Consistency levels: what the account promises, and what requests may ask for.
+//!
+//! Everything here is as strong as it gets: one node answers all reads from what is committed. So a level changes what clients are told, and with it
+//! what they do: under Session they send session tokens, below it they do not. Source: cosmos-rest §9.
+
+use bolide_model::{Error, Result, error};
+use http::HeaderMap;
+
+use crate::wire::headers;
+
+/// A level; the later, the stronger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum ConsistencyLevel {
+    /// Reads may be older than what was read before.
+    Eventual,
+    /// Reads are never out of order.
+    ConsistentPrefix,
+    /// A session reads its own writes.
+    #[default]
+    Session,
+    /// Reads lag by a bound at most.
+    BoundedStaleness,
+    /// Reads see all writes.
+    Strong,
+}
+
+impl ConsistencyLevel {
+    const ALL: [ConsistencyLevel; 5] = [
+        ConsistencyLevel::Eventual,
+        ConsistencyLevel::ConsistentPrefix,
+        ConsistencyLevel::Session,
+        ConsistencyLevel::BoundedStaleness,
+        ConsistencyLevel::Strong,
+    ];
+
+    /// Its name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            ConsistencyLevel::Eventual => "Eventual",
+            ConsistencyLevel::ConsistentPrefix => "ConsistentPrefix",
+            ConsistencyLevel::Session => "Session",
+            ConsistencyLevel::BoundedStaleness => "BoundedStaleness",
+            ConsistencyLevel::Strong => "Strong",
+        }
+    }
+
+    /// The level of this name, without regard to case.
+    ///
+    /// # Errors
+    /// The names there are, when it is none.
+    pub fn parse(name: &str) -> Result<ConsistencyLevel, String> {
+        let found = ConsistencyLevel::ALL
+            .into_iter()
+            .find(|level| level.name().eq_ignore_ascii_case(name));
+        found.ok_or_else(|| {
+            let names = ConsistencyLevel::ALL.map(ConsistencyLevel::name).join(", ");
+            format!("expected one of {names}")
+        })
+    }
+
+    /// Refuses a request for more than the account promises.
+    ///
+    /// # Errors
+    /// `BadRequest`, also for what is no level.
+    pub(crate) fn check(self, headers: &HeaderMap) -> Result<()> {
+        let Some(name) = headers::non_empty(headers, &headers::CONSISTENCY_LEVEL)? else {
+            return Ok(());
+        };
+        let asked = ConsistencyLevel::parse(name).map_err(|expected| {
+            let name = error::excerpt(name);
+            Error::bad_request(format!("unknown consistency level: {expected}. value=`{name}`"))
+        })?;
+        if asked <= self {
+            return Ok(());
+        }
+        Err(Error::bad_request(format!(
+            "ConsistencyLevel {} specified in the request is invalid when service is configured with consistency level {}. Ensure the \
+             request consistency level is not stronger than the service consistency level.",
+            asked.name(),
+            self.name()
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn is_allowed(account: ConsistencyLevel, asked: &'static str) -> bool {
+        let headers = [(headers::CONSISTENCY_LEVEL.clone(), HeaderValue::from_static(asked))];
+        account.check(&HeaderMap::from_iter(headers)).is_ok()
+    }
+
+    #[test]
+    fn no_request_asks_for_more_than_the_account_promises() {
+        for (place, account) in ConsistencyLevel::ALL.into_iter().enumerate() {
+            for (asked_place, asked) in ConsistencyLevel::ALL.into_iter().enumerate() {
+                assert_eq!(
+                    is_allowed(account, asked.name()),
+                    asked_place <= place,
+                    "{account:?} {asked:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn levels_are_told_without_regard_to_case_and_unknown_ones_are_refused() {
+        for asked in ["session", "EVENTUAL", ""] {
+            assert!(is_allowed(ConsistencyLevel::Session, asked), "{asked}");
+        }
+        for asked in ["Sometimes", "Strong,Session"] {
+            assert!(!is_allowed(ConsistencyLevel::Strong, asked), "{asked}");
+        }
+    }
+}

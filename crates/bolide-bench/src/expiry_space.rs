@@ -202,9 +202,7 @@ impl Store {
     /// Lets all items end that live by the default.
     async fn expire_all(&self) -> Result<()> {
         let (ctx, definition) = (self.account.begin().await.map_err(text)?, definition(1));
-        let replaced = self
-            .account
-            .replace_container(&ctx, &self.container, &definition, None);
+        let replaced = self.account.replace_container(&ctx, &self.container, &definition, None);
         replaced.await.map_err(text)?;
         tokio::time::sleep(Duration::from_secs(2)).await;
         Ok(())

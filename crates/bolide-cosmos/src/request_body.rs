@@ -9,6 +9,7 @@ use std::time::Duration;
 use bolide_core::{MemoryBudget, MemoryShare};
 use bolide_model::{Error, ErrorKind, limits};
 use bytes::Bytes;
+use futures_util::{Stream, stream};
 use http::Version;
 
 use crate::operation::Operation;
@@ -22,8 +23,6 @@ pub const MEMORY_PATIENCE: Duration = Duration::from_secs(5);
 const UNCOUNTED_BYTES: usize = 4 * 1024;
 /// What a decoded JSON value takes at most, with its name in an object and the room that its array or object has grown to.
 const VALUE_BYTES: usize = 160;
-/// An import keeps its text, and of each item its record and its key.
-const IMPORT_FACTOR: usize = 3;
 /// What the answer of a write takes at most if it can be much larger than the request.
 const WRITE_ANSWER_BYTES: usize = limits::PAGE_BYTES;
 
@@ -37,6 +36,10 @@ pub trait RequestBody: Send {
     /// # Errors
     /// See [`BodyError`]; the rest of a body that is too large is taken off the connection as far as that is bearable.
     fn read(self, limit: usize, memory: Counted<'_>) -> impl Future<Output = Result<Received, BodyError>> + Send;
+
+    /// Takes it part by part, for a sender that was admitted: whoever takes a part holds it before the next one comes. However long it is, each part
+    /// must arrive in time. Others that wait for memory are looked for in `memory`.
+    fn parts(self, memory: Counted<'_>) -> impl Stream<Item = Result<Bytes, BodyError>> + Send;
 
     /// Nobody will read it: the request was refused by its head. `false` if the refusal need not wait for its turn, as its sender will not see it.
     fn dismiss(self, sender: Refused) -> bool;
@@ -218,11 +221,6 @@ pub(crate) fn working_bytes(body: &[u8], operation: Operation, has_pre_trigger: 
     decoded_bytes(body) + if writes_more { WRITE_ANSWER_BYTES } else { 0 }
 }
 
-/// What an import holds besides its text.
-pub(crate) fn import_bytes(body: &[u8]) -> usize {
-    body.len().saturating_mul(IMPORT_FACTOR)
-}
-
 /// What a body takes when it is decoded, at most: a value for each element and member, and a copy of its strings.
 fn decoded_bytes(body: &[u8]) -> usize {
     if binary_json::is_binary(body) {
@@ -264,6 +262,10 @@ impl RequestBody for Bytes {
         let mut share = None;
         memory.grow(&mut share, bytes).await?;
         Ok(Received { bytes: self, share })
+    }
+
+    fn parts(self, _: Counted<'_>) -> impl Stream<Item = Result<Bytes, BodyError>> + Send {
+        stream::iter((!self.is_empty()).then_some(Ok(self)))
     }
 
     fn dismiss(self, _sender: Refused) -> bool {

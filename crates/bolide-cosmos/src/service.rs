@@ -37,7 +37,7 @@ use crate::metrics::Metrics;
 use crate::names::{self, Endpoint, Names, Origins};
 use crate::operation::Operation;
 use crate::pace::Pace;
-use crate::request_body::{Counted, Received, Refused, RequestBody, import_bytes, working_bytes};
+use crate::request_body::{Counted, Received, Refused, RequestBody, working_bytes};
 use crate::routes::{Place, Route};
 use crate::status::{self, FORBIDDEN, Failure};
 use crate::wire::{Payload, Reply, headers};
@@ -45,8 +45,6 @@ use crate::{auth, explorer, operations, request_log};
 
 /// Most bytes of all headers together. Session and continuation tokens stay far below.
 const HEADER_BYTES: usize = 64 * 1024;
-/// Most bytes of an import, which is held in memory while it is checked; less with a small budget of memory.
-const IMPORT_BYTES: usize = 256 * 1024 * 1024;
 /// Longest message of a refusal; for whoever has not shown a key, who may leave refusals lying.
 const MESSAGE_BYTES: usize = 64 * 1024;
 const MESSAGE_BYTES_FOR_UNKNOWN: usize = 1024;
@@ -359,18 +357,15 @@ impl CosmosService {
             self.refuse(body).await;
             return Err(failure.cut_to(MESSAGE_BYTES_FOR_UNKNOWN));
         }
-        let is_import = route.path.ends_with("/import");
-        let limit = if is_import {
-            self.import_limit()
-        } else {
-            limits::ITEM_BYTES
-        };
-        let mut received = self.receive(head, body, limit).await?;
-        let working = if is_import {
-            import_bytes(&received.bytes)
-        } else {
-            working_bytes(&received.bytes, Operation::QueryItems, false)
-        };
+        if let Some(container) = Admin::import_target(head, route) {
+            let body = readable(head, body)?;
+            let parts = body.parts(Counted::new(self.account.memory(), head.version));
+            return Admin::new(self, head, &Bytes::new(), route)
+                .import(&container, parts)
+                .await;
+        }
+        let mut received = self.receive(head, body, limits::ITEM_BYTES).await?;
+        let working = working_bytes(&received.bytes, Operation::QueryItems, false);
         self.make_room(head.version, &mut received, working).await?;
         let reply = Admin::new(self, head, &received.bytes, route).answer().await?;
         self.bind(reply, head.version, received.share, None).await
@@ -409,12 +404,7 @@ impl CosmosService {
 
     /// Reads the body of a request that was admitted.
     async fn receive<B: RequestBody>(&self, head: &Parts, body: B, limit: usize) -> Result<Received, Failure> {
-        if body.declared_bytes() != Some(0)
-            && let Err(failure) = check_codings(&head.headers)
-        {
-            body.dismiss(Refused::Known);
-            return Err(failure);
-        }
+        let body = readable(head, body)?;
         let declared = usize::try_from(body.declared_bytes().unwrap_or(0)).unwrap_or(usize::MAX);
         if declared > limit {
             body.dismiss(Refused::Known);
@@ -444,11 +434,6 @@ impl CosmosService {
             *bytes = counted.bind(std::mem::take(bytes), share, operation).await?;
         }
         Ok(reply)
-    }
-
-    /// Most bytes of an import: all of its working memory must fit the budget.
-    fn import_limit(&self) -> usize {
-        (self.account.memory().longest_share() / 4).min(IMPORT_BYTES)
     }
 
     fn page(&self, head: &Parts, listener: Listener) -> Reply {
@@ -559,6 +544,17 @@ fn check_header_size(headers: &HeaderMap) -> Result<(), Failure> {
 /// Refuses a body that is compressed or coded in another way: nothing here decodes it, and what it says is not what was sent.
 ///
 /// Source: RFC 9112 section 6.1 has 501 for a transfer coding, RFC 9110 section 15.5.16 has 415 for a content coding.
+/// A body whose codings are known.
+fn readable<B: RequestBody>(head: &Parts, body: B) -> Result<B, Failure> {
+    if body.declared_bytes() != Some(0)
+        && let Err(failure) = check_codings(&head.headers)
+    {
+        body.dismiss(Refused::Known);
+        return Err(failure);
+    }
+    Ok(body)
+}
+
 fn check_codings(headers: &HeaderMap) -> Result<(), Failure> {
     let codings = |name| {
         let lines = headers.get_all(name).iter();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bolide_cosmos::{BodyError, Counted, Received, Refused, RequestBody};
 use bolide_model::limits;
 use bytes::{Bytes, BytesMut};
+use futures_util::stream;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Incoming};
 use tokio::sync::Semaphore;
@@ -24,6 +25,8 @@ const DRAINED_BYTES_OF_UNKNOWN: usize = limits::ITEM_BYTES + 64 * 1024;
 const DRAINS: usize = 64;
 /// The whole body may take this many times what each [`STEP_BYTES`] of it may.
 const PATIENCE: u32 = 10;
+/// The longest time for a body that is taken part by part.
+const LONGEST_BODY: Duration = Duration::from_secs(24 * 3600);
 /// A body up to this size takes memory as it arrives; a larger one all of it when its first part has come, see [`bolide_core::MemoryBudget`]: a
 /// length that is only claimed costs nobody anything.
 /// So much of it must arrive at least in the time that a client has for a part of it.
@@ -173,6 +176,20 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody for Unread<B> {
         Ok(Received { bytes, share })
     }
 
+    fn parts(self, memory: Counted<'_>) -> impl futures_util::Stream<Item = Result<Bytes, BodyError>> + Send {
+        self.pulse.admit();
+        let arriving = Arriving {
+            pace: Pace::of_parts(self.patience),
+            bytes: 0,
+            taken_at: Instant::now(),
+            unread: (!self.body.is_end_stream()).then_some(self),
+        };
+        stream::try_unfold(arriving, move |mut arriving| async move {
+            let part = arriving.next(memory).await?;
+            Ok(part.map(|part| (part, arriving)))
+        })
+    }
+
     fn dismiss(self, sender: Refused) -> bool {
         let is_answered = match (sender, &self.stream) {
             (Refused::Unknown, Some(stream)) => stream.refuse(),
@@ -180,6 +197,49 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody for Unread<B> {
         };
         self.drain(sender);
         is_answered
+    }
+}
+
+/// A body that is taken part by part. What nobody took is thrown away.
+struct Arriving<B: Body<Data = Bytes> + Send + Unpin + 'static> {
+    /// `None` once it has ended.
+    unread: Option<Unread<B>>,
+    pace: Pace,
+    bytes: usize,
+    /// Since when whoever took the last part has been at work on it.
+    taken_at: Instant,
+}
+
+impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Arriving<B> {
+    async fn next(&mut self, memory: Counted<'_>) -> Result<Option<Bytes>, BodyError> {
+        let Some(unread) = &mut self.unread else {
+            return Ok(None);
+        };
+        unread.await_client();
+        self.pace.skip(self.taken_at.elapsed());
+        let part = self.pace.next(&mut unread.body, memory).await?;
+        unread.work();
+        self.taken_at = Instant::now();
+        match &part {
+            Some(part) => {
+                self.bytes += part.len();
+                if self.pace.arrived(self.bytes)
+                    && let Some(stream) = &unread.stream
+                {
+                    stream.progress();
+                }
+            }
+            None => self.unread = None,
+        }
+        Ok(part)
+    }
+}
+
+impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Drop for Arriving<B> {
+    fn drop(&mut self) {
+        if let Some(unread) = self.unread.take() {
+            unread.drain(Refused::Known);
+        }
     }
 }
 
@@ -223,6 +283,15 @@ impl Pace {
         }
     }
 
+    /// Of a body that may be as long as it likes.
+    fn of_parts(patience: Duration) -> Pace {
+        let pace = Pace::begin(patience);
+        Pace {
+            end: pace.step_began + LONGEST_BODY,
+            ..pace
+        }
+    }
+
     /// So many bytes have arrived. Whether they end a step.
     fn arrived(&mut self, bytes: usize) -> bool {
         let is_step = bytes >= self.next_step;
@@ -231,6 +300,11 @@ impl Pace {
             self.step_began = Instant::now();
         }
         is_step
+    }
+
+    /// The body was not read for so long.
+    fn skip(&mut self, time: Duration) {
+        self.step_began += time;
     }
 
     /// The body was not read meanwhile.

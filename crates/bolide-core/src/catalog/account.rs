@@ -51,8 +51,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Takes `count` new partition ids and returns the first. They are named for removal until [`Catalog::commit_split`] says otherwise,
-    /// so a crash in between leaves nothing behind.
+    /// Takes `count` new partition ids and returns the first. They are named for removal until [`Catalog::commit_split`] says otherwise
+    /// or they are removed, so a crash in between leaves nothing behind.
     pub async fn take_partition_ids(&self, count: u64) -> Result<u64> {
         let mut account = self.memory.read().account.clone();
         let first = account.next_partition;

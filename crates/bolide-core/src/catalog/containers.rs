@@ -284,7 +284,7 @@ impl Catalog {
     }
 
     /// Removes partitions that a commit has named; also after a restart.
-    pub(super) async fn remove_dropped(&self, partitions: Vec<PartitionId>) -> Result<()> {
+    pub async fn remove_dropped(&self, partitions: Vec<PartitionId>) -> Result<()> {
         for partition in &partitions {
             self.engine.remove(*partition).await.map_err(down)?;
         }

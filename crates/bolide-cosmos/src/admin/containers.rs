@@ -1,20 +1,27 @@
 //! Admin routes of one container, expiry apart (see [`super::ttl`]).
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use bolide_core::{Container, Pacing, PacingSettings, PurgeMode};
 use bolide_model::{Error, RequestUnits, Result};
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
 use http::Method;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::{Admin, container_of, count, export, no_such_route, number, ok, query, ttl};
+use crate::request_body::BodyError;
 use crate::status::Failure;
 use crate::wire::Reply;
 
 /// Answers a request for the container at `path`.
 pub(super) async fn answer(admin: &Admin<'_>, path: &str, action: &[&str]) -> Result<Reply, Failure> {
     let method = match action {
-        ["purge" | "verify" | "import" | "load" | "split" | "query"] => Method::POST,
+        ["purge" | "verify" | "load" | "split" | "query"] => Method::POST,
+        // Whatever is sent so was taken before; see [`Admin::import`].
+        ["import"] => Method::POST,
         ["throughput"] => Method::PUT,
         ["ttl"] | ["ttl", "preview" | "why"] | ["export"] => Method::GET,
         _ => return Err(no_such_route(admin.path)),
@@ -24,7 +31,6 @@ pub(super) async fn answer(admin: &Admin<'_>, path: &str, action: &[&str]) -> Re
     let body = match action {
         ["purge"] => purge(admin, &container).await?,
         ["verify"] => verify(admin, &container).await?,
-        ["import"] => json!({"imported": admin.service.account.import(&container, admin.body).await?}),
         ["load"] => load(admin, &container)?,
         ["split"] => split(admin, &container).await?,
         ["query"] => return Ok(query::answer(admin, &container).await?),
@@ -38,6 +44,27 @@ pub(super) async fn answer(admin: &Admin<'_>, path: &str, action: &[&str]) -> Re
         _ => ttl::why(admin, &container).await?,
     };
     Ok(ok(&body))
+}
+
+/// Imports what comes in parts.
+pub(super) async fn import<S>(admin: &Admin<'_>, container: &Arc<Container>, parts: S) -> Result<Reply, Failure>
+where
+    S: Stream<Item = Result<Bytes, BodyError>> + Send,
+{
+    // An end before its time has an answer of its own.
+    let broken = Mutex::new(None);
+    let parts = parts.map(|part| {
+        part.map_err(|error| {
+            *broken.lock() = Some(error);
+            Error::bad_request("the body ended before its time")
+        })
+    });
+    let imported = admin.service.account.import(container, pin!(parts)).await;
+    match (imported, broken.into_inner()) {
+        (Ok(imported), _) => Ok(ok(&json!({ "imported": imported }))),
+        (Err(_), Some(error)) => Err(error.into()),
+        (Err(error), None) => Err(error.into()),
+    }
 }
 
 async fn purge(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {

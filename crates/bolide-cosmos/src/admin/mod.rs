@@ -14,11 +14,13 @@ use std::sync::atomic::Ordering;
 
 use bolide_model::{Error, ErrorKind, Result};
 use bytes::Bytes;
+use futures_util::Stream;
 use http::request::Parts;
 use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
 use crate::keys::Access;
+use crate::request_body::BodyError;
 use crate::routes::Route;
 use crate::service::CosmosService;
 use crate::status::{self, FORBIDDEN, Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
@@ -74,6 +76,26 @@ impl<'r> Admin<'r> {
             }
             _ => Err(no_such_route(self.path)),
         }
+    }
+
+    /// The path of the container that a request imports into, if it does: its body is taken part by part.
+    pub(crate) fn import_target(head: &Parts, route: &Route<'_>) -> Option<String> {
+        let segments: Vec<&str> = route.path.split('/').skip(1).collect();
+        match segments[..] {
+            ["dbs", db, "colls", container, "import"] if head.method == Method::POST => {
+                Some(format!("dbs/{db}/colls/{container}"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Answers an import into the container at `path`; see [`Admin::import_target`].
+    pub(crate) async fn import<S>(&self, path: &str, parts: S) -> Result<Reply, Failure>
+    where
+        S: Stream<Item = Result<Bytes, BodyError>> + Send,
+    {
+        let container = container_of(self, path)?;
+        containers::import(self, &container, parts).await
     }
 
     /// Refuses whoever may not send a request with this head.

@@ -232,7 +232,8 @@ async fn loaded_items_are_creates_at_the_time_of_loading() {
     let start = now(&stage).await;
     stage.at(200);
     let items = b"{\"id\":\"a\",\"pk\":\"p\",\"_ts\":50}\n";
-    stage.account.import(&stage.container, items).await.unwrap();
+    let parts = futures_util::stream::iter([Ok(bytes::Bytes::from_static(items))]);
+    stage.account.import(&stage.container, parts).await.unwrap();
     let (changes, _) = page(&stage, Scope::default(), FeedStart::After(start)).await.unwrap();
     assert_eq!(
         changes.iter().map(what).collect::<Vec<_>>(),

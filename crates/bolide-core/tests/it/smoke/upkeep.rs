@@ -2,16 +2,24 @@
 
 use std::pin::pin;
 
-use bolide_core::FeedStart;
+use bolide_core::{AccountOptions, FeedStart};
 use bolide_model::container::ContainerProperties;
 use bolide_model::{ErrorKind, RequestUnits};
+use bytes::Bytes;
 use futures_util::future::poll_immediate;
+use futures_util::stream::{self, StreamExt as _};
 use serde_json::json;
 
-use crate::stage::{Stage, definition, ids};
+use crate::stage::{Stage, definition, ids, options};
 
 async fn import(stage: &Stage, lines: &str) -> Result<u64, ErrorKind> {
-    let imported = stage.account.import(&stage.container, lines.as_bytes()).await;
+    import_parts(stage, &[lines]).await
+}
+
+/// As [`import`], of a text that comes in parts.
+async fn import_parts(stage: &Stage, parts: &[&str]) -> Result<u64, ErrorKind> {
+    let parts = parts.iter().map(|part| Ok(Bytes::copy_from_slice(part.as_bytes())));
+    let imported = stage.account.import(&stage.container, stream::iter(parts)).await;
     imported.map_err(|error| error.kind)
 }
 
@@ -68,6 +76,78 @@ async fn an_import_with_a_bad_line_writes_nothing() {
         Err(ErrorKind::Conflict)
     );
     assert_eq!(import(&stage, good).await, Ok(1), "still fresh");
+}
+
+#[tokio::test]
+async fn an_import_comes_in_parts_of_any_length() {
+    let stage = Stage::with(json!({"defaultTtl": 50, "uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/u"]}]}})).await;
+    let line = |n: i64, u: i64| format!("{{\"id\":\"i{n}\",\"pk\":\"p\",\"u\":{u},\"_ts\":{}}}", 99 - n % 40);
+    let text: Vec<String> = (0..1_200).map(|n| line(n, n)).collect();
+    let text = text.join("\r\n");
+    let twin = format!("{text}\n{}", line(5_000, 7));
+    assert_eq!(import(&stage, &twin).await, Err(ErrorKind::Conflict));
+    let mut parts: Vec<&str> = Vec::new();
+    let (mut rest, mut length) = (&text[..], 1);
+    while !rest.is_empty() {
+        let (part, later) = rest.split_at(rest.len().min(length));
+        parts.push(part);
+        (rest, length) = (later, length * 3 % 1_000 + 1);
+    }
+    assert_eq!(import_parts(&stage, &parts).await, Ok(1_200));
+    assert_eq!(stage.count().await, 1_200);
+    let (changes, _) = stage.changes(FeedStart::Beginning, 2_000).await;
+    assert!(
+        changes.is_sorted_by_key(|item| item.last_modified()),
+        "in the order of _ts"
+    );
+    stage.assert_sound().await;
+    let stage = stage.reopen().await;
+    assert_eq!(stage.count().await, 1_200);
+}
+
+#[tokio::test]
+async fn an_import_holds_little_of_what_it_loads() {
+    // 24 MB of items, in a server that has as much memory in all; the text of the import alone took twice that.
+    let options = AccountOptions {
+        memory_bytes: 48 << 20,
+        ..options()
+    };
+    let stage = Stage::with_options(json!({}), None, options).await;
+    let text = "x".repeat(1 << 20);
+    let lines = (0..24).map(|n| {
+        Ok(Bytes::from(format!(
+            "{{\"id\":\"i{n}\",\"pk\":\"p\",\"_ts\":90,\"t\":\"{text}\"}}\n"
+        )))
+    });
+    let held = std::cell::Cell::new(0);
+    let lines = lines.inspect(|_| held.set(held.get().max(stage.account.memory().used_bytes())));
+    let imported = stage.account.import(&stage.container, stream::iter(lines)).await;
+    assert_eq!(imported.map_err(|error| error.kind), Ok(24));
+    assert!(held.get() <= 33 << 20, "{} bytes", held.get());
+    assert_eq!(stage.account.memory().used_bytes(), 0);
+}
+
+#[tokio::test]
+async fn an_import_whose_client_leaves_writes_nothing() {
+    let stage = Stage::with_ttl(50).await;
+    let line = Bytes::from_static(b"{\"id\":\"a\",\"pk\":\"p\",\"_ts\":90}\n");
+    let parts = stream::iter([Ok(line)]).chain(stream::pending());
+    let mut importing = Box::pin(stage.account.import(&stage.container, parts));
+    for _ in 0..100 {
+        assert!(poll_immediate(&mut importing).await.is_none());
+        tokio::task::yield_now().await;
+    }
+    drop(importing);
+    let broken = Err(bolide_model::Error::bad_request("the connection broke"));
+    let parts = stream::iter([Ok(Bytes::from_static(b"{\"id\":\"a\",")), broken]);
+    let imported = stage.account.import(&stage.container, parts).await;
+    assert_eq!(imported.map_err(|error| error.kind), Err(ErrorKind::BadRequest));
+    assert_eq!(stage.count().await, 0);
+    assert_eq!(
+        import(&stage, r#"{"id":"a","pk":"p","_ts":90}"#).await,
+        Ok(1),
+        "still fresh"
+    );
 }
 
 #[tokio::test]

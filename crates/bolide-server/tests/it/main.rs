@@ -22,3 +22,4 @@ mod scripts;
 mod server;
 mod starting;
 mod stopping;
+mod system_key;

@@ -191,6 +191,22 @@ impl EpkRange {
         EpkRange::new(min, max)
     }
 
+    /// The range that a client of a container means by this one: to clients, items without a partition key lie at `""` itself.
+    pub fn meant_by_client(self, definition: &PartitionKeyDefinition) -> EpkRange {
+        let Some(none) = definition.key_of_none() else {
+            return self;
+        };
+        let first = EpkRange::point(Epk::of(definition, &none)).max;
+        let bound = |epk: Epk| {
+            if epk == Epk::start() {
+                epk
+            } else {
+                epk.max(first.clone())
+            }
+        };
+        EpkRange::new(bound(self.min), bound(self.max))
+    }
+
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.min >= self.max

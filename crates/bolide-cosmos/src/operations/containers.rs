@@ -41,8 +41,8 @@ pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
         parse: ContainerRid::parse,
         of: |container: &Arc<Container>| container.rid(),
     };
-    let hides = headers::knows_no_system_key(call.headers());
-    let shape = move |container: &Arc<Container>| Value::Object(to_json(&container.info(), hides));
+    let is_old = headers::knows_no_system_key(call.headers());
+    let shape = move |container: &Arc<Container>| Value::Object(to_json(&container.info(), is_old));
     feed(&parent.to_string())
         .list(call, ids, shape, move |account| account.list_containers(parent))
         .await
@@ -50,12 +50,12 @@ pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
     let parent = addressing::parent_database(call.account(), &call.route)?.rid;
-    let hides = headers::knows_no_system_key(call.headers());
+    let is_old = headers::knows_no_system_key(call.headers());
     let gather = move |account: &Account, each: &mut dyn FnMut(&Value) -> Result<()>| {
         let containers = account.list_containers(parent)?;
         containers
             .iter()
-            .try_for_each(|container| each(&Value::Object(to_json(&container.info(), hides))))
+            .try_for_each(|container| each(&Value::Object(to_json(&container.info(), is_old))))
     };
     feed(&parent.to_string()).query(call, gather).await
 }
@@ -129,10 +129,13 @@ fn reply_with(status: StatusCode, info: &ContainerInfo, members: Map<String, Val
     reply
 }
 
-fn to_json(info: &ContainerInfo, hides_system_key: bool) -> Map<String, Value> {
+fn to_json(info: &ContainerInfo, is_for_old_client: bool) -> Map<String, Value> {
     let mut members = info.properties.to_json();
-    if hides_system_key && info.properties.partition_key.is_system {
-        members.remove("partitionKey");
+    if is_for_old_client {
+        if info.properties.partition_key.is_system {
+            members.remove("partitionKey");
+        }
+        show_indexes(&mut members);
     }
     let system = json!({
         "_rid": info.rid.to_string(),
@@ -149,6 +152,15 @@ fn to_json(info: &ContainerInfo, hides_system_key: bool) -> Map<String, Value> {
         members.extend(system);
     }
     members
+}
+
+/// Adds to each included path the indexes that it has, which newer versions of the API no longer name.
+fn show_indexes(members: &mut Map<String, Value>) {
+    let paths = members["indexingPolicy"]["includedPaths"].as_array_mut();
+    for path in paths.into_iter().flatten() {
+        let index = |of: &str| json!({"kind": "Range", "dataType": of, "precision": -1});
+        path["indexes"] = json!([index("Number"), index("String")]);
+    }
 }
 
 /// Live items and their size (TTL-253), in the service's words. Sizes are in kilobytes, begun ones counted.

@@ -73,7 +73,7 @@ pub(crate) fn scope(headers: &HeaderMap, container: &Container) -> Result<Scope>
     Ok(Scope {
         partition_key: partition_key(headers, container)?,
         range: range(headers)?,
-        epk: epk(headers)?,
+        epk: epk(headers)?.map(|epk| epk.meant_by_client(&container.properties().partition_key)),
     })
 }
 

@@ -335,6 +335,14 @@ fn items_without_a_key_live_in_the_first_range() {
             assert!(ranges[0].contains(&none));
             assert!(ranges[0].covers(&EpkRange::point(none.clone())));
         }
+        let meant = |min: &str, max: &str| range(min, max).meant_by_client(&system);
+        // As Python's SDK asks for them.
+        assert_eq!(
+            meant("", "00"),
+            EpkRange::new(Epk::start(), EpkRange::point(none.clone()).max)
+        );
+        assert!(!meant("00", "FF").contains(&none));
+        assert_eq!(meant("", "FF"), EpkRange::all());
     }
 }
 

@@ -36,7 +36,13 @@ fn started(arguments: &[&str], throughput: &str) -> (Server, Client) {
     let created = client
         .send(&container.header("x-ms-offer-throughput", throughput))
         .expect(201);
-    assert_eq!(created.json().get("partitionKey"), None);
+    let created = created.json();
+    assert_eq!(created.get("partitionKey"), None);
+    let indexes = &created["indexingPolicy"]["includedPaths"][0]["indexes"];
+    assert_eq!(
+        indexes[0],
+        json!({"kind": "Range", "dataType": "Number", "precision": -1})
+    );
     (server, client)
 }
 
@@ -60,6 +66,14 @@ fn query(text: &str) -> Request {
     Request::post(DOCS, json!({ "query": text }).to_string())
         .header("x-ms-documentdb-isquery", "True")
         .header("content-type", "application/query+json")
+}
+
+/// In an interval of effective partition keys.
+fn between(request: Request, start: &str, end: &str) -> Request {
+    request
+        .header("x-ms-read-key-type", "EffectivePartitionKeyRange")
+        .header("x-ms-start-epk", start)
+        .header("x-ms-end-epk", end)
 }
 
 #[test]
@@ -98,6 +112,7 @@ fn only_old_clients_make_them_and_see_no_key() {
         (replaced.get("partitionKey"), &replaced["defaultTtl"]),
         (None, &json!(5))
     );
+    assert_eq!(read["indexingPolicy"]["includedPaths"], json!([{"path": "/*"}]));
     let again = client
         .send(&Request::put(CONTAINER, read.to_string()))
         .expect(200)
@@ -164,6 +179,8 @@ fn parts_are_told_apart(client: &mut Client) {
             none(query("SELECT * FROM c WHERE NOT IS_DEFINED(c._partitionKey)")),
             &all[..2],
         ),
+        (between(changes(Request::get(DOCS)), "", "00"), &all[..2]),
+        (between(Request::get(DOCS), "00", "FF"), &all[2..]),
         // Where newer clients take items without a key to be.
         (
             none(query("SELECT * FROM c")).header("x-ms-documentdb-partitionkeyrangeid", "0"),

@@ -153,7 +153,7 @@ impl Grant {
         }
         check_extras(bound, headers)?;
         if rights::is_about_items(operation) && !has_a_key_each(operation, headers) {
-            self.check_key(scope::partition_key(headers)?.as_ref())?;
+            self.check_key(scope::sent_key(headers)?.as_ref())?;
         }
         Ok(())
     }

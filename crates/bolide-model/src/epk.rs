@@ -17,7 +17,8 @@
 //!   marker              00 undefined, 01 null, 02 false, 03 true, 05 number, 08 string
 //! ```
 //!
-//! Under version 1 strings are cut to 100 UTF-16 units first. Source: cosmos-rest §§7.2, 7.4, whose vectors are the tests.
+//! Under version 1 strings are cut to 100 UTF-16 units first. In a container without a partition key, items without one have the lowest
+//! hash: clients take them to lie at `""`, in the first range. Source: cosmos-rest §§7.2, 7.4, whose vectors are the tests.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -64,6 +65,9 @@ impl Epk {
         if key.is_empty() {
             return Epk::start();
         }
+        if definition.key_of_none().as_ref() == Some(key) {
+            return Epk::of_none(definition.version);
+        }
         match (definition.kind, definition.version) {
             (PartitionKind::Range, _) => Epk(encode(&key.0)),
             (PartitionKind::MultiHash, _) => Epk(key
@@ -73,6 +77,14 @@ impl Epk {
                 .collect()),
             (PartitionKind::Hash, PartitionKeyVersion::V2) => Epk(hash_v2(&key.0).to_vec()),
             (PartitionKind::Hash, PartitionKeyVersion::V1) => of_v1(&key.0),
+        }
+    }
+
+    /// The lowest that a whole key can have.
+    fn of_none(version: PartitionKeyVersion) -> Epk {
+        match version {
+            PartitionKeyVersion::V1 => Epk(encode(&[Component::Number(0.0), Component::Undefined])),
+            PartitionKeyVersion::V2 => Epk(vec![0; V2_BYTES]),
         }
     }
 
@@ -177,6 +189,22 @@ impl EpkRange {
         let mut max = min.clone();
         max.0.push(0xFF);
         EpkRange::new(min, max)
+    }
+
+    /// The range that a client of a container means by this one: to clients, items without a partition key lie at `""` itself.
+    pub fn meant_by_client(self, definition: &PartitionKeyDefinition) -> EpkRange {
+        let Some(none) = definition.key_of_none() else {
+            return self;
+        };
+        let first = EpkRange::point(Epk::of(definition, &none)).max;
+        let bound = |epk: Epk| {
+            if epk == Epk::start() {
+                epk
+            } else {
+                epk.max(first.clone())
+            }
+        };
+        EpkRange::new(bound(self.min), bound(self.max))
     }
 
     /// Whether there is nothing in it.

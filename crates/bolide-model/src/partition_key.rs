@@ -17,6 +17,9 @@ pub use crate::path::PropertyPath;
 const MISMATCH: &str = "Partition key provided either doesn't correspond to definition in the collection or doesn't match partition key \
                         field values specified in the document.";
 
+/// The path that stands for a partition key where a container has none.
+const SYSTEM_PATH: &str = "/_partitionKey";
+
 /// How partition keys become effective partition keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PartitionKind {
@@ -87,12 +90,26 @@ pub struct PartitionKeyDefinition {
     pub kind: PartitionKind,
     /// The generation of the hash.
     pub version: PartitionKeyVersion,
+    /// The container has no partition key of its own: one from before there were any. Its items have no key, unless newer clients write
+    /// one at [`SYSTEM_PATH`].
+    pub is_system: bool,
 }
 
 impl PartitionKeyDefinition {
+    /// Of a container without a partition key.
+    pub fn system() -> PartitionKeyDefinition {
+        PartitionKeyDefinition {
+            paths: vec![PropertyPath::parse(SYSTEM_PATH).expect("a path")],
+            kind: PartitionKind::Hash,
+            version: PartitionKeyVersion::V1,
+            is_system: true,
+        }
+    }
+
     /// Reads the `partitionKey` member of a container; `Value::Null` stands for an absent one.
     ///
-    /// An absent kind is Hash; an absent version is 1 for Hash, as SDKs take it, and 2 for MultiHash. Other members are ignored.
+    /// An absent kind is Hash; an absent version is 1 for Hash, as SDKs take it, and 2 for MultiHash. `systemKey` counts only with the
+    /// path that it belongs to; other members are ignored.
     ///
     /// # Errors
     /// - `PartitionKeyMissing`: null.
@@ -113,15 +130,37 @@ impl PartitionKeyDefinition {
         let kind = read_kind(members.get("kind"))?;
         let version = read_version(members.get("version"), kind)?;
         let paths = read_paths(members.get("paths"), kind)?;
-        Ok(PartitionKeyDefinition { paths, kind, version })
+        let is_system = members.get("systemKey") == Some(&Value::Bool(true))
+            && kind == PartitionKind::Hash
+            && paths[0].as_str() == SYSTEM_PATH;
+        Ok(PartitionKeyDefinition {
+            paths,
+            kind,
+            version,
+            is_system,
+        })
     }
 
-    /// The definition as clients see it: exactly `paths`, `kind` and `version`.
+    /// The definition as clients see it: exactly `paths`, `kind` and `version`, and `systemKey` where it is true.
     ///
     /// Agrees with: the Python SDK's tests, which compare the object as a whole (cosmos-rest §15, trap 17).
     pub fn to_json(&self) -> Value {
         let paths: Vec<&str> = self.paths.iter().map(PropertyPath::as_str).collect();
-        json!({"paths": paths, "kind": self.kind.as_str(), "version": self.version.number()})
+        let mut definition = json!({"paths": paths, "kind": self.kind.as_str(), "version": self.version.number()});
+        if self.is_system {
+            definition["systemKey"] = true.into();
+        }
+        definition
+    }
+
+    /// The key that a client means by `key`: none by an empty one, except where that is the key of all items without one.
+    pub fn meant_by(&self, key: PartitionKey) -> Option<PartitionKey> {
+        if key.is_empty() { self.key_of_none() } else { Some(key) }
+    }
+
+    /// The key of items without one, in a container without a partition key.
+    pub fn key_of_none(&self) -> Option<PartitionKey> {
+        self.is_system.then(|| PartitionKey(vec![Component::Undefined]))
     }
 
     /// Checks a key that is to name one logical partition: a component for each path, within the size limit.

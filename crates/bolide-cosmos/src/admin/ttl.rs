@@ -66,6 +66,7 @@ pub(super) async fn preview(admin: &Admin<'_>, container: &Arc<Container>) -> Re
 pub(super) async fn why(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
     let id = admin.required("id")?;
     let key = PartitionKey::from_text(&admin.required("pk")?)?;
+    let key = container.properties().partition_key.meant_by(key).unwrap_or_default();
     let why = admin.service.account.ttl_why(container, &id, &key).await?;
     let state = match (&why.item, why.is_live) {
         (None, _) => "absent",

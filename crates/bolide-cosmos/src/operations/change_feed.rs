@@ -23,7 +23,7 @@ const ENVELOPES: &str = "2021-09-15";
 
 pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
     let read = ReadChanges {
-        scope: scope::scope(call.headers())?,
+        scope: scope::scope(call.headers(), container)?,
         start: start(call.headers())?,
         max_items: scope::max_items(call.headers())?,
     };

@@ -20,8 +20,9 @@ pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
 
 pub(super) fn query(call: &Call<'_>) -> Result<Reply, Failure> {
     body::query(call.body)?.without_resume_filter()?;
+    let container = addressing::parent_container(call.account(), &call.route)?;
     let crosses = headers::flag(call.headers(), &headers::CROSS_PARTITION);
-    if !crosses && scope::partition_key(call.headers())?.is_none() {
+    if !crosses && scope::partition_key(call.headers(), &container)?.is_none() {
         return Err(Failure::bad_request(format!(
             "Cross partition query is required but disabled. Please set `{}` to true or specify `{}`.",
             headers::CROSS_PARTITION,

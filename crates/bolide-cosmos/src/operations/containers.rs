@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bolide_core::{Account, Container, ContainerInfo, Usage};
 use bolide_model::Result;
 use bolide_model::container::ContainerProperties;
+use bolide_model::partition_key::PartitionKeyDefinition;
 use bolide_model::rid::ContainerRid;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
@@ -19,8 +20,11 @@ use crate::wire::{Reply, body, headers};
 
 pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
     let database = addressing::parent_database(call.account(), &call.route)?;
-    let sent = Value::Object(body::object(call.body)?);
-    let properties = ContainerProperties::from_json(&sent)?;
+    let mut sent = body::object(call.body)?;
+    if headers::knows_no_system_key(call.headers()) && !names_key(&sent) {
+        sent.insert("partitionKey".to_owned(), PartitionKeyDefinition::system().to_json());
+    }
+    let properties = ContainerProperties::from_json(&Value::Object(sent))?;
     let offer = (
         offers::requested(call.headers())?,
         offers::requested_type(call.headers())?,
@@ -29,7 +33,7 @@ pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
         .account()
         .create_container_of_type(database.rid, properties, offer)
         .await?;
-    let mut reply = reply(StatusCode::CREATED, &container.info());
+    let mut reply = reply(call, StatusCode::CREATED, &container.info());
     if container.shares_throughput() {
         reply.fixed(&headers::SHARE_THROUGHPUT, "true");
     }
@@ -42,7 +46,8 @@ pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
         parse: ContainerRid::parse,
         of: |container: &Arc<Container>| container.rid(),
     };
-    let shape = |container: &Arc<Container>| Value::Object(to_json(&container.info()));
+    let is_old = headers::knows_no_system_key(call.headers());
+    let shape = move |container: &Arc<Container>| Value::Object(to_json(&container.info(), is_old));
     feed(&parent.to_string())
         .list(call, ids, shape, move |account| account.list_containers(parent))
         .await
@@ -50,11 +55,12 @@ pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
     let parent = addressing::parent_database(call.account(), &call.route)?.rid;
+    let is_old = headers::knows_no_system_key(call.headers());
     let gather = move |account: &Account, each: &mut dyn FnMut(&Value) -> Result<()>| {
         let containers = account.list_containers(parent)?;
         containers
             .iter()
-            .try_for_each(|container| each(&Value::Object(to_json(&container.info()))))
+            .try_for_each(|container| each(&Value::Object(to_json(&container.info(), is_old))))
     };
     feed(&parent.to_string()).query(call, gather).await
 }
@@ -62,7 +68,7 @@ pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
 pub(super) async fn read(call: &Call<'_>) -> Result<Reply, Failure> {
     let container = addressing::container(call.account(), &call.route)?;
     let info = container.info();
-    let mut members = to_json(&info);
+    let mut members = to_json(&info, headers::knows_no_system_key(call.headers()));
     if headers::flag(call.headers(), &headers::POPULATE_STATISTICS) {
         members.insert("statistics".to_owned(), statistics(call, &container).await?);
     }
@@ -79,13 +85,17 @@ pub(super) async fn read(call: &Call<'_>) -> Result<Reply, Failure> {
 
 pub(super) async fn replace(call: &Call<'_>) -> Result<Reply, Failure> {
     let container = addressing::container(call.account(), &call.route)?;
-    let sent = Value::Object(body::object(call.body)?);
+    let mut sent = body::object(call.body)?;
+    let key = &container.properties().partition_key;
+    if key.is_system && !names_key(&sent) {
+        sent.insert("partitionKey".to_owned(), key.to_json());
+    }
     let if_match = if_match(call.headers())?;
     let info = call
         .account()
-        .replace_container(&call.ctx, &container, &sent, if_match.as_deref())
+        .replace_container(&call.ctx, &container, &Value::Object(sent), if_match.as_deref())
         .await?;
-    Ok(reply(StatusCode::OK, &info))
+    Ok(reply(call, StatusCode::OK, &info))
 }
 
 pub(super) async fn delete(call: &Call<'_>) -> Result<Reply, Failure> {
@@ -104,8 +114,18 @@ fn feed(parent: &str) -> Feed<'_> {
     }
 }
 
-fn reply(status: StatusCode, info: &ContainerInfo) -> Reply {
-    reply_with(status, info, to_json(info))
+/// Whether a definition that was sent names a path of a partition key; old .NET clients send an empty list for none.
+fn names_key(sent: &Map<String, Value>) -> bool {
+    let key = sent.get("partitionKey").filter(|key| !key.is_null());
+    key.is_some_and(|key| key.get("paths") != Some(&Value::Array(Vec::new())))
+}
+
+fn reply(call: &Call<'_>, status: StatusCode, info: &ContainerInfo) -> Reply {
+    reply_with(
+        status,
+        info,
+        to_json(info, headers::knows_no_system_key(call.headers())),
+    )
 }
 
 fn reply_with(status: StatusCode, info: &ContainerInfo, members: Map<String, Value>) -> Reply {
@@ -114,8 +134,14 @@ fn reply_with(status: StatusCode, info: &ContainerInfo, members: Map<String, Val
     reply
 }
 
-fn to_json(info: &ContainerInfo) -> Map<String, Value> {
+fn to_json(info: &ContainerInfo, is_for_old_client: bool) -> Map<String, Value> {
     let mut members = info.properties.to_json();
+    if is_for_old_client {
+        if info.properties.partition_key.is_system {
+            members.remove("partitionKey");
+        }
+        show_indexes(&mut members);
+    }
     let system = json!({
         "_rid": info.rid.to_string(),
         "_ts": info.last_modified.0,
@@ -131,6 +157,15 @@ fn to_json(info: &ContainerInfo) -> Map<String, Value> {
         members.extend(system);
     }
     members
+}
+
+/// Adds to each included path the indexes that it has, which newer versions of the API no longer name.
+fn show_indexes(members: &mut Map<String, Value>) {
+    let paths = members["indexingPolicy"]["includedPaths"].as_array_mut();
+    for path in paths.into_iter().flatten() {
+        let index = |of: &str| json!({"kind": "Range", "dataType": of, "precision": -1});
+        path["indexes"] = json!([index("Number"), index("String")]);
+    }
 }
 
 /// Live items and their size (TTL-253), in the service's words. Sizes are in kilobytes, begun ones counted.

@@ -15,7 +15,7 @@ const WRITTEN_AT_ONCE: usize = 128 * 1024;
 
 pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
     let read = ReadFeed {
-        scope: scope::scope(call.headers())?,
+        scope: scope::scope(call.headers(), container)?,
         max_items: scope::max_items(call.headers())?,
         continuation: continuation(call.headers())?,
     };

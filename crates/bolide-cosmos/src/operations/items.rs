@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bolide_core::{Answer, Answered, Container, CreateItem, DeleteItem, ItemRead, ItemWritten, PatchItem, ReadItem};
 use bolide_core::{ItemTarget, ItemWrite, ReplaceItem, StoredItem, TriggeredWrite, UpsertItem, Work};
 use bolide_model::document::{Document, Patch};
-use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, ErrorKind, Result};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
@@ -21,7 +20,7 @@ pub(super) async fn create(call: &Call<'_>, container: &Arc<Container>) -> Answe
     }
     let create = CreateItem {
         document: document(call).await?,
-        partition_key: scope::partition_key(call.headers())?,
+        partition_key: scope::partition_key(call.headers(), container)?,
     };
     let answer = call.account().create_item(&call.ctx, container, create).await?;
     Ok(written(call, answer))
@@ -34,7 +33,7 @@ pub(super) async fn upsert(call: &Call<'_>, container: &Arc<Container>) -> Answe
     }
     let upsert = UpsertItem {
         document: document(call).await?,
-        partition_key: scope::partition_key(call.headers())?,
+        partition_key: scope::partition_key(call.headers(), container)?,
         if_match: if_match(call.headers())?,
     };
     let answer = call.account().upsert_item(&call.ctx, container, upsert).await?;
@@ -48,7 +47,7 @@ pub(super) async fn replace(call: &Call<'_>, container: &Arc<Container>) -> Answ
         Err(refusal) if is_of_body(&refusal.error) => {
             let read = ReadItem {
                 target: addressing::item(container, &call.route.leaf)?,
-                partition_key: point_key(call.headers())?,
+                partition_key: scope::one_key(call.headers(), container)?,
                 if_none_match: None,
             };
             match call.account().read_item(&call.ctx, container, &read).await {
@@ -75,7 +74,7 @@ async fn try_replace(call: &Call<'_>, container: &Arc<Container>) -> Answered<Re
     }
     let replace = ReplaceItem {
         target: addressing::item(container, &call.route.leaf)?,
-        partition_key: point_key(call.headers())?,
+        partition_key: scope::one_key(call.headers(), container)?,
         document: document(call).await?,
         if_match: if_match(call.headers())?,
     };
@@ -124,7 +123,7 @@ pub(super) async fn patch(call: &Call<'_>, container: &Arc<Container>) -> Answer
     }
     let patch = PatchItem {
         target: addressing::item(container, &call.route.leaf)?,
-        partition_key: point_key(call.headers())?,
+        partition_key: scope::one_key(call.headers(), container)?,
         patch: patch_of(call).await?,
         if_match: if_match(call.headers())?,
     };
@@ -139,7 +138,7 @@ pub(super) async fn delete(call: &Call<'_>, container: &Arc<Container>) -> Answe
     }
     let delete = DeleteItem {
         target: addressing::item(container, &call.route.leaf)?,
-        partition_key: point_key(call.headers())?,
+        partition_key: scope::one_key(call.headers(), container)?,
         if_match: if_match(call.headers())?,
     };
     let answer = call.account().delete_item(&call.ctx, container, delete).await?;
@@ -148,7 +147,7 @@ pub(super) async fn delete(call: &Call<'_>, container: &Arc<Container>) -> Answe
 
 /// Deletes everything of a partition key (cosmos-rest §5.6). What is left to do afterwards nobody can see.
 pub(super) async fn delete_all(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
-    let key = point_key(call.headers())?;
+    let key = scope::one_key(call.headers(), container)?;
     let answer = call.account().delete_all_of_key(&call.ctx, container, &key).await?;
     Ok(map(answer, |()| {
         let mut reply = Reply::empty(StatusCode::OK);
@@ -160,7 +159,7 @@ pub(super) async fn delete_all(call: &Call<'_>, container: &Arc<Container>) -> A
 pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
     let read = ReadItem {
         target: addressing::item(container, &call.route.leaf)?,
-        partition_key: point_key(call.headers())?,
+        partition_key: scope::one_key(call.headers(), container)?,
         if_none_match: if_none_match(call.headers())?,
     };
     let answer = call.account().read_item(&call.ctx, container, &read).await?;
@@ -177,19 +176,6 @@ async fn document(call: &Call<'_>) -> Result<Document> {
 
 async fn patch_of(call: &Call<'_>) -> Result<Patch> {
     call.decoded(|| Patch::parse(&binary_json::to_text(call.body)?)).await
-}
-
-/// The partition key that operations on one item need (cosmos-rest §5.2).
-fn point_key(headers: &HeaderMap) -> Result<PartitionKey> {
-    scope::partition_key(headers)?.ok_or_else(missing_key)
-}
-
-/// The error for an operation on one item without its partition key.
-pub(super) fn missing_key() -> Error {
-    let header = &headers::PARTITION_KEY;
-    Error::bad_request(format!(
-        "PartitionKey value must be supplied for this operation in header `{header}`."
-    ))
 }
 
 /// A batch that should have run a trigger must not succeed without it: only writes of single items may name triggers.
@@ -216,9 +202,9 @@ async fn triggered(
 ) -> Answered<Reply> {
     let is_new = matches!(write, ItemWrite::Create(_) | ItemWrite::Upsert(_));
     let partition_key = if is_new {
-        scope::partition_key(call.headers())?
+        scope::partition_key(call.headers(), container)?
     } else {
-        Some(point_key(call.headers())?)
+        Some(scope::one_key(call.headers(), container)?)
     };
     let triggered = TriggeredWrite {
         before: triggers(call.headers(), &headers::PRE_TRIGGERS)?,

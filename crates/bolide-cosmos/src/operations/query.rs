@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bolide_core::{Answer, Answered, Container, QueryItems, QueryMetrics, QueryPage, Work};
+use bolide_core::{Answer, Answered, Container, QueryItems, QueryMetrics, QueryPage, Scope, Work};
 use bolide_model::{Error, Result};
 use http::{HeaderMap, StatusCode};
 
@@ -19,11 +19,17 @@ pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered
         parameters,
         resume_filter,
     } = call.decoded(|| body::query(call.body)).await?;
+    let cross_partition = headers::flag(call.headers(), &headers::CROSS_PARTITION);
+    let mut scope = scope::scope(call.headers(), container)?;
+    if scope == Scope::default() && !cross_partition && headers::knows_no_system_key(call.headers()) {
+        // Such clients take all items to have no key, and so to need no crossing.
+        scope.partition_key = container.properties().partition_key.key_of_none();
+    }
     let query = QueryItems {
         text,
         parameters: Arc::new(parameters),
-        scope: scope::scope(call.headers())?,
-        cross_partition: headers::flag(call.headers(), &headers::CROSS_PARTITION),
+        scope,
+        cross_partition,
         max_items: scope::max_items(call.headers())?,
         continuation: feeds::continuation(call.headers())?,
         resume_filter,
@@ -37,7 +43,7 @@ pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered
 pub(super) async fn plan(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
     let query = call.decoded(|| body::query(call.body)).await?;
     let features = headers::text(call.headers(), &headers::QUERY_FEATURES)?.unwrap_or_default();
-    let partition_key = scope::partition_key(call.headers())?;
+    let partition_key = scope::partition_key(call.headers(), container)?;
     let plan = call.account().query_plan(
         container,
         &query.text,

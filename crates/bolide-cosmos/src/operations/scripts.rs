@@ -14,8 +14,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
 use super::data_plane::{add_container_headers, add_quota_headers, map};
+use super::if_match;
 use super::metadata::{Feed, Ids};
-use super::{if_match, items};
 use crate::addressing;
 use crate::routes::Place;
 use crate::service::Call;
@@ -128,7 +128,7 @@ pub(super) async fn delete(call: &Call<'_>) -> Result<Reply, Failure> {
 pub(super) async fn execute(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
     let execute = ExecuteProcedure {
         name: name(call, container, &PROCEDURES),
-        partition_key: scope::partition_key(call.headers())?.ok_or_else(items::missing_key)?,
+        partition_key: scope::one_key(call.headers(), container)?,
         arguments: call.decoded(|| arguments(call.body)).await?,
         is_logging: headers::flag(call.headers(), &headers::SCRIPT_LOGGING),
     };

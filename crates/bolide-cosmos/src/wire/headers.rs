@@ -112,6 +112,16 @@ pub(crate) const LATEST_VERSIONS: &str = "Incremental Feed";
 /// See [`LATEST_VERSIONS`].
 pub(crate) const ALL_VERSIONS: &str = "Full-Fidelity Feed";
 
+/// The first version of the API that shows a partition key of containers that have none.
+const FIRST_VERSION_WITH_SYSTEM_KEY: &str = "2018-12-31";
+
+/// Whether a client is from before containers without a partition key were shown with a system key: it makes such containers, sees them
+/// without a key, and sends none.
+pub(crate) fn knows_no_system_key(headers: &HeaderMap) -> bool {
+    let version = non_empty(headers, &VERSION).ok().flatten();
+    version.is_some_and(|version| version < FIRST_VERSION_WITH_SYSTEM_KEY)
+}
+
 /// Reads a header as text.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! Which part of a container a feed or query is about, and how much of it one page shows.
 
-use bolide_core::Scope;
+use bolide_core::{Container, Scope};
 use bolide_model::epk::{Epk, EpkRange};
 use bolide_model::partition_key::{Component, PartitionKey};
 use bolide_model::{Error, Result};
@@ -11,19 +11,51 @@ use super::headers;
 /// Page size when the client names none (cosmos-rest §3.7).
 const DEFAULT_PAGE_ITEMS: usize = 100;
 
-/// Reads the partition key header; an empty array means none.
+/// Reads the partition key header of a request about a container. An empty array means none, or the key of items without one where the
+/// container has no partition key.
 ///
 /// # Errors
 /// `BadRequest` when it is no JSON array of scalars.
-pub(crate) fn partition_key(headers: &HeaderMap) -> Result<Option<PartitionKey>> {
+pub(crate) fn partition_key(headers: &HeaderMap, container: &Container) -> Result<Option<PartitionKey>> {
+    let sent = sent_key(headers)?;
+    Ok(sent.and_then(|key| container.properties().partition_key.meant_by(key)))
+}
+
+/// Reads the partition key header of a request about items of one key. Where the container has no partition key, clients from before there
+/// were any send none.
+///
+/// # Errors
+/// `BadRequest` when it is no JSON array of scalars, or missing.
+pub(crate) fn one_key(headers: &HeaderMap, container: &Container) -> Result<PartitionKey> {
+    key_or_none(partition_key(headers, container)?, container)
+}
+
+/// The key that was sent with an operation on items of one key, or the one of items without one.
+///
+/// # Errors
+/// `BadRequest` when there is neither.
+pub(crate) fn key_or_none(sent: Option<PartitionKey>, container: &Container) -> Result<PartitionKey> {
+    sent.or_else(|| container.properties().partition_key.key_of_none())
+        .ok_or_else(|| {
+            let header = &headers::PARTITION_KEY;
+            Error::bad_request(format!(
+                "PartitionKey value must be supplied for this operation in header `{header}`."
+            ))
+        })
+}
+
+/// Reads the partition key header as it was sent.
+///
+/// # Errors
+/// `BadRequest` when it is no JSON array of scalars.
+pub(crate) fn sent_key(headers: &HeaderMap) -> Result<Option<PartitionKey>> {
     let Some(text) = headers::non_empty(headers, &headers::PARTITION_KEY)? else {
         return Ok(None);
     };
     if let Some(string) = plain_string(text) {
         return Ok(Some(PartitionKey(vec![Component::String(string.to_owned())])));
     }
-    let key = PartitionKey::from_header(text)?;
-    Ok((!key.is_empty()).then_some(key))
+    PartitionKey::from_header(text).map(Some)
 }
 
 /// The string of a key that is just one, without escapes: what most keys are, and need no JSON parser for.
@@ -37,11 +69,11 @@ fn plain_string(key: &str) -> Option<&str> {
 ///
 /// # Errors
 /// `BadRequest` for malformed values, and for ends of an interval without the header that gives them a meaning.
-pub(crate) fn scope(headers: &HeaderMap) -> Result<Scope> {
+pub(crate) fn scope(headers: &HeaderMap, container: &Container) -> Result<Scope> {
     Ok(Scope {
-        partition_key: partition_key(headers)?,
+        partition_key: partition_key(headers, container)?,
         range: range(headers)?,
-        epk: epk(headers)?,
+        epk: epk(headers)?.map(|epk| epk.meant_by_client(&container.properties().partition_key)),
     })
 }
 
@@ -105,20 +137,6 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_key_is_no_key() {
-        assert!(
-            partition_key(&map(&[("x-ms-documentdb-partitionkey", "[]")]))
-                .expect("an array")
-                .is_none()
-        );
-        assert!(
-            partition_key(&map(&[("x-ms-documentdb-partitionkey", "[{}]")]))
-                .expect("undefined")
-                .is_some()
-        );
-    }
-
-    #[test]
     fn plain_keys_are_read_as_all_others_are() {
         for key in [
             r#"["p"]"#,
@@ -128,7 +146,7 @@ mod tests {
             r#"["\u0061"]"#,
             r#"["a\"b"]"#,
         ] {
-            let read = partition_key(&map(&[("x-ms-documentdb-partitionkey", key)])).expect(key);
+            let read = sent_key(&map(&[("x-ms-documentdb-partitionkey", key)])).expect(key);
             assert_eq!(read, Some(PartitionKey::from_header(key).expect(key)), "{key}");
         }
     }
@@ -136,19 +154,19 @@ mod tests {
     #[test]
     fn a_range_id_may_carry_its_container() {
         let headers = map(&[("x-ms-documentdb-partitionkeyrangeid", "SnxPAOM2VfM=,3")]);
-        assert_eq!(scope(&headers).expect("well formed").range, Some(3));
-        assert!(scope(&map(&[("x-ms-documentdb-partitionkeyrangeid", "x")])).is_err());
+        assert_eq!(range(&headers), Ok(Some(3)));
+        assert!(range(&map(&[("x-ms-documentdb-partitionkeyrangeid", "x")])).is_err());
     }
 
     #[test]
     fn an_interval_needs_its_key_type() {
-        assert!(scope(&map(&[("x-ms-start-epk", "00"), ("x-ms-end-epk", "FF")])).is_err());
+        assert!(epk(&map(&[("x-ms-start-epk", "00"), ("x-ms-end-epk", "FF")])).is_err());
         let headers = [
             ("x-ms-start-epk", "05c1"),
             ("x-ms-end-epk", "ff"),
             ("x-ms-read-key-type", "EffectivePartitionKeyRange"),
         ];
-        assert!(scope(&map(&headers)).expect("well formed").epk.is_some());
+        assert!(epk(&map(&headers)).expect("well formed").is_some());
     }
 
     #[test]

@@ -322,6 +322,30 @@ fn component() -> impl Strategy<Value = Component> {
     ]
 }
 
+#[test]
+fn items_without_a_key_live_in_the_first_range() {
+    for version in [1, 2] {
+        let mut system = PartitionKeyDefinition::system().to_json();
+        system["version"] = version.into();
+        let system = PartitionKeyDefinition::from_json(&system).unwrap();
+        let none = Epk::of(&system, &system.key_of_none().unwrap());
+        assert_eq!(Epk::length_in(&system, none.as_bytes()), Some(none.as_bytes().len()));
+        for n in [1, 2, 50, 10_000] {
+            let ranges = boundaries(&system, n);
+            assert!(ranges[0].contains(&none));
+            assert!(ranges[0].covers(&EpkRange::point(none.clone())));
+        }
+        let meant = |min: &str, max: &str| range(min, max).meant_by_client(&system);
+        // As Python's SDK asks for them.
+        assert_eq!(
+            meant("", "00"),
+            EpkRange::new(Epk::start(), EpkRange::point(none.clone()).max)
+        );
+        assert!(!meant("00", "FF").contains(&none));
+        assert_eq!(meant("", "FF"), EpkRange::all());
+    }
+}
+
 proptest! {
     #[test]
     fn every_key_lives_in_one_range_of_a_container(

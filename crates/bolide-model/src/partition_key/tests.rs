@@ -30,6 +30,18 @@ fn definition_is_echoed_as_exactly_three_members() {
 }
 
 #[test]
+fn a_system_key_reads_back_and_its_empty_key_means_the_items_without_one() {
+    let system = PartitionKeyDefinition::system();
+    assert_eq!(system.to_json()["systemKey"], json!(true));
+    assert_eq!(read(system.to_json()).unwrap(), system);
+    assert_eq!(system.meant_by(key("[]")), Some(key("[{}]")));
+    assert_eq!(system.meant_by(key(r#"["a"]"#)), Some(key(r#"["a"]"#)));
+    assert_eq!(PartitionKey::extract(&system, &json!({"id": "a"})), key("[{}]"));
+    let user = read(json!({"paths": ["/_partitionKey"], "kind": "Hash"})).unwrap();
+    assert_eq!((user.is_system, user.meant_by(key("[]"))), (false, None));
+}
+
+#[test]
 fn absent_version_is_1_for_hash_and_2_for_a_hierarchy() {
     let version = |value| read(value).unwrap().version;
     assert_eq!(version(json!({"paths": ["/pk"]})), PartitionKeyVersion::V1);

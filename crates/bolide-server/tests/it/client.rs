@@ -241,7 +241,10 @@ impl Request {
         } else {
             Vec::new()
         };
-        for (name, value) in signed.iter().chain(&self.headers) {
+        // A version of the request's own stands in place of the usual one.
+        let is_own = |name: &str| self.headers.iter().any(|(own, _)| own == name && own == "x-ms-version");
+        let signed = signed.iter().filter(|(name, _)| !is_own(name));
+        for (name, value) in signed.chain(&self.headers) {
             text.push_str(&format!("{name}: {value}\r\n"));
         }
         text.push_str("\r\n");

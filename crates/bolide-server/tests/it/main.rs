@@ -25,3 +25,4 @@ mod scripts;
 mod server;
 mod starting;
 mod stopping;
+mod system_key;

@@ -12,8 +12,7 @@ use bolide_core::{
     Answer, Answered, Batch, BatchAnswer, BatchOperation, Container, CreateItem, DeleteItem, ItemRead, ItemTarget,
     OperationDone, OperationResult, PatchItem, ReadItem, Refusal, ReplaceItem, UpsertItem, Work,
 };
-use bolide_model::partition_key::PartitionKey;
-use bolide_model::{RequestUnits, Result};
+use bolide_model::RequestUnits;
 use http::StatusCode;
 
 use super::items;
@@ -34,7 +33,7 @@ pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered
 }
 
 async fn atomic(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> Answered<Reply> {
-    let partition_key = scope::partition_key(call.headers())?.ok_or_else(items::missing_key)?;
+    let partition_key = scope::one_key(call.headers(), container)?;
     let reads = |sent: &Sent| matches!(sent.operation, Ok(BatchOperation::Read { .. }));
     if sent.iter().any(reads) {
         // Before anything is written: a range only goes forward.
@@ -119,7 +118,8 @@ async fn one(call: &Call<'_>, container: &Arc<Container>, sent: Sent) -> Answere
     let (operation, given) = (sent.operation?, sent.partition_key?);
     // The header's key, which was checked with the head, is not the one that counts here.
     call.sender.check_key(given.as_ref())?;
-    let key = |key: Option<PartitionKey>| -> Result<PartitionKey> { key.ok_or_else(items::missing_key) };
+    let given = given.and_then(|key| container.properties().partition_key.meant_by(key));
+    let key = |key| scope::key_or_none(key, container);
     let written = |answer: Answer<bolide_core::ItemWritten>| finish(answer, OperationDone::Written);
     Ok(match operation {
         BatchOperation::Create { document } => written(

@@ -317,6 +317,25 @@ fn what_is_cut_short_or_inconsistent_is_refused() {
 }
 
 #[test]
+fn a_changed_byte_gives_json_or_a_refusal() {
+    for (hex, _) in MARKERS {
+        let body = bytes(&format!("80 E1 {hex}"));
+        for at in 1..body.len() {
+            for byte in 0..=u8::MAX {
+                let mut changed = body.to_vec();
+                changed[at] = byte;
+                let changed = Bytes::from(changed);
+                if let Ok(text) = to_text(&changed) {
+                    let json: serde_json::Result<serde_json::Value> = serde_json::from_slice(&text);
+                    assert!(json.is_ok(), "{changed:02X?}");
+                    assert_eq!(size(&changed).text_bytes, text.len());
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn nesting_without_end_is_refused_early() {
     for marker in [0xE1, 0xE9] {
         let mut bytes = vec![MARK];

@@ -1,0 +1,251 @@
+//! Containers without a partition key, as clients from before there were any made them: by those clients, and by newer ones.
+
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Client, Request};
+use crate::server::Server;
+
+const CONTAINER: &str = "/dbs/d/colls/c";
+const DOCS: &str = "/dbs/d/colls/c/docs";
+/// What newer clients read of the container's partition key, but for its version.
+const KEY: &str = "/_partitionKey";
+
+/// As a client from before 2018-12-31 sends it: with no partition key.
+fn old(request: Request) -> Request {
+    request.header("x-ms-version", "2018-08-31")
+}
+
+/// As newer clients send it about items without a key.
+fn none(request: Request) -> Request {
+    request.header("x-ms-documentdb-partitionkey", "[]")
+}
+
+/// About the items that newer clients wrote with a key.
+fn of(request: Request, key: &str) -> Request {
+    request.header("x-ms-documentdb-partitionkey", &json!([key]).to_string())
+}
+
+fn started(arguments: &[&str], throughput: &str) -> (Server, Client) {
+    let server = Server::in_memory(arguments);
+    let mut client = server.client();
+    client.send(&Request::post("/dbs", r#"{"id":"d"}"#)).expect(201);
+    let container = old(Request::post(
+        "/dbs/d/colls",
+        r#"{"id":"c","partitionKey":{"paths":[],"kind":"Hash"}}"#,
+    ));
+    let created = client
+        .send(&container.header("x-ms-offer-throughput", throughput))
+        .expect(201);
+    let created = created.json();
+    assert_eq!(created.get("partitionKey"), None);
+    let indexes = &created["indexingPolicy"]["includedPaths"][0]["indexes"];
+    assert_eq!(
+        indexes[0],
+        json!({"kind": "Range", "dataType": "Number", "precision": -1})
+    );
+    (server, client)
+}
+
+/// The ids of all pages, in order.
+fn ids(client: &mut Client, request: &Request) -> Vec<String> {
+    let (mut ids, mut next) = (Vec::new(), request.clone());
+    loop {
+        let answer = client.send(&next).expect(200);
+        let rows = answer.json()["Documents"].as_array().cloned().expect("rows");
+        ids.extend(rows.iter().filter_map(|row| row["id"].as_str().map(str::to_owned)));
+        match answer.header("x-ms-continuation") {
+            Some(continuation) => next = request.clone().header("x-ms-continuation", continuation),
+            None => break,
+        }
+    }
+    ids.sort();
+    ids
+}
+
+fn query(text: &str) -> Request {
+    Request::post(DOCS, json!({ "query": text }).to_string())
+        .header("x-ms-documentdb-isquery", "True")
+        .header("content-type", "application/query+json")
+}
+
+/// In an interval of effective partition keys.
+fn between(request: Request, start: &str, end: &str) -> Request {
+    request
+        .header("x-ms-read-key-type", "EffectivePartitionKeyRange")
+        .header("x-ms-start-epk", start)
+        .header("x-ms-end-epk", end)
+}
+
+#[test]
+fn only_old_clients_make_them_and_see_no_key() {
+    let (_server, mut client) = started(&[], "400");
+    let unkeyed = Request::post("/dbs/d/colls", r#"{"id":"new"}"#);
+    client
+        .send(&unkeyed.header("x-ms-version", "2018-12-31"))
+        .expect_error(400);
+    client
+        .send(&Request::post("/dbs/d/colls", r#"{"id":"new"}"#))
+        .expect_error(400);
+
+    let read = client.send(&Request::get(CONTAINER)).expect(200).json();
+    assert_eq!(
+        (&read["partitionKey"]["paths"], &read["partitionKey"]["systemKey"]),
+        (&json!([KEY]), &json!(true))
+    );
+    assert_eq!(
+        client
+            .send(&old(Request::get(CONTAINER)))
+            .expect(200)
+            .json()
+            .get("partitionKey"),
+        None
+    );
+    let listed = |answer: Answer| answer.json()["DocumentCollections"][0].get("partitionKey").cloned();
+    assert!(listed(client.send(&Request::get("/dbs/d/colls"))).is_some());
+    assert_eq!(listed(client.send(&old(Request::get("/dbs/d/colls")))), None);
+
+    let replaced = client
+        .send(&old(Request::put(CONTAINER, r#"{"id":"c","defaultTtl":5}"#)))
+        .expect(200)
+        .json();
+    assert_eq!(
+        (replaced.get("partitionKey"), &replaced["defaultTtl"]),
+        (None, &json!(5))
+    );
+    assert_eq!(read["indexingPolicy"]["includedPaths"], json!([{"path": "/*"}]));
+    let again = client
+        .send(&Request::put(CONTAINER, read.to_string()))
+        .expect(200)
+        .json();
+    assert_eq!(again["partitionKey"], read["partitionKey"]);
+}
+
+#[test]
+fn items_without_a_key_are_the_same_to_old_and_new_clients() {
+    for throughput in ["400", "30000"] {
+        let (_server, mut client) = started(&[], throughput);
+        let item = |id: &str| format!(r#"{{"id":"{id}","n":1}}"#);
+        client.send(&old(Request::post(DOCS, item("old")))).expect(201);
+        client.send(&none(Request::post(DOCS, item("new")))).expect(201);
+        client.send(&none(Request::post(DOCS, item("old")))).expect_error(409);
+        let keyed = r#"{"id":"old","_partitionKey":"k"}"#;
+        client.send(&none(Request::post(DOCS, keyed))).expect_error(400);
+        client.send(&of(Request::post(DOCS, keyed), "k")).expect(201);
+
+        let at = |id: &str| format!("{DOCS}/{id}");
+        let old_one = client.send(&none(Request::get(&at("old")))).expect(200).json();
+        assert_eq!(old_one, client.send(&old(Request::get(&at("old")))).expect(200).json());
+        assert_eq!(
+            client.send(&of(Request::get(&at("old")), "k")).expect(200).json()["_partitionKey"],
+            "k"
+        );
+        let undefined = Request::get(&at("new")).header("x-ms-documentdb-partitionkey", "[{}]");
+        client.send(&undefined).expect(200);
+
+        client.send(&old(Request::put(&at("new"), item("new")))).expect(200);
+        let upsert = |request: Request| request.header("x-ms-documentdb-is-upsert", "True");
+        client.send(&upsert(none(Request::post(DOCS, item("new"))))).expect(200);
+        let patch = r#"{"operations":[{"op":"incr","path":"/n","value":2}]}"#;
+        let patched = client
+            .send(&none(Request::new("PATCH", &at("new")).body(patch)))
+            .expect(200);
+        assert_eq!(patched.json()["n"], 3);
+
+        parts_are_told_apart(&mut client);
+
+        client.send(&none(Request::new("DELETE", &at("old")))).expect(204);
+        client.send(&of(Request::get(&at("old")), "k")).expect(200);
+        client.send(&old(Request::new("DELETE", &at("new")))).expect(204);
+        client.send(&none(Request::get(&at("new")))).expect_error(404);
+    }
+}
+
+/// `old` and `new` without a key, `old` under `k`: in feeds, changes and queries.
+fn parts_are_told_apart(client: &mut Client) {
+    let all = ["new", "old", "old"];
+    let changes = |request: Request| request.header("a-im", "Incremental feed");
+    for (request, expected) in [
+        (none(Request::get(DOCS)), &all[..2]),
+        (of(Request::get(DOCS), "k"), &all[2..]),
+        (none(changes(Request::get(DOCS))), &all[..2]),
+        (of(changes(Request::get(DOCS)), "k"), &all[2..]),
+        (none(query("SELECT * FROM c")), &all[..2]),
+        (none(query("SELECT * FROM c ORDER BY c.id")), &all[..2]),
+        (of(query("SELECT * FROM c"), "k"), &all[2..]),
+        (old(query("SELECT * FROM c")), &all[..2]),
+        (query("SELECT * FROM c").query(), &all),
+        (query("SELECT * FROM c WHERE c._partitionKey = 'k'"), &all[2..]),
+        (
+            none(query("SELECT * FROM c WHERE NOT IS_DEFINED(c._partitionKey)")),
+            &all[..2],
+        ),
+        (between(changes(Request::get(DOCS)), "", "00"), &all[..2]),
+        (between(Request::get(DOCS), "00", "FF"), &all[2..]),
+        // Where newer clients take items without a key to be.
+        (
+            none(query("SELECT * FROM c")).header("x-ms-documentdb-partitionkeyrangeid", "0"),
+            &all[..2],
+        ),
+    ] {
+        assert_eq!(
+            ids(client, &request),
+            expected,
+            "{:?}",
+            String::from_utf8_lossy(&request.to_bytes())
+        );
+    }
+}
+
+#[test]
+fn batches_and_procedures_work_on_items_without_a_key() {
+    let (_server, mut client) = started(&[], "400");
+    let operations = |id: &str, key: Option<&str>| {
+        let mut create = json!({"operationType": "Create", "resourceBody": {"id": id}});
+        if let Some(key) = key {
+            create["partitionKey"] = key.into();
+        }
+        json!([create]).to_string()
+    };
+    let batch = |body: String| Request::post(DOCS, body).header("x-ms-cosmos-is-batch-request", "True");
+    let atomic = |request: Request| request.header("x-ms-cosmos-batch-atomic", "True");
+    client.send(&none(atomic(batch(operations("a", None))))).expect(200);
+    client.send(&old(atomic(batch(operations("b", None))))).expect(200);
+    client.send(&batch(operations("c", Some("[]")))).expect(200);
+
+    let script = json!({
+        "id": "s",
+        "body": "function () { __.createDocument(__.getSelfLink(), { id: 'd' }, () => getContext().getResponse().setBody(1)) }",
+    });
+    client
+        .send(&Request::post(&format!("{CONTAINER}/sprocs"), script.to_string()))
+        .expect(201);
+    let execute = none(Request::post(&format!("{CONTAINER}/sprocs/s"), "[]"));
+    assert_eq!(client.send(&execute).expect(200).text(), "1");
+    assert_eq!(ids(&mut client, &none(Request::get(DOCS))), ["a", "b", "c", "d"]);
+    let all = none(Request::post(&format!("{CONTAINER}/operations/partitionkeydelete"), ""))
+        .signing_as("colls", "dbs/d/colls/c");
+    client.send(&all).expect(200);
+    assert_eq!(ids(&mut client, &old(Request::get(DOCS))), [""; 0]);
+}
+
+#[test]
+fn items_without_a_key_expire() {
+    let (_server, mut client) = started(&["--virtual-clock=2023-11-14T22:13:20Z"], "400");
+    client
+        .send(&old(Request::put(CONTAINER, r#"{"id":"c","defaultTtl":5}"#)))
+        .expect(200);
+    client.send(&old(Request::post(DOCS, r#"{"id":"a"}"#))).expect(201);
+    client
+        .send(&none(Request::post(DOCS, r#"{"id":"b","ttl":-1}"#)))
+        .expect(201);
+    client
+        .send(&Request::put("/_bolide/clock", r#"{"advanceMs":5000}"#))
+        .expect(200);
+    client.send(&old(Request::get(&format!("{DOCS}/a")))).expect_error(404);
+    client.send(&none(Request::get(&format!("{DOCS}/b")))).expect(200);
+    let why: Value = client
+        .send(&Request::get("/_bolide/dbs/d/colls/c/ttl/why?id=b&pk=%5B%5D"))
+        .expect(200)
+        .json();
+    assert_eq!(why["state"], "live");
+}

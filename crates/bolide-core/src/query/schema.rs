@@ -91,7 +91,7 @@ fn full_text(properties: &ContainerProperties) -> FullTextPolicy {
         .flatten()
         .map(|own| (steps(&own.path), own.language.clone()));
     FullTextPolicy {
-        default_language: policy.default_language.clone(),
+        default_language: policy.language().map(str::to_owned),
         paths: paths.collect(),
     }
 }

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
+use super::analysis;
 use super::input::{Input, has_duplicates, invalid};
 use crate::error::{Error, Result, excerpt};
 use crate::path::PropertyPath;
@@ -18,6 +19,10 @@ pub const LANGUAGES: [&str; 7] = ["en-US", "de-DE", "es-ES", "fr-FR", "it-IT", "
 pub struct FullTextPolicy {
     /// The language of paths that name none.
     pub default_language: Option<String>,
+    /// Which analyzers may be chosen from: kept as it was sent.
+    pub package: Option<String>,
+    /// How the text of paths is analyzed that do not say so: its language stands for [`FullTextPolicy::default_language`].
+    pub default_spec: Option<Map<String, Value>>,
     /// Where there is text; `None` if the member was not sent.
     pub paths: Option<Vec<FullTextPath>>,
 }
@@ -29,6 +34,8 @@ pub struct FullTextPath {
     pub path: PropertyPath,
     /// Its language, if not the default.
     pub language: Option<String>,
+    /// How it is analyzed, as far as it was said.
+    pub analysis: Map<String, Value>,
 }
 
 /// An index of the text at one path.
@@ -41,6 +48,11 @@ pub struct FullTextIndex {
 impl FullTextPolicy {
     pub(super) fn from_input(input: &Input<'_>) -> Result<FullTextPolicy> {
         let default_language = read_language(input, "defaultLanguage")?;
+        let default_spec = input
+            .object("defaultSpec")?
+            .as_ref()
+            .map(read_default_spec)
+            .transpose()?;
         let paths = match input.get("fullTextPaths") {
             None => None,
             Some(_) => Some(
@@ -57,6 +69,8 @@ impl FullTextPolicy {
         }
         Ok(FullTextPolicy {
             default_language,
+            package: analysis::read_package(input)?,
+            default_spec,
             paths,
         })
     }
@@ -65,6 +79,12 @@ impl FullTextPolicy {
         let mut members = Map::new();
         if let Some(language) = &self.default_language {
             members.insert("defaultLanguage".into(), language.as_str().into());
+        }
+        if let Some(package) = &self.package {
+            members.insert("package".into(), package.as_str().into());
+        }
+        if let Some(spec) = &self.default_spec {
+            members.insert("defaultSpec".into(), Value::Object(spec.clone()));
         }
         if let Some(paths) = &self.paths {
             members.insert(
@@ -75,14 +95,16 @@ impl FullTextPolicy {
         Value::Object(members)
     }
 
+    /// The language of paths that name none, if it was given in either way.
+    pub fn language(&self) -> Option<&str> {
+        let of_spec = || self.default_spec.as_ref()?.get("language")?.as_str();
+        self.default_language.as_deref().or_else(of_spec)
+    }
+
     /// The language of the text at `path`; `None` if there is none.
     pub fn language_at(&self, path: &PropertyPath) -> Option<&str> {
         let found = self.paths.iter().flatten().find(|own| own.path == *path)?;
-        found
-            .language
-            .as_deref()
-            .or(self.default_language.as_deref())
-            .or(Some(LANGUAGES[0]))
+        found.language.as_deref().or(self.language()).or(Some(LANGUAGES[0]))
     }
 }
 
@@ -98,15 +120,18 @@ impl FullTextPath {
         Ok(FullTextPath {
             path,
             language: read_language(input, "language")?,
+            analysis: analysis::read(input)?,
         })
     }
 
     fn to_json(&self) -> Value {
-        let mut json = json!({"path": self.path.as_str()});
+        let mut members = Map::new();
+        members.insert("path".into(), self.path.as_str().into());
         if let Some(language) = &self.language {
-            json["language"] = language.as_str().into();
+            members.insert("language".into(), language.as_str().into());
         }
-        json
+        members.extend(self.analysis.clone());
+        Value::Object(members)
     }
 }
 
@@ -154,6 +179,15 @@ pub(super) fn check_indexes(indexes: &[FullTextIndex], policy: Option<&FullTextP
             "The path of the Full Text Index {path} does not match the path specified in the Full Text Policy."
         ))),
     }
+}
+
+fn read_default_spec(input: &Input<'_>) -> Result<Map<String, Value>> {
+    let mut spec = Map::new();
+    if let Some(language) = read_language(input, "language")? {
+        spec.insert("language".into(), language.into());
+    }
+    spec.extend(analysis::read(input)?);
+    Ok(spec)
 }
 
 fn read_language(input: &Input<'_>, member: &str) -> Result<Option<String>> {

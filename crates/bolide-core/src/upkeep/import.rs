@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bolide_model::document::Document;
 use bolide_model::epk::Epk;
-use bolide_model::ttl::Stamp;
+use bolide_model::ttl::{Own, Stamp};
 use bolide_model::{Error, Lsn, Result, UnixSeconds};
 
 use crate::account::Account;
@@ -92,7 +92,7 @@ fn parse_line(state: &ContainerState, line: usize, text: &[u8], now: UnixSeconds
         .ok_or_else(|| at_line(Error::bad_request("every item needs an integer _ts")))?;
     let document = Document::parse(text).map_err(at_line)?;
     document.id().map_err(at_line)?;
-    document.own_ttl(state.properties.policy).map_err(at_line)?;
+    own_ttl(&document, state).map_err(at_line)?;
     let definition = &state.properties.partition_key;
     let key = document.partition_key(definition);
     definition.check_full(&key).map_err(at_line)?;
@@ -103,6 +103,14 @@ fn parse_line(state: &ContainerState, line: usize, text: &[u8], now: UnixSeconds
         last_modified: UnixSeconds(last_modified).min(now),
         epk,
     })
+}
+
+/// An item's own ttl. Stores have held unusable ones where TTL was off (TTL-217), and must come back from what was exported of them.
+fn own_ttl(document: &Document, state: &ContainerState) -> Result<Own> {
+    match document.own_ttl() {
+        Err(_) if !state.properties.policy.is_on() => Ok(Own::Absent),
+        own => own,
+    }
 }
 
 fn check_distinct(state: &ContainerState, items: &[Loaded]) -> Result<()> {
@@ -137,7 +145,7 @@ async fn load(state: &Arc<ContainerState>, partition: &Arc<Partition>, items: Ve
                 let text = item.document.to_stored_text()?;
                 let version = round.next_version();
                 round.state.next_number += 1;
-                let own = item.document.own_ttl(state.properties.policy)?;
+                let own = own_ttl(&item.document, &state)?;
                 let record = Record::new(&Parts {
                     version,
                     last_modified: item.last_modified,

@@ -15,6 +15,7 @@ use crate::program::Ordering;
 use crate::schema::Schema;
 use crate::session::{Environment, Session};
 use crate::text::{self, ast};
+use crate::usage::Usage;
 
 /// A query, compiled against the schema of a container. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -105,6 +106,11 @@ impl Query {
     /// Whether the content of items matters; a count of all of them only needs to know that they are there.
     pub fn reads_content(&self) -> bool {
         self.inner.bound.select.reads_content()
+    }
+
+    /// Which indexes it would use, and how it could be written better.
+    pub fn usage(&self) -> Usage {
+        Usage::of(&self.inner.ast)
     }
 
     /// Whether every page must see all items from the start; see the crate's page rules.

@@ -42,6 +42,9 @@ pub(super) fn read(call: &Call<'_>) -> Reply {
     });
     let mut reply = Reply::value(StatusCode::OK, &body);
     reply.number(&headers::ITEM_COUNT, 1);
+    // Of the media that items once had. Java 3 parses both without asking whether they are there.
+    reply.number(&headers::MAX_MEDIA_USAGE_MB, 10_240);
+    reply.number(&headers::MEDIA_USAGE_MB, 0);
     reply
 }
 

@@ -3,7 +3,6 @@
 use bolide_model::container::ContainerProperties;
 use bolide_model::document::Document;
 use bolide_model::epk::Epk;
-use bolide_model::ttl::Policy;
 use serde_json::json;
 
 /// Reads the bytes as a document.
@@ -14,8 +13,7 @@ pub fn run(data: &[u8]) {
     assert_eq!(again.to_text(), text);
     assert_eq!(again, document);
     let _ = document.id();
-    let _ = document.own_ttl(Policy::Off);
-    let _ = document.own_ttl(Policy::After(1));
+    let _ = document.own_ttl();
     for version in [1, 2] {
         let container = json!({
             "id": "c",

@@ -283,6 +283,9 @@ fn parse_lower_case(mut text: [u8; DATE_BYTES]) -> Option<SystemTime> {
     for letter in [0..1, 8..9, 26..29] {
         text[letter].make_ascii_uppercase();
     }
+    if text.ends_with(b"UTC") {
+        text[26..].copy_from_slice(b"GMT");
+    }
     httpdate::parse_http_date(std::str::from_utf8(&text).ok()?).ok()
 }
 

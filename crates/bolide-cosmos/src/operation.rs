@@ -293,11 +293,7 @@ impl Operation {
             (Place::Script(_), Verb::Put) => Operation::ReplaceScript,
             (Place::Script(_), Verb::Delete) => Operation::DeleteScript,
             (Place::Script(ScriptKind::StoredProcedure), Verb::Post) => Operation::ExecuteProcedure,
-            (Place::Addresses, _) => {
-                let message = "this server speaks gateway mode only; switch the client from direct to gateway mode";
-                return Err(Failure::bad_request(message));
-            }
-            (Place::Unknown | Place::Admin | Place::Certificate | Place::Explorer, _) => {
+            (Place::Unknown | Place::Admin | Place::Certificate | Place::Explorer | Place::Addresses, _) => {
                 return Err(Failure::new(
                     NOT_FOUND,
                     format!("no such resource path. path=`/{}`", route.path),

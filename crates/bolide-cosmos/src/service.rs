@@ -20,7 +20,7 @@ use bolide_model::limits;
 use bolide_model::rid::ContainerRid;
 use bolide_model::time::Clock;
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, TRANSFER_ENCODING};
+use http::header::{AUTHORIZATION, CONTENT_ENCODING, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use parking_lot::RwLock;
@@ -56,6 +56,10 @@ const PATH_BYTES: usize = 16 * 1024;
 const FIRST_VERSION: &str = "2015-12-16";
 /// Longest activity id that is echoed.
 const ACTIVITY_ID_BYTES: usize = 64;
+
+/// What clients in direct mode are told.
+const GATEWAY_MODE_ONLY: &str = "this server speaks gateway mode only; switch the client from direct to gateway mode \
+                                 (.NET: `ConnectionMode.Gateway`, Java: `gatewayMode()`)";
 
 /// Pages of exports that are made at one time: each takes memory for itself.
 const EXPORTS: usize = 2;
@@ -290,9 +294,16 @@ impl CosmosService {
                 self.wait_for_public(body).await;
                 return (None, Ok(self.page(head, listener)));
             }
+            // Whatever the signature: how clients sign this is nothing that is known here, and users would doubt their key.
+            Place::Addresses if head.headers.get(AUTHORIZATION).is_some_and(|token| !token.is_empty()) => {
+                self.wait_for_public(body).await;
+                return (None, Err(Failure::bad_request(GATEWAY_MODE_ONLY)));
+            }
             _ => {}
         }
-        let (operation, sender) = match self.admit(head, &route) {
+        let whole = item_path_with_query(head, &route);
+        let (route, admitted) = self.admit_either(head, route, whole.as_deref());
+        let (operation, sender) = match admitted {
             Ok(admitted) => admitted,
             Err((Refused::Unknown, failure)) => {
                 self.refuse(body).await;
@@ -369,6 +380,28 @@ impl CosmosService {
         self.make_room(head.version, &mut received, working).await?;
         let reply = Admin::new(self, head, &received.bytes, route).answer().await?;
         self.bind(reply, head.version, received.share, None).await
+    }
+
+    /// As [`Self::admit`]. Where a signature is not for the path, it may be for the path with its query: the JavaScript SDK sends an item's
+    /// id with a bare `?`, and signs it as it is.
+    #[expect(clippy::type_complexity, reason = "what `admit` gives, and what it was given for")]
+    fn admit_either<'p>(
+        &self,
+        head: &Parts,
+        route: Route<'p>,
+        whole: Option<&'p str>,
+    ) -> (Route<'p>, Result<(Operation, Sender), (Refused, Failure)>) {
+        let admitted = self.admit(head, &route);
+        if !matches!(admitted, Err((Refused::Unknown, _))) {
+            return (route, admitted);
+        }
+        let Some(with_query) = whole.and_then(Route::parse) else {
+            return (route, admitted);
+        };
+        match self.admit(head, &with_query) {
+            Err((Refused::Unknown, _)) => (route, admitted),
+            signed => (with_query, signed),
+        }
     }
 
     /// Checks everything that the head tells before the core is asked.
@@ -519,6 +552,12 @@ fn new_activity_id() -> HeaderValue {
     let mut buffer = uuid::Uuid::encode_buffer();
     let id = uuid::Uuid::new_v4().hyphenated().encode_lower(&mut buffer);
     HeaderValue::from_str(id).expect("a GUID is ASCII")
+}
+
+/// The path of an item with what stands behind a `?`, if something does.
+fn item_path_with_query(head: &Parts, route: &Route<'_>) -> Option<String> {
+    let query = head.uri.query().filter(|_| route.place == Place::Item)?;
+    Some(format!("{}?{query}", head.uri.path()))
 }
 
 fn check_path_size(path: &str) -> Result<(), Failure> {

@@ -1,15 +1,18 @@
 //! Session tokens: how far a client has read each range.
 //!
-//! Written as `<range>:-1#<lsn>`, several joined by `,` (cosmos-rest §9). Read more generously, as clients pass on tokens that
-//! other SDKs made: `version#lsn#region=lsn…` and the old plain `lsn`.
-
-use std::fmt::Write as _;
+//! Written as `<range>:-1#<lsn>`, for one range: an answer comes from one, and .NET and old Java take nothing else (cosmos-rest §9). Read more
+//! generously, as clients pass on several joined by `,`, and tokens that other SDKs made: `version#lsn#region=lsn…` and the old plain `lsn`.
 
 use bolide_core::RangePosition;
 use bolide_model::{Error, ErrorKind, Lsn, Result};
 use http::HeaderMap;
 
 use crate::wire::headers;
+
+/// The range that an answer comes from, of those that were touched: the last, as pages end with the range that gave them something.
+pub(crate) fn range_of_answer(touched: &[RangePosition]) -> Option<&RangePosition> {
+    touched.last()
+}
 
 /// What a client has seen, by range.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,6 +42,11 @@ impl SessionToken {
         Ok(SessionToken { seen })
     }
 
+    /// Whether it says something, and nothing about a range.
+    pub(crate) fn is_of_others_than(&self, range: u32) -> bool {
+        !self.seen.is_empty() && self.seen.iter().all(|(seen, _)| *seen != range)
+    }
+
     /// Refuses an answer that is older than what the client has seen. Ranges the answer did not touch are not looked at, so
     /// tokens of ranges that were split since do no harm.
     ///
@@ -63,14 +71,9 @@ impl SessionToken {
     }
 }
 
-/// The token for an answer that touched these ranges; `None` if it touched none.
-pub(crate) fn token(touched: &[RangePosition]) -> Option<String> {
-    let mut text = String::with_capacity(touched.len() * 16);
-    for position in touched {
-        let comma = if text.is_empty() { "" } else { "," };
-        write!(text, "{comma}{}:-1#{}", position.range, position.lsn).expect("writing to a String cannot fail");
-    }
-    (!text.is_empty()).then_some(text)
+/// The token for an answer from a range.
+pub(crate) fn token(position: &RangePosition) -> String {
+    format!("{}:-1#{}", position.range, position.lsn)
 }
 
 fn parse_part(part: &str) -> Option<(u32, Lsn)> {
@@ -152,13 +155,14 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let text = token(&[at(0, 5), at(3, 9)]).expect("two ranges were touched");
-        assert_eq!(text, "0:-1#5,3:-1#9");
+        let touched = [at(0, 5), at(3, 9)];
+        let text = token(range_of_answer(&touched).expect("two ranges were touched"));
+        assert_eq!(text, "3:-1#9");
         assert_eq!(
             SessionToken::parse(&text).expect("our own token").seen,
-            vec![(0, Lsn(5)), (3, Lsn(9))]
+            vec![(3, Lsn(9))]
         );
-        assert_eq!(token(&[]), None);
+        assert_eq!(range_of_answer(&[]), None);
     }
 
     #[test]

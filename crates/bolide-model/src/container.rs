@@ -7,6 +7,7 @@
 //! Null counts as absent, unknown members are ignored, and a member of the wrong type or value is a `BadRequest` that names it. The
 //! queries of computed properties are text here. Source: cosmos-rest §§4.2, 4.3, TTL-212 to TTL-222.
 
+mod analysis;
 pub mod full_text;
 mod index_path;
 pub mod indexing;
@@ -59,6 +60,8 @@ pub struct ContainerProperties {
     pub change_feed_policy: Option<ChangeFeedPolicy>,
     /// What clients encrypt. Fixed.
     pub client_encryption_policy: Option<ClientEncryptionPolicy>,
+    /// What is masked for users without the right to see it: kept, without effect, as holders of keys and tokens see everything.
+    pub data_masking_policy: Option<Map<String, Value>>,
 }
 
 impl ContainerProperties {
@@ -78,6 +81,7 @@ impl ContainerProperties {
             full_text_policy: None,
             change_feed_policy: None,
             client_encryption_policy: None,
+            data_masking_policy: None,
         }
     }
 
@@ -105,6 +109,7 @@ impl ContainerProperties {
             full_text_policy: read(&input, "fullTextPolicy", FullTextPolicy::from_input)?,
             change_feed_policy: read(&input, "changeFeedPolicy", ChangeFeedPolicy::from_input)?,
             client_encryption_policy: read(&input, "clientEncryptionPolicy", ClientEncryptionPolicy::from_input)?,
+            data_masking_policy: read(&input, "dataMaskingPolicy", |policy| Ok(policy.members().clone()))?,
         };
         properties.check()?;
         Ok(properties)
@@ -145,6 +150,7 @@ impl ContainerProperties {
                     .as_ref()
                     .map(ClientEncryptionPolicy::to_json),
             ),
+            ("dataMaskingPolicy", self.data_masking_policy.clone().map(Value::Object)),
         ];
         members.extend(
             optional

@@ -25,7 +25,7 @@ use crate::error::{Error, ErrorKind, Result, excerpt};
 use crate::limits::{ITEM_BYTES, NESTING};
 use crate::names::validate_item_id;
 use crate::partition_key::{Component, PartitionKey, PartitionKeyDefinition, PropertyPath};
-use crate::ttl::{Own, Policy, invalid_ttl};
+use crate::ttl::{Own, invalid_ttl};
 
 /// Members of an item's root that only the server writes; a client's are dropped (cosmos-rest §3.1, TTL-209).
 pub const SYSTEM_PROPERTIES: [&str; 6] = ["_rid", "_self", "_etag", "_attachments", "_ts", "_lsn"];
@@ -98,18 +98,17 @@ impl Document {
 
     /// The item's own ttl, of the root property spelled exactly `ttl` (TTL-217, TTL-219).
     ///
-    /// While TTL is off a value that is not usable counts as absent (TTL-216).
+    /// It is looked at whether TTL is on or off (TTL-216).
     ///
     /// # Errors
-    /// `BadRequest`: TTL is on, and the property is there with anything but −1 and 1…2147483647, null included (TTL-215).
-    pub fn own_ttl(&self, policy: Policy) -> Result<Own> {
+    /// `BadRequest`: the property is there with anything but −1 and 1…2147483647, null included (TTL-215).
+    pub fn own_ttl(&self) -> Result<Own> {
         let Some(value) = self.members.get("ttl") else {
             return Ok(Own::Absent);
         };
         match value.as_f64().and_then(Own::from_number) {
             Some(own) => Ok(own),
-            None if policy.is_on() => Err(invalid_ttl("ttl", &excerpt(&value.to_string()))),
-            None => Ok(Own::Absent),
+            None => Err(invalid_ttl("ttl", &excerpt(&value.to_string()))),
         }
     }
 

@@ -8,10 +8,8 @@ pub const NESTING: usize = 128;
 pub const ITEM_ID_BYTES: usize = 1023;
 /// Longest id of a database, container, script or user, in characters.
 pub const RESOURCE_ID_CHARS: usize = 255;
-/// Longest partition key value under partition key version 2, in bytes.
-pub const PARTITION_KEY_BYTES_V2: usize = 2048;
-/// Longest partition key value under partition key version 1, in bytes.
-pub const PARTITION_KEY_BYTES_V1: usize = 101;
+/// Longest partition key value, in bytes. Under version 1 too: there only the hash stops earlier.
+pub const PARTITION_KEY_BYTES: usize = 2048;
 /// Most paths of a hierarchical partition key.
 pub const PARTITION_KEY_PATHS: usize = 3;
 /// Most unique key constraints of a container.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::document::{self, SYSTEM_PROPERTIES};
 use crate::error::{Error, ErrorKind, Result, excerpt};
-use crate::limits::{PARTITION_KEY_BYTES_V1, PARTITION_KEY_BYTES_V2, PARTITION_KEY_PATHS};
+use crate::limits::{PARTITION_KEY_BYTES, PARTITION_KEY_PATHS};
 pub use crate::path::PropertyPath;
 
 /// What the service says when a key and a definition or a document do not fit.
@@ -58,9 +58,9 @@ impl PartitionKind {
 /// The generation of the hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PartitionKeyVersion {
-    /// 32 bits, keys of up to 100 characters.
+    /// 32 bits, of the first 100 characters of strings: keys that share them are placed together, and are different keys all the same.
     V1,
-    /// 128 bits, keys of up to 2 KB.
+    /// 128 bits.
     V2,
 }
 
@@ -70,13 +70,6 @@ impl PartitionKeyVersion {
         match self {
             PartitionKeyVersion::V1 => 1,
             PartitionKeyVersion::V2 => 2,
-        }
-    }
-
-    fn longest_key(self) -> usize {
-        match self {
-            PartitionKeyVersion::V1 => PARTITION_KEY_BYTES_V1,
-            PartitionKeyVersion::V2 => PARTITION_KEY_BYTES_V2,
         }
     }
 }
@@ -93,6 +86,8 @@ pub struct PartitionKeyDefinition {
     /// The container has no partition key of its own: one from before there were any. Its items have no key, unless newer clients write
     /// one at [`SYSTEM_PATH`].
     pub is_system: bool,
+    /// Whether the version was given. A version 1 that was not is left out of answers, too.
+    pub is_version_given: bool,
 }
 
 impl PartitionKeyDefinition {
@@ -103,6 +98,7 @@ impl PartitionKeyDefinition {
             kind: PartitionKind::Hash,
             version: PartitionKeyVersion::V1,
             is_system: true,
+            is_version_given: false,
         }
     }
 
@@ -128,7 +124,9 @@ impl PartitionKeyDefinition {
             .as_object()
             .ok_or_else(|| invalid("'partitionKey' must be an object"))?;
         let kind = read_kind(members.get("kind"))?;
-        let version = read_version(members.get("version"), kind)?;
+        let version = members.get("version").filter(|version| !version.is_null());
+        let is_version_given = version.is_some();
+        let version = read_version(version, kind)?;
         let paths = read_paths(members.get("paths"), kind)?;
         let is_system = members.get("systemKey") == Some(&Value::Bool(true))
             && kind == PartitionKind::Hash
@@ -138,15 +136,21 @@ impl PartitionKeyDefinition {
             kind,
             version,
             is_system,
+            is_version_given,
         })
     }
 
-    /// The definition as clients see it: exactly `paths`, `kind` and `version`, and `systemKey` where it is true.
+    /// The definition as clients see it: exactly `paths`, `kind` and `version`, no version if it is 1 and was not given, and `systemKey` where
+    /// it is true.
     ///
-    /// Agrees with: the Python SDK's tests, which compare the object as a whole (cosmos-rest §15, trap 17).
+    /// Agrees with: the Python SDK's tests, which compare the object as a whole (cosmos-rest §15, trap 17), the Rust SDK's, which expect no
+    /// version where none was sent, and the .NET SDK's, which expect a 1 that was.
     pub fn to_json(&self) -> Value {
         let paths: Vec<&str> = self.paths.iter().map(PropertyPath::as_str).collect();
-        let mut definition = json!({"paths": paths, "kind": self.kind.as_str(), "version": self.version.number()});
+        let mut definition = json!({"paths": paths, "kind": self.kind.as_str()});
+        if self.is_version_given || self.version != PartitionKeyVersion::V1 {
+            definition["version"] = self.version.number().into();
+        }
         if self.is_system {
             definition["systemKey"] = true.into();
         }
@@ -163,11 +167,23 @@ impl PartitionKeyDefinition {
         self.is_system.then(|| PartitionKey(vec![Component::Undefined]))
     }
 
+    /// Checks what only a new container must hold to: those of older stores may differ.
+    ///
+    /// # Errors
+    /// `BadRequest`: a path with a blank that is not in quotes.
+    pub fn check_new(&self) -> Result<()> {
+        let blank = |path: &PropertyPath| Some((path.clone(), path.unquoted_blank()?));
+        match self.paths.iter().find_map(blank) {
+            None => Ok(()),
+            Some((path, position)) => Err(not_a_path(path.as_str(), position)),
+        }
+    }
+
     /// Checks a key that is to name one logical partition: a component for each path, within the size limit.
     ///
     /// # Errors
     /// - `PartitionKeyMismatch`: too few or too many components.
-    /// - `BadRequest`: over the size limit of the definition's version.
+    /// - `BadRequest`: over the size limit.
     pub fn check_full(&self, key: &PartitionKey) -> Result<()> {
         if key.0.len() != self.paths.len() {
             return Err(mismatch());
@@ -195,13 +211,12 @@ impl PartitionKeyDefinition {
     }
 
     fn check_size(&self, key: &PartitionKey) -> Result<()> {
-        let (size, longest) = (key.size(), self.version.longest_key());
-        if size <= longest {
+        let size = key.size();
+        if size <= PARTITION_KEY_BYTES {
             return Ok(());
         }
         Err(Error::bad_request(format!(
-            "The partition key is too long: it takes {size} bytes, and at most {longest} are allowed under partition key version {}.",
-            self.version.number()
+            "The partition key is too long: it takes {size} bytes, and at most {PARTITION_KEY_BYTES} are allowed."
         )))
     }
 }
@@ -221,7 +236,7 @@ fn read_kind(kind: Option<&Value>) -> Result<PartitionKind> {
 }
 
 fn read_version(version: Option<&Value>, kind: PartitionKind) -> Result<PartitionKeyVersion> {
-    let version = match version.filter(|version| !version.is_null()) {
+    let version = match version {
         None if kind == PartitionKind::MultiHash => PartitionKeyVersion::V2,
         None => PartitionKeyVersion::V1,
         // Java's SDK sends the names.
@@ -269,20 +284,21 @@ fn read_path(text: &Value) -> Result<PropertyPath> {
     let text = text
         .as_str()
         .ok_or_else(|| invalid("'paths' of 'partitionKey' must be an array of strings"))?;
-    let path = PropertyPath::parse(text).map_err(|error| {
-        Error::bad_request(format!(
-            "The partition key component definition path '{}' could not be accepted, failed near position '{}'. Partition key paths \
-             must contain only valid characters and not contain a trailing slash or wildcard character.",
-            excerpt(text),
-            error.position
-        ))
-    })?;
+    let path = PropertyPath::parse(text).map_err(|error| not_a_path(text, error.position))?;
     if SYSTEM_PROPERTIES.contains(&path.names()[0].as_str()) {
         return Err(Error::bad_request(format!(
             "The partition key path '{path}' leads to a system property."
         )));
     }
     Ok(path)
+}
+
+fn not_a_path(text: &str, position: usize) -> Error {
+    Error::bad_request(format!(
+        "The partition key component definition path '{}' could not be accepted, failed near position '{position}'. Partition key paths \
+         must contain only valid characters and not contain a trailing slash or wildcard character.",
+        excerpt(text)
+    ))
 }
 
 fn invalid(what: &str) -> Error {

@@ -53,6 +53,13 @@ impl PropertyPath {
         &self.text
     }
 
+    /// Where the path has its first blank outside quotes, in bytes from its start. Such paths are read; new partition keys may not
+    /// have them.
+    pub fn unquoted_blank(&self) -> Option<usize> {
+        let blank = |label: Label<'_>| Some(label.position + label.text.find(' ').filter(|_| !label.is_quoted)?);
+        Labels::new(&self.text).filter_map(Result::ok).find_map(blank)
+    }
+
     /// The value at this path: `None` where a step is missing or leads into something other than an object.
     pub fn lookup<'a>(&self, root: &'a Value) -> Option<&'a Value> {
         self.lookup_in(root.as_object()?)

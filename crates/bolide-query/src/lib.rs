@@ -58,6 +58,7 @@ mod query;
 pub mod schema;
 mod session;
 mod text;
+mod usage;
 mod value;
 
 pub use bind::check_computed;
@@ -73,4 +74,5 @@ pub use plan::{Feature, Info, KeyEnd, KeyRange, KeyRanges, KeyValue, Plan, Suppo
 pub use query::Query;
 pub use schema::Schema;
 pub use session::{Environment, Udfs};
+pub use usage::Usage;
 pub use value::{Item, SystemProperties};

@@ -15,6 +15,7 @@ use crate::program::{Ordering, Select};
 use crate::schema::Schema;
 use crate::session::{Environment, Session};
 use crate::text::{self, ast};
+use crate::usage::Usage;
 
 /// A query, compiled against the schema of a container. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -112,6 +113,11 @@ impl Query {
     pub fn keeps_ahead(&self) -> bool {
         let bound = &self.inner.bound;
         bound.is_repeatable && !bound.select.distinct && sorts_rows(&bound.select)
+    }
+
+    /// Which indexes it would use, and how it could be written better.
+    pub fn usage(&self) -> Usage {
+        Usage::of(&self.inner.ast)
     }
 
     /// Whether every page must see all items from the start; see the crate's page rules.

@@ -37,6 +37,7 @@ impl Catalog {
         (throughput, kind): (Option<Throughput>, OfferType),
     ) -> Result<Arc<Container>> {
         validate_resource_id(&properties.id)?;
+        properties.partition_key.check_new()?;
         check_computed_properties(&properties)?;
         throughput.map_or(Ok(()), Throughput::validate)?;
         let draft = self.draft_container(database, &properties, throughput)?;

@@ -115,7 +115,8 @@ impl Job {
             held: self.held,
         };
         for (slice, place) in self.slices.iter().zip(&mut self.places) {
-            if filling.is_full() {
+            // As in the other mode, a page is of one range.
+            if !filling.changes.is_empty() || filling.is_full() {
                 break;
             }
             place.next = filling.read(slice, place.next).await?;
@@ -126,8 +127,10 @@ impl Job {
             held,
             ..
         } = filling;
-        for slice in &self.slices {
-            touch(&mut touched, slice.partition.range, slice.partition.lsn());
+        if changes.is_empty() {
+            for slice in &self.slices {
+                touch(&mut touched, slice.partition.range, slice.partition.lsn());
+            }
         }
         let page = VersionPage {
             changes,
@@ -148,15 +151,16 @@ fn not_enabled() -> Error {
 
 fn too_old() -> Error {
     Error::bad_request(
-        "The continuation is older than changeFeedPolicy.retentionDuration: changes behind it have left the feed. Start from \
-         now.",
+        "You must read the change feed from within the retention period. The continuation is older than changeFeedPolicy.retentionDuration: changes behind it have left \
+         the feed. Start from now.",
     )
 }
 
 fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<Place>> {
     let refused = |what: &str| {
         Error::bad_request(format!(
-            "Start from {what} is not supported with 'All Versions and Deletes' mode: start from now or from a continuation."
+            "Start from {what} is not supported with 'All Versions and Deletes' mode. You must read the change feed from \
+             within the retention period. Start from now or from a continuation."
         ))
     };
     let known = match start {

@@ -46,7 +46,7 @@ pub enum FeedStart {
     Beginning,
     /// With the next change.
     Now,
-    /// With the first change of this second or later.
+    /// With the first change after this second.
     Time(UnixSeconds),
     /// Where a page ended.
     After(String),
@@ -122,7 +122,8 @@ impl Job {
             held: self.held,
         };
         for (slice, place) in self.slices.iter().zip(&mut places) {
-            if filling.is_full() {
+            // A page is of one range, as the service's are: clients take one range's session token with it.
+            if !filling.items.is_empty() || filling.is_full() {
                 break;
             }
             let reader = ChangeReader {
@@ -140,8 +141,10 @@ impl Job {
             held,
             ..
         } = filling;
-        for slice in &self.slices {
-            touch(&mut touched, slice.partition.range, slice.partition.lsn());
+        if items.is_empty() {
+            for slice in &self.slices {
+                touch(&mut touched, slice.partition.range, slice.partition.lsn());
+            }
         }
         let page = ChangePage {
             items,
@@ -163,7 +166,7 @@ async fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<Place>> {
         let next = match start {
             FeedStart::Beginning => Lsn(0),
             FeedStart::Now => partition.lsn().next(),
-            FeedStart::Time(second) => first_since(partition, *second).await?,
+            FeedStart::Time(second) => first_after(partition, *second).await?,
             FeedStart::After(_) => resume(partition, known.as_deref().unwrap_or_default()),
         };
         places.push(Place {
@@ -174,8 +177,8 @@ async fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<Place>> {
     Ok(places)
 }
 
-/// The LSN of the first change of this second or later: the log's `_ts` never falls (TTL-208), so halving finds it.
-async fn first_since(partition: &Partition, second: UnixSeconds) -> Result<Lsn> {
+/// The LSN of the first change after this second: the log's `_ts` never falls (TTL-208), so halving finds it.
+async fn first_after(partition: &Partition, second: UnixSeconds) -> Result<Lsn> {
     let (mut low, mut high) = (0, partition.lsn().0 + 1);
     while low < high {
         let middle = low + (high - low) / 2;
@@ -186,7 +189,7 @@ async fn first_since(partition: &Partition, second: UnixSeconds) -> Result<Lsn> 
         .to_bytes();
         let rows = scan_log(partition, from, 1).await?.rows;
         match rows.first() {
-            Some((_, value)) if LogEntry::decode(value)?.last_modified < second => low = middle + 1,
+            Some((_, value)) if LogEntry::decode(value)?.last_modified <= second => low = middle + 1,
             _ => high = middle,
         }
     }

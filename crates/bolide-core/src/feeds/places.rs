@@ -28,7 +28,11 @@ pub(super) fn encode(places: &[Place]) -> String {
 }
 
 pub(super) fn decode(text: &str) -> Result<Vec<Place>> {
-    let refused = || Error::bad_request(format!("The change feed continuation '{text}' is malformed."));
+    let refused = || {
+        Error::bad_request(format!(
+            "Invalid Continuation Token: '{text}' is none of a change feed."
+        ))
+    };
     let text = text.trim().trim_matches('"');
     let place = |range: u32, consumed: &str| {
         let consumed: u64 = consumed.parse().map_err(|_| refused())?;

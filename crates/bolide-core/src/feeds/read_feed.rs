@@ -1,12 +1,24 @@
-//! The read feed: all live items, range by range, in the order of insertion within a logical partition (cosmos-rest §5.7).
+//! The read feed: all live items, range by range, in the order in which they were created (cosmos-rest §5.7).
+//!
+//! A page is of one range. Items lie in the order of their keys, which begin with a hash, so one read of a range is put into the order
+//! of creation, as it is for queries; a range that one read does not hold is listed in the order of keys, and each logical partition in
+//! that of creation. A continuation says how far both orders were followed:
+//!
+//! ```text
+//!   length(4) ‖ from ‖ ( rid(8) ‖ length(4) ‖ to )*      everything before `from`, and from there to `to` what was created up to `rid`
+//! ```
+//!
+//! These are places among keys, so that they hold when a range was split meanwhile; then each part goes on by itself, and there are
+//! several pairs. An empty `to` is the end of all keys.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bolide_model::{RequestUnits, Result, UnixMillis, charge, limits};
+use bolide_model::{Error, RequestUnits, Result, UnixMillis, charge, limits};
+use bytes::{Buf as _, BufMut as _, Bytes};
 
 use super::held::Held;
-use super::walk::bear;
+use super::walk::{WalkedItem, WalkedItems, bear, begin_at};
 use super::{ItemWalk, Scope, Slice, page_items};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Work};
@@ -40,6 +52,91 @@ pub struct FeedPage {
 
 const KIND: &[u8] = b"read feed";
 
+/// Most items of a range that has grown beyond one read that are put into the order of creation at once, and about how many bytes.
+const IN_ORDER_OF_CREATION: usize = 1_000;
+const IN_ORDER_BYTES: usize = 2 * 1024 * 1024;
+
+/// Where a page ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Place {
+    /// Everything before this key was listed.
+    from: Bytes,
+    /// Behind it, one after the other.
+    begun: Vec<Begun>,
+}
+
+/// Items of which those that were created first were listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Begun {
+    /// The key behind them; `None` is the end of all keys.
+    to: Option<Bytes>,
+    /// What was created up to here was listed.
+    rid: u64,
+}
+
+impl Begun {
+    fn ends_behind(&self, key: &Bytes) -> bool {
+        self.to.as_ref().is_none_or(|to| key < to)
+    }
+}
+
+impl Place {
+    /// The place at a later key. `begun`: what was listed of the items from there on.
+    fn later(&self, from: Bytes, begun: Option<Begun>) -> Place {
+        let end = begun.as_ref().map_or(Some(&from), |begun| begun.to.as_ref());
+        let rest = self
+            .begun
+            .iter()
+            .filter(|own| end.is_some_and(|end| own.ends_behind(end)));
+        Place {
+            begun: begun.iter().chain(rest).cloned().collect(),
+            from,
+        }
+    }
+
+    /// What was begun of the items around a key.
+    fn begun_at(&self, key: &Bytes) -> Option<&Begun> {
+        self.begun.iter().find(|begun| begun.ends_behind(key))
+    }
+
+    /// Whether an item has been listed.
+    fn has_listed(&self, walked: &WalkedItem) -> bool {
+        let begun = self.begun_at(&walked.key);
+        begun.is_some_and(|begun| walked.item.rid().number <= begun.rid)
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let put = |bytes: &mut Vec<u8>, key: &[u8]| {
+            bytes.put_u32(u32::try_from(key.len()).expect("keys are short"));
+            bytes.put_slice(key);
+        };
+        put(&mut bytes, &self.from);
+        for begun in &self.begun {
+            bytes.put_u64(begun.rid);
+            put(&mut bytes, begun.to.as_deref().unwrap_or_default());
+        }
+        bytes
+    }
+
+    fn decode(mut bytes: &[u8]) -> Option<Place> {
+        fn key(bytes: &mut &[u8]) -> Option<Bytes> {
+            let length = usize::try_from(bytes.try_get_u32().ok()?).ok()?;
+            let (key, rest) = bytes.split_at_checked(length)?;
+            *bytes = rest;
+            Some(Bytes::copy_from_slice(key))
+        }
+        let from = key(&mut bytes)?;
+        let mut begun = Vec::new();
+        while !bytes.is_empty() {
+            let rid = bytes.try_get_u64().ok()?;
+            let to = Some(key(&mut bytes)?).filter(|to| !to.is_empty());
+            begun.push(Begun { to, rid });
+        }
+        Some(Place { from, begun })
+    }
+}
+
 impl Account {
     /// Lists live items. No page is empty but the only one, and each is judged when it is asked for (TTL-247, TTL-248).
     ///
@@ -54,13 +151,14 @@ impl Account {
         let visit = container.enter().await?;
         let rid = container.rid().bytes();
         let owner: [&[u8]; 2] = [KIND, &rid];
-        let after = read
-            .continuation
-            .as_deref()
-            .map(|text| continuation::decode(&owner, text))
-            .transpose()?;
-        let slices = read.scope.slices(&visit.state)?;
+        let place = match &read.continuation {
+            None => Place::default(),
+            Some(text) => Place::decode(&continuation::decode(&owner, text)?)
+                .ok_or_else(|| Error::bad_request("Invalid Continuation Token: it is malformed."))?,
+        };
+        let mut slices = read.scope.slices(&visit.state)?;
         self.admit_all(ctx, &slices, &visit)?;
+        begin_at(&mut slices, &place.from);
         let most = page_items(read.max_items);
 
         let filling = Filling {
@@ -68,7 +166,7 @@ impl Account {
             state: visit.state.clone(),
             slices,
             now: ctx.now,
-            after,
+            place,
             most,
             page_time: self.query_page_time(),
             memory: self.memory().clone(),
@@ -86,7 +184,7 @@ struct Filling {
     state: Arc<ContainerState>,
     slices: Vec<Slice>,
     now: UnixMillis,
-    after: Option<Vec<u8>>,
+    place: Place,
     most: usize,
     page_time: Duration,
     memory: MemoryBudget,
@@ -94,62 +192,221 @@ struct Filling {
 }
 
 impl Filling {
-    async fn run(mut self, watch: Arc<Watch>) -> Result<(FeedPage, Work)> {
+    async fn run(self, watch: Arc<Watch>) -> Result<(FeedPage, Work)> {
         let rid = self.container.rid().bytes();
         let owner: [&[u8]; 2] = [KIND, &rid];
-        let until = Instant::now() + self.page_time;
-        let mut walk = ItemWalk::new(
-            &self.memory,
-            &self.container,
-            &self.state,
-            self.slices,
-            self.now,
-            self.after.as_deref(),
-        );
-        let mut page = FeedPage {
+        let slices = self.slices.clone();
+        let walk = ItemWalk::new(&self.memory, &self.container, &self.state, slices, self.now, None);
+        let mut page = Page {
+            walk,
+            slices: &self.slices,
+            place: &self.place,
+            until: Instant::now() + self.page_time,
+            watch: &watch,
+            most: self.most,
             items: Vec::new(),
-            continuation: None,
-            memory: MemoryShare::default(),
+            costs: Vec::new(),
+            bytes: 0,
+            held: self.held,
         };
-        let mut last_key = None;
-        let mut goes_on = false;
-        let mut bytes = 0;
-        let mut costs: Vec<(u32, RequestUnits)> = Vec::new();
-        'pages: loop {
-            watch.check()?;
-            let read = match walk.next_page().await {
-                Ok(Some(read)) => read,
-                Ok(None) => break,
-                Err(error) if error.is_throttled() && !page.items.is_empty() => {
-                    goes_on = true;
-                    break;
-                }
-                Err(error) => return Err(error),
-            };
-            // From here on the page's own share counts them; nothing waits before.
-            drop(read.memory);
-            let is_long = Instant::now() >= until && !page.items.is_empty();
-            for walked in read.items {
-                let is_full = page.items.len() == self.most || bytes >= limits::PAGE_BYTES || self.held.is_short();
-                if is_full || is_long {
-                    goes_on = true;
-                    break 'pages;
-                }
-                bytes += walked.item.record().size();
-                costs.push((walked.range, charge::point_read(walked.item.record().size())));
-                last_key = Some(walked.key);
-                page.items.push(walked.item);
-                self.held.grow(bytes, page.items.len())?;
+        let mut next = None;
+        while let Some(range) = page.walk.next_range() {
+            next = page.fill_from(range).await?;
+            if next.is_some() || !page.items.is_empty() {
+                break;
             }
         }
-        page.continuation = last_key
-            .filter(|_| goes_on)
-            .map(|key| continuation::encode(&owner, &key));
-        page.memory = self.held.into_share();
-        let mut touched = walk.touched().to_vec();
-        for (range, cost) in &costs {
+        let mut touched = page.walk.touched().to_vec();
+        for (range, cost) in &page.costs {
             bear(&mut touched, *range, *cost);
         }
-        Ok((page, Work::of_feed(touched)))
+        if next.is_none() {
+            next = page.place_behind_range().await?;
+        }
+        let feed = FeedPage {
+            items: page.items,
+            continuation: next.map(|place| continuation::encode(&owner, &place.encode())),
+            memory: page.held.into_share(),
+        };
+        Ok((feed, Work::of_feed(touched)))
+    }
+}
+
+/// A page on its way.
+struct Page<'a> {
+    walk: ItemWalk<'a>,
+    slices: &'a [Slice],
+    place: &'a Place,
+    until: Instant,
+    watch: &'a Watch,
+    most: usize,
+    items: Vec<StoredItem>,
+    costs: Vec<(u32, RequestUnits)>,
+    bytes: usize,
+    held: Held,
+}
+
+impl Page<'_> {
+    /// Adds the items of one range. Returns where to go on if they did not all fit.
+    async fn fill_from(&mut self, range: u32) -> Result<Option<Place>> {
+        let is_begun = self
+            .walk
+            .next_key()
+            .is_some_and(|key| self.place.begun_at(&key).is_some());
+        let mut read = self.next().await?;
+        if self.walk.next_range() != Some(range) {
+            return self.add_in_order_of_creation(range, read, true);
+        }
+        if is_begun {
+            return self.go_on_in_order_of_creation(range, read).await;
+        }
+        loop {
+            // From here on the page's own share counts them; nothing waits before.
+            let WalkedItems { items, memory } = read;
+            drop(memory);
+            for walked in items {
+                if self.is_full() {
+                    return Ok(Some(self.place.later(walked.key, None)));
+                }
+                self.add(walked)?;
+            }
+            let Some(next) = self.walk.next_key().filter(|_| self.walk.next_range() == Some(range)) else {
+                return Ok(None);
+            };
+            if !self.items.is_empty() && Instant::now() >= self.until {
+                return Ok(Some(self.place.later(next, None)));
+            }
+            read = match self.next().await {
+                Err(error) if error.is_throttled() && !self.items.is_empty() => {
+                    return Ok(Some(self.place.later(next, None)));
+                }
+                read => read?,
+            };
+        }
+    }
+
+    /// The next items that were not listed.
+    async fn next(&mut self) -> Result<WalkedItems> {
+        self.watch.check()?;
+        let mut read = self.walk.next_page().await?.unwrap_or_default();
+        read.items.retain(|walked| !self.place.has_listed(walked));
+        Ok(read)
+    }
+
+    /// Adds what was created first of the rest of a range that has grown beyond one read since it was begun in this order.
+    async fn go_on_in_order_of_creation(&mut self, range: u32, first: WalkedItems) -> Result<Option<Place>> {
+        let mut oldest = first;
+        let mut is_all = true;
+        while self.walk.next_range() == Some(range) {
+            let next = self.next().await?;
+            oldest.append(next);
+            is_all &= oldest.keep_oldest(IN_ORDER_OF_CREATION, IN_ORDER_BYTES);
+        }
+        self.add_in_order_of_creation(range, oldest, is_all)
+    }
+
+    /// Adds items as they were created, which is the order of their resource ids. `is_all`: there are no others in the range.
+    fn add_in_order_of_creation(&mut self, range: u32, mut read: WalkedItems, is_all: bool) -> Result<Option<Place>> {
+        read.sort_by_creation();
+        let WalkedItems { items, memory } = read;
+        drop(memory);
+        let mut last = None;
+        for walked in items {
+            if self.is_full() {
+                return Ok(last.and_then(|rid| self.place_in(range, rid)));
+            }
+            last = Some(walked.item.rid().number);
+            self.add(walked)?;
+        }
+        Ok(last.filter(|_| !is_all).and_then(|rid| self.place_in(range, rid)))
+    }
+
+    /// The place in a range of which everything was listed that was created up to `rid`.
+    fn place_in(&self, range: u32, rid: u64) -> Option<Place> {
+        let slice = self.slices.iter().find(|slice| slice.partition.range == range)?;
+        let epk = &slice.partition.epk;
+        let from = slice.from.clone().max(Bytes::copy_from_slice(epk.min.as_bytes()));
+        let end = Bytes::copy_from_slice(epk.max.as_bytes());
+        let to = slice.to.clone().map_or(end.clone(), |to| to.min(end));
+        Some(self.place.later(from, Some(Begun { to: Some(to), rid })))
+    }
+
+    fn is_full(&self) -> bool {
+        let has_enough = self.bytes >= limits::PAGE_BYTES || self.held.is_short();
+        self.items.len() >= self.most || (has_enough && !self.items.is_empty())
+    }
+
+    fn add(&mut self, walked: WalkedItem) -> Result<()> {
+        let size = walked.item.record().size();
+        self.bytes += size;
+        self.costs.push((walked.range, charge::point_read(size)));
+        self.items.push(walked.item);
+        self.held.grow(self.bytes, self.items.len())
+    }
+
+    /// The place behind the range that the page ends with, if any item comes after it: no page is empty but the only one.
+    async fn place_behind_range(&mut self) -> Result<Option<Place>> {
+        if self.items.is_empty() {
+            return Ok(None);
+        }
+        while let Some(next) = self.walk.next_key() {
+            match self.next().await {
+                Ok(read) if read.items.is_empty() => {}
+                Err(error) if !error.is_throttled() => return Err(error),
+                _ => return Ok(Some(self.place.later(next, None))),
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &'static str) -> Bytes {
+        Bytes::from_static(text.as_bytes())
+    }
+
+    fn begun(to: &'static str, rid: u64) -> Begun {
+        Begun { to: Some(key(to)), rid }
+    }
+
+    #[test]
+    fn places_are_read_as_they_were_written() {
+        let places = [
+            Place::default(),
+            Place {
+                from: key("a"),
+                begun: vec![
+                    begun("b", 7),
+                    Begun {
+                        to: None,
+                        rid: u64::MAX,
+                    },
+                ],
+            },
+        ];
+        for place in places {
+            let bytes = place.encode();
+            assert_eq!(Place::decode(&bytes).as_ref(), Some(&place));
+            for end in 0..bytes.len() {
+                assert_ne!(Place::decode(&bytes[..end]).as_ref(), Some(&place));
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_begun_behind_a_later_place_is_kept() {
+        // A range from "a" to "z" that was split at "m" after a page.
+        let place = Place {
+            from: key("a"),
+            begun: vec![begun("z", 5)],
+        };
+        let in_first = place.later(key("a"), Some(begun("m", 9)));
+        assert_eq!(in_first.begun, [begun("m", 9), begun("z", 5)]);
+        let behind_first = in_first.later(key("m"), None);
+        assert_eq!(behind_first.begun, [begun("z", 5)]);
+        assert_eq!(behind_first.later(key("z"), None).begun, []);
     }
 }

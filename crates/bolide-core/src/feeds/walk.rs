@@ -120,18 +120,14 @@ impl<'a> ItemWalk<'a> {
         now: UnixMillis,
         after: Option<&[u8]>,
     ) -> Self {
-        let mut slices = VecDeque::from(slices);
+        let mut slices = slices;
         if let Some(after) = after {
-            let from = keys::after(after);
-            slices.retain(|slice| slice.to.as_ref().is_none_or(|to| from < *to) && !is_before(slice, &from));
-            for slice in &mut slices {
-                slice.from = slice.from.clone().max(from.clone());
-            }
+            begin_at(&mut slices, &keys::after(after));
         }
         ItemWalk {
             container,
             settings: state.settings,
-            slices,
+            slices: VecDeque::from(slices),
             now,
             horizon: None,
             touched: Vec::new(),
@@ -303,6 +299,13 @@ impl<'a> ItemWalk<'a> {
         self.slices.front().map(|slice| slice.partition.range)
     }
 
+    /// From which key on it goes on.
+    pub fn next_key(&self) -> Option<Bytes> {
+        let slice = self.slices.front()?;
+        let min = Bytes::copy_from_slice(slice.partition.epk.min.as_bytes());
+        Some(slice.from.clone().max(min))
+    }
+
     /// How many slices are not yet at their end.
     pub fn slices_left(&self) -> usize {
         self.slices.len()
@@ -311,6 +314,14 @@ impl<'a> ItemWalk<'a> {
     /// The ranges touched so far.
     pub fn touched(&self) -> &[RangePosition] {
         &self.touched
+    }
+}
+
+/// Drops what of some slices lies before a key.
+pub(super) fn begin_at(slices: &mut Vec<Slice>, from: &Bytes) {
+    slices.retain(|slice| slice.to.as_ref().is_none_or(|to| from < to) && !is_before(slice, from));
+    for slice in slices {
+        slice.from = slice.from.clone().max(from.clone());
     }
 }
 

@@ -69,15 +69,20 @@ impl StoredItem {
 
     /// The whole item as JSON text: the document, then `_rid`, `_self`, `_etag`, `_attachments` and `_ts` (cosmos-rest §3.1).
     pub fn to_json(&self) -> Bytes {
-        self.to_json_with("")
+        self.to_json_with(true, "")
+    }
+
+    /// As [`StoredItem::to_json`], without `_self` and `_attachments`, as clients ask for that exclude system properties.
+    pub fn to_json_without_links(&self) -> Bytes {
+        self.to_json_with(false, "")
     }
 
     /// As [`StoredItem::to_json`], with `_lsn` at the end, as change feeds show it.
     pub fn to_json_with_lsn(&self) -> Bytes {
-        self.to_json_with(&format!(",\"_lsn\":{}", self.lsn()))
+        self.to_json_with(true, &format!(",\"_lsn\":{}", self.lsn()))
     }
 
-    fn to_json_with(&self, more: &str) -> Bytes {
+    fn to_json_with(&self, has_links: bool, more: &str) -> Bytes {
         let document = self.record.document_text();
         let members = document.strip_suffix(b"}").unwrap_or(document);
         let mut json = BytesMut::with_capacity(document.len() + SYSTEM_BYTES);
@@ -86,7 +91,11 @@ impl StoredItem {
             json.put_u8(b',');
         }
         // Writing to a growing buffer cannot fail.
-        let _ = self.write_system_properties(&mut json);
+        let _ = if has_links {
+            self.write_system_properties(&mut json)
+        } else {
+            self.write_without_links(&mut json)
+        };
         let _ = json.write_str(more);
         json.put_u8(b'}');
         json.freeze()
@@ -114,6 +123,18 @@ impl StoredItem {
         ];
         pieces.into_iter().try_for_each(|piece| out.write_str(piece))?;
         write!(out, "{}", self.last_modified().0)
+    }
+
+    /// Writes `_rid`, `_etag` and `_ts` as members of an object.
+    fn write_without_links(&self, out: &mut dyn Write) -> fmt::Result {
+        let etag = self.etag().text();
+        let etag = str::from_utf8(&etag).map_err(|_| fmt::Error)?.trim_matches('"');
+        let (rid, ts) = (self.rid().text(), self.last_modified().0);
+        write!(
+            out,
+            "\"_rid\":\"{}\",\"_etag\":\"\\\"{etag}\\\"\",\"_ts\":{ts}",
+            rid.as_str()
+        )
     }
 
     /// The document as a tree, for changing it.

@@ -272,7 +272,7 @@ pub(crate) struct Draft {
 impl Draft {
     pub fn new(document: Document, state: &ContainerState) -> Result<Draft> {
         let id = document.id()?.to_owned();
-        let own = document.own_ttl(state.properties.policy)?;
+        let own = document.own_ttl()?;
         let text = document.to_stored_text()?.into_bytes();
         let unique = unique_digests(&document, state);
         Ok(Draft { id, own, text, unique })

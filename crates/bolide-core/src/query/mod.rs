@@ -15,6 +15,7 @@ mod page;
 mod place;
 mod route;
 mod schema;
+mod usage;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -65,6 +66,8 @@ pub struct QueryItems {
     pub continuation_limit_kb: Option<u32>,
     /// Merge the results of several ranges here, which the wire leaves to its clients.
     pub merges_ranges: bool,
+    /// Tell what the text tells about the query.
+    pub reports_usage: bool,
 }
 
 /// A page of results.
@@ -82,6 +85,17 @@ pub struct QueryPage {
     pub metrics: QueryMetrics,
     /// Which indexes served, and which would (cosmos-rest §6.8).
     pub index_metrics: Value,
+    /// What the text tells, if it was asked for.
+    pub usage: Option<QueryUsage>,
+}
+
+/// What a query's text tells about it.
+#[derive(Debug, Clone)]
+pub struct QueryUsage {
+    /// Which indexes it would use, in the form of the second version of index metrics.
+    pub indexes: Value,
+    /// The ids of the rules of query advice that apply, such as `QA1002`.
+    pub advice: Vec<&'static str>,
 }
 
 /// What a page took.
@@ -327,6 +341,13 @@ impl QueryJob {
             continuation: done.continuation,
             metrics,
             index_metrics: index_metrics(properties, route.key_components),
+            usage: query.reports_usage.then(|| {
+                let usage = compiled.usage();
+                QueryUsage {
+                    indexes: usage::indexes(&usage, &properties.indexing_policy),
+                    advice: usage.advice,
+                }
+            }),
         };
         Ok((page, Work::over(charge, done.touched)))
     }

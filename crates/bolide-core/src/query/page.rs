@@ -240,8 +240,8 @@ impl PageRun<'_> {
             .map_err(query_error)
     }
 
-    /// Pushes items until the page is full, the query is done, or the walk ends; without a merge also at the end of a range that gave
-    /// rows, as the service's pages end there.
+    /// Pushes items until the page is full, the query is done, or the walk ends; without a merge also at the end of a range, as the
+    /// service's pages end there: one that gave no rows ends an empty page, behind which others come.
     ///
     /// What one read holds is gone through in the order of creation, as in the service, where it shows in TOP without ORDER BY; what
     /// is larger in the order of keys.
@@ -308,8 +308,12 @@ impl PageRun<'_> {
                 }
             }
             let left = std::mem::replace(&mut range, walk.next_range());
-            if range.is_some() && left != range && !self.query.rescans() && execution.has_rows() {
-                scanned.is_at_boundary = true;
+            if let (Some(left), true) = (left, range.is_some() && left != range && !self.query.rescans()) {
+                // Behind all of the range: the next page does not look into it again.
+                let end = &self.state.layout.partition_with_id(left)?.epk.max;
+                scanned.after = After::Key(Bytes::copy_from_slice(end.as_bytes()));
+                // Looking for rows behind every range that gave none would go through all of them again and again.
+                scanned.is_at_boundary = execution.has_rows();
                 return Ok(scanned);
             }
         }

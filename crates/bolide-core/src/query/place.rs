@@ -80,10 +80,10 @@ impl Owner {
         let (checked, resume) = text.split_once('.').unwrap_or((text, ""));
         let bytes = continuation::decode(&self.with(resume), checked)?;
         let (after, was_asked) =
-            decode(&bytes).ok_or_else(|| Error::bad_request("The continuation token is malformed."))?;
+            decode(&bytes).ok_or_else(|| Error::bad_request("Invalid Continuation Token: it is malformed."))?;
         if !was_asked.covers(&self.asked) {
             return Err(Error::bad_request(
-                "The continuation token was given for another part of the container.",
+                "Invalid Continuation Token: it was given for another part of the container.",
             ));
         }
         Ok(Place {

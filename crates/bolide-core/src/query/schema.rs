@@ -92,7 +92,7 @@ fn full_text(properties: &ContainerProperties) -> FullTextPolicy {
         .flatten()
         .map(|own| (steps(&own.path), language(&own.language)));
     FullTextPolicy {
-        default_language: language(&policy.default_language),
+        default_language: policy.language().and_then(language_named).map(str::to_owned),
         paths: paths.collect(),
     }
 }

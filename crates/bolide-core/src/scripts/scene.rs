@@ -54,7 +54,7 @@ impl Spot {
     }
 
     fn decode(bytes: &[u8]) -> Result<Spot> {
-        let malformed = || Error::bad_request("The continuation token is malformed.");
+        let malformed = || Error::bad_request("Invalid Continuation Token: it is malformed.");
         let ([has_key, long, short], rest) = bytes.split_first_chunk().ok_or_else(malformed)?;
         let length = usize::from(u16::from_be_bytes([*long, *short]));
         let (key, resume) = rest.split_at_checked(length).ok_or_else(malformed)?;

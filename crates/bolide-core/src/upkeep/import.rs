@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use bolide_model::document::Document;
 use bolide_model::epk::{Epk, EpkRange};
-use bolide_model::ttl::Stamp;
+use bolide_model::ttl::{Own, Stamp};
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds, limits};
 use bolide_storage::{Ask, Head, Key, PartitionId, Space};
 use bytes::{Bytes, BytesMut};
@@ -210,7 +210,7 @@ impl Loaded {
             .ok_or_else(|| Error::bad_request("every item needs an integer _ts"))?;
         let document = Document::parse(text)?;
         document.id()?;
-        document.own_ttl(state.properties.policy)?;
+        own_ttl(&document, state)?;
         let definition = &state.properties.partition_key;
         let key = document.partition_key(definition);
         definition.check_full(&key)?;
@@ -225,6 +225,14 @@ impl Loaded {
     /// A line that was checked before.
     fn again(state: &ContainerState, entry: Entry, text: &[u8]) -> Result<Loaded> {
         Loaded::new(state, text, UnixSeconds(entry.last_modified))
+    }
+}
+
+/// An item's own ttl. Stores have held unusable ones where TTL was off (TTL-217), and must come back from what was exported of them.
+fn own_ttl(document: &Document, state: &ContainerState) -> Result<Own> {
+    match document.own_ttl() {
+        Err(_) if !state.properties.policy.is_on() => Ok(Own::Absent),
+        own => own,
     }
 }
 
@@ -406,7 +414,7 @@ async fn load(state: &Arc<ContainerState>, partition: &Arc<Partition>, items: Ve
                 let text = item.document.to_stored_text()?;
                 let version = round.next_version();
                 round.state.next_number += 1;
-                let own = item.document.own_ttl(state.properties.policy)?;
+                let own = own_ttl(&item.document, &state)?;
                 let record = Record::new(&Parts {
                     version,
                     last_modified: item.last_modified,

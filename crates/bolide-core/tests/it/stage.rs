@@ -303,8 +303,15 @@ impl Stage {
 
     /// The ids in the read feed.
     pub async fn listed(&self) -> Vec<String> {
-        let (items, _) = self.list(1000, None).await;
-        ids(&items).into_iter().map(str::to_owned).collect()
+        let (mut listed, mut continuation) = (Vec::new(), None);
+        loop {
+            let (items, next) = self.list(1000, continuation).await;
+            listed.extend(ids(&items).into_iter().map(str::to_owned));
+            continuation = next;
+            if continuation.is_none() {
+                return listed;
+            }
+        }
     }
 
     /// One page of the change feed, and where the next one goes on.

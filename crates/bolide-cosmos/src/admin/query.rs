@@ -33,6 +33,7 @@ pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Res
         cross_partition: true,
         continuation: continuation(members.get("continuation"))?,
         merges_ranges: true,
+        reports_usage: false,
         ..QueryItems::default()
     };
     let ctx = account.begin_upkeep().await?;

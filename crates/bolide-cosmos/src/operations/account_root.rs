@@ -48,6 +48,9 @@ pub(super) fn read(call: &Call<'_>) -> Reply {
     });
     let mut reply = Reply::value(StatusCode::OK, &body);
     reply.number(&headers::ITEM_COUNT, 1);
+    // Of the media that items once had. Java 3 parses both without asking whether they are there.
+    reply.number(&headers::MAX_MEDIA_USAGE_MB, 10_240);
+    reply.number(&headers::MEDIA_USAGE_MB, 0);
     reply
 }
 
@@ -67,7 +70,7 @@ mod tests {
 
     #[test]
     fn the_query_engine_configuration_is_json() {
-        let parsed: serde_json::Value = serde_json::from_str(QUERY_ENGINE).expect("SDKs parse it");
+        let parsed: Value = serde_json::from_str(QUERY_ENGINE).expect("SDKs parse it");
         assert_eq!(parsed["maxSqlQueryInputLength"], 524_288);
     }
 }

@@ -105,7 +105,9 @@ fn start(headers: &HeaderMap) -> Result<FeedStart> {
     let Some(since) = headers::non_empty(headers, &IF_MODIFIED_SINCE)? else {
         return Ok(FeedStart::Beginning);
     };
-    let since = httpdate::parse_http_date(since).map_err(|_| {
+    // Go writes UTC, which is GMT.
+    let gmt = since.strip_suffix("UTC").map(|date| format!("{date}GMT"));
+    let since = httpdate::parse_http_date(gmt.as_deref().unwrap_or(since)).map_err(|_| {
         Error::bad_request(format!(
             "header `if-modified-since` is not an RFC 1123 date. value=`{since}`"
         ))
@@ -204,6 +206,8 @@ mod tests {
             start_of(std::slice::from_ref(&time)).expect("a date"),
             FeedStart::Time(UnixSeconds(60))
         );
+        let utc = (IF_MODIFIED_SINCE, "Thu, 01 Jan 1970 00:01:00 UTC");
+        assert_eq!(start_of(&[utc]).expect("a date"), FeedStart::Time(UnixSeconds(60)));
         assert_eq!(
             start_of(&[(IF_NONE_MATCH, "*"), time.clone()]).expect("now"),
             FeedStart::Now

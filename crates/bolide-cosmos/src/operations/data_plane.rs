@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bolide_core::{Answer, Answered, Container, Refusal, Work};
 use bolide_model::{Error, ErrorKind, Result};
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::{batch, change_feed, feeds, items, query, scripts};
 use crate::addressing;
@@ -50,6 +50,9 @@ pub(super) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
     }
     add_quota_headers(&mut reply);
     add_work_headers(&mut reply, &work);
+    if reply.status == StatusCode::NOT_FOUND {
+        withhold_strange_token(&mut reply, call.headers(), &work);
+    }
     Ok(reply)
 }
 
@@ -139,11 +142,9 @@ fn add_work_headers(reply: &mut Reply, work: &Work) {
     if work.charge.0 > 0.0 {
         reply.charge = work.charge;
     }
-    if let Some(token) = session::token(&work.touched) {
-        reply.text(&headers::SESSION_TOKEN, token);
-    }
-    if let Some(newest) = work.touched.iter().map(|position| position.lsn.0).max() {
-        let newest = HeaderValue::from(newest);
+    if let Some(position) = session::range_of_answer(&work.touched) {
+        reply.text(&headers::SESSION_TOKEN, session::token(position));
+        let newest = HeaderValue::from(position.lsn.0);
         for name in [&headers::LSN, &headers::LLSN, &headers::GLOBAL_COMMITTED_LSN] {
             reply.header(name, newest.clone());
         }
@@ -154,5 +155,16 @@ fn add_work_headers(reply: &mut Reply, work: &Work) {
     if let [position] = work.touched[..] {
         // Right or absent: Java and .NET refresh their caches on any other value (cosmos-rest §10).
         reply.number(&headers::PARTITION_KEY_RANGE_ID, u64::from(position.range));
+    }
+}
+
+/// Takes the session token out of a 404 from a range that the client, which knows others, knows nothing of.
+///
+/// That something is not there gives the client nothing that it would have to see again. The JavaScript SDK's session test reads under a key
+/// that its item does not have, and expects to know its item's range only.
+fn withhold_strange_token(reply: &mut Reply, sent: &HeaderMap, work: &Work) {
+    let Ok(session) = SessionToken::of(sent) else { return };
+    if session::range_of_answer(&work.touched).is_some_and(|position| session.is_of_others_than(position.range)) {
+        reply.headers.remove(&headers::SESSION_TOKEN);
     }
 }

@@ -7,8 +7,8 @@ use bolide_model::rid::EncryptionKeyRid;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::if_match;
 use super::metadata::{Feed, Ids};
+use super::{if_match, if_none_match};
 use crate::addressing;
 use crate::service::Call;
 use crate::status::Failure;
@@ -45,7 +45,11 @@ pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
     let key = addressing::encryption_key(call.account(), &call.route)?;
-    Ok(reply(StatusCode::OK, &key))
+    // Clients ask again from time to time whether what they hold is still the key.
+    match if_none_match(call.headers())? {
+        Some(known) if key.etag.matches(&known) => Ok(Reply::empty(StatusCode::NOT_MODIFIED).version(key.etag)),
+        _ => Ok(reply(StatusCode::OK, &key)),
+    }
 }
 
 pub(super) async fn replace(call: &Call<'_>) -> Result<Reply, Failure> {

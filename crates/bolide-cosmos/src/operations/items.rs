@@ -164,7 +164,7 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answere
     };
     let answer = call.account().read_item(&call.ctx, container, &read).await?;
     Ok(map(answer, |read| match read {
-        ItemRead::Found(item) => item_reply(StatusCode::OK, &item),
+        ItemRead::Found(item) => item_reply(call, StatusCode::OK, &item),
         ItemRead::NotModified { etag } => Reply::empty(StatusCode::NOT_MODIFIED).version(etag),
     }))
 }
@@ -239,13 +239,18 @@ fn written(call: &Call<'_>, answer: Answer<ItemWritten>) -> Answer<Reply> {
         } else {
             StatusCode::OK
         };
-        let reply = item_reply(status, &written.item);
+        let reply = item_reply(call, status, &written.item);
         if is_minimal { reply.without_body() } else { reply }
     })
 }
 
-fn item_reply(status: StatusCode, item: &StoredItem) -> Reply {
-    let mut reply = Reply::json(status, item.to_json()).version(item.etag());
+fn item_reply(call: &Call<'_>, status: StatusCode, item: &StoredItem) -> Reply {
+    let json = if headers::flag(call.headers(), &headers::EXCLUDE_SYSTEM_PROPERTIES) {
+        item.to_json_without_links()
+    } else {
+        item.to_json()
+    };
+    let mut reply = Reply::json(status, json).version(item.etag());
     let lsn = HeaderValue::from(item.lsn().0);
     reply.header(&headers::ITEM_LSN, lsn.clone());
     reply.header(&headers::ITEM_LLSN, lsn);

@@ -158,7 +158,9 @@ fn continuation<T: FromStr>(headers: &HeaderMap, kind: char) -> Result<Option<T>
 }
 
 fn malformed(text: &str) -> Error {
-    Error::bad_request(format!("the continuation is not one of this feed. value=`{text}`"))
+    Error::bad_request(format!(
+        "Invalid Continuation Token: it is not one of this feed. value=`{text}`"
+    ))
 }
 
 fn page_size(headers: &HeaderMap) -> Result<usize> {

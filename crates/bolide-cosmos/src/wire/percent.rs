@@ -1,8 +1,8 @@
-//! Percent-decoding of what usually needs none.
+//! Percent-decoding of what usually needs none, and encoding.
 
 use std::borrow::Cow;
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// The text behind percent-escapes; `None` if it is not UTF-8.
 pub(crate) fn decode(text: &str) -> Option<Cow<'_, str>> {
@@ -20,6 +20,11 @@ pub(crate) fn decode_lossy(text: &str) -> Cow<'_, str> {
     decode(text).unwrap_or_else(|| percent_decode_str(text).decode_utf8_lossy())
 }
 
+/// A text with everything escaped but letters and digits: any client's decoder gives it back.
+pub(crate) fn encode(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,5 +40,6 @@ mod tests {
         );
         assert_eq!(decode("%FF"), None);
         assert_eq!(decode_lossy("a%FF"), "a\u{FFFD}");
+        assert_eq!(decode(&encode("{\"a\": 日}")).as_deref(), Some("{\"a\": 日}"));
     }
 }

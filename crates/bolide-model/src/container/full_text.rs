@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
+use super::analysis;
 use super::input::{Input, invalid};
 use crate::error::{Error, Result, excerpt};
 use crate::path::PropertyPath;
@@ -30,6 +31,10 @@ const LOCALES: [(&str, &str); 8] = [
 pub struct FullTextPolicy {
     /// The language of paths that name none.
     pub default_language: Option<String>,
+    /// Which analyzers may be chosen from: kept as it was sent.
+    pub package: Option<String>,
+    /// How the text of paths is analyzed that do not say so: its language stands for [`FullTextPolicy::default_language`].
+    pub default_spec: Option<Map<String, Value>>,
     /// Where there is text; `None` if the member was not sent.
     pub paths: Option<Vec<FullTextPath>>,
 }
@@ -41,6 +46,8 @@ pub struct FullTextPath {
     pub path: PropertyPath,
     /// Its language, if not the default.
     pub language: Option<String>,
+    /// How it is analyzed, as far as it was said.
+    pub analysis: Map<String, Value>,
 }
 
 /// An index of the text at one path.
@@ -53,6 +60,11 @@ pub struct FullTextIndex {
 impl FullTextPolicy {
     pub(super) fn from_input(input: &Input<'_>) -> Result<FullTextPolicy> {
         let default_language = read_language(input, "defaultLanguage")?;
+        let default_spec = input
+            .object("defaultSpec")?
+            .as_ref()
+            .map(read_default_spec)
+            .transpose()?;
         let paths = match input.get("fullTextPaths") {
             None => None,
             Some(_) => Some(
@@ -65,6 +77,8 @@ impl FullTextPolicy {
         };
         let policy = FullTextPolicy {
             default_language,
+            package: analysis::read_package(input)?,
+            default_spec,
             paths,
         };
         policy.check_one_language_each(input)?;
@@ -87,7 +101,7 @@ impl FullTextPolicy {
     }
 
     fn language_of(&self, path: &FullTextPath) -> &'static str {
-        let given = path.language.as_deref().or(self.default_language.as_deref());
+        let given = path.language.as_deref().or(self.language());
         given.and_then(language_named).unwrap_or(LANGUAGES[0])
     }
 
@@ -96,6 +110,12 @@ impl FullTextPolicy {
         if let Some(language) = &self.default_language {
             members.insert("defaultLanguage".into(), language.as_str().into());
         }
+        if let Some(package) = &self.package {
+            members.insert("package".into(), package.as_str().into());
+        }
+        if let Some(spec) = &self.default_spec {
+            members.insert("defaultSpec".into(), Value::Object(spec.clone()));
+        }
         if let Some(paths) = &self.paths {
             members.insert(
                 "fullTextPaths".into(),
@@ -103,6 +123,12 @@ impl FullTextPolicy {
             );
         }
         Value::Object(members)
+    }
+
+    /// The language of paths that name none, if it was given in either way.
+    pub fn language(&self) -> Option<&str> {
+        let of_spec = || self.default_spec.as_ref()?.get("language")?.as_str();
+        self.default_language.as_deref().or_else(of_spec)
     }
 
     /// The language of the text at `path`; `None` if there is none.
@@ -124,15 +150,18 @@ impl FullTextPath {
         Ok(FullTextPath {
             path,
             language: read_language(input, "language")?,
+            analysis: analysis::read(input)?,
         })
     }
 
     fn to_json(&self) -> Value {
-        let mut json = json!({"path": self.path.as_str()});
+        let mut members = Map::new();
+        members.insert("path".into(), self.path.as_str().into());
         if let Some(language) = &self.language {
-            json["language"] = language.as_str().into();
+            members.insert("language".into(), language.as_str().into());
         }
-        json
+        members.extend(self.analysis.clone());
+        Value::Object(members)
     }
 }
 
@@ -184,6 +213,15 @@ pub fn language_named(given: &str) -> Option<&'static str> {
     let by_number = || LOCALES.iter().find(|(number, _)| *number == given);
     let by_tag = LANGUAGES.iter().find(|language| **language == given).copied();
     by_tag.or_else(|| by_number().map(|(_, language)| *language))
+}
+
+fn read_default_spec(input: &Input<'_>) -> Result<Map<String, Value>> {
+    let mut spec = Map::new();
+    if let Some(language) = read_language(input, "language")? {
+        spec.insert("language".into(), language.into());
+    }
+    spec.extend(analysis::read(input)?);
+    Ok(spec)
 }
 
 fn read_language(input: &Input<'_>, member: &str) -> Result<Option<String>> {

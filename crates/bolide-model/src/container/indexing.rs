@@ -115,7 +115,12 @@ impl IndexingPolicy {
             full_text_indexes: FullTextIndex::list_from_input(input)?,
         };
         match mode {
-            IndexingMode::Consistent => policy.completed(),
+            // Whatever was sent: the service indexes what is written, and says so.
+            IndexingMode::Consistent => IndexingPolicy {
+                automatic: true,
+                ..policy
+            }
+            .completed(),
             IndexingMode::None if automatic => Err(invalid(
                 &input.name_of("automatic"),
                 "false where 'indexingMode' is none",

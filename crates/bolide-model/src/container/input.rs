@@ -51,6 +51,11 @@ impl<'a> Input<'a> {
         }
     }
 
+    /// All members, nulls included.
+    pub(super) fn members(&self) -> &'a Map<String, Value> {
+        self.members
+    }
+
     pub(super) fn get(&self, member: &str) -> Option<&'a Value> {
         self.members.get(member).filter(|value| !value.is_null())
     }

@@ -46,14 +46,15 @@ fn default_policy() -> Value {
 fn everything() -> Value {
     json!({
         "indexingPolicy": {
-            "indexingMode": "consistent", "automatic": false,
+            "indexingMode": "consistent", "automatic": true,
             "includedPaths": [{"path": "/a/?"}, {"path": "/list/[]/b/*"}],
             "excludedPaths": [{"path": "/*"}, {"path": "/\"_etag\"/?"}],
             "compositeIndexes": [[{"path": "/a", "order": "ascending"}, {"path": "/b/c", "order": "descending"}]],
             "spatialIndexes": [{"path": "/area/*", "types": ["Point", "LineString", "Polygon", "MultiPolygon"],
                                 "boundingBox": {"xmin": -10, "ymin": -20.5, "xmax": 10, "ymax": 20}}],
             "vectorIndexes": [{"path": "/v", "type": "diskANN", "quantizerType": "product", "quantizationByteSize": 8,
-                               "indexingSearchListSize": 50, "vectorIndexShardKey": ["/city"]}],
+                               "indexingSearchListSize": 50, "vectorIndexShardKey": ["/city"],
+                               "vectorIndexShardKeys": ["/city", "/street"]}],
             "fullTextIndexes": [{"path": "/text"}],
         },
         "uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/a", "/b"]}]},
@@ -65,12 +66,18 @@ fn everything() -> Value {
         "vectorEmbeddingPolicy": {"vectorEmbeddings": [
             {"path": "/v", "dataType": "float32", "dimensions": 256, "distanceFunction": "cosine"},
         ]},
-        "fullTextPolicy": {"defaultLanguage": "en-US", "fullTextPaths": [{"path": "/text", "language": "de-DE"}]},
+        "fullTextPolicy": {
+            "defaultLanguage": "en-US", "package": "standard",
+            "defaultSpec": {"language": "fr-FR", "tokenizer": "word", "filters": ["stop", "lowercase", "stem"],
+                            "stopWordListKind": "basic", "addStopWords": []},
+            "fullTextPaths": [{"path": "/text", "language": "de-DE", "tokenizer": "word"}],
+        },
         "changeFeedPolicy": {"retentionDuration": 10},
         "clientEncryptionPolicy": {"includedPaths": [
             {"path": "/secret", "clientEncryptionKeyId": "k", "encryptionType": "Randomized",
              "encryptionAlgorithm": "AEAD_AES_256_CBC_HMAC_SHA256"},
         ], "policyFormatVersion": 1},
+        "dataMaskingPolicy": {"isPolicyEnabled": true, "includedPaths": [{"path": "/secret", "strategy": "Default"}]},
     })
 }
 
@@ -121,6 +128,7 @@ fn members_of_the_wrong_type_are_refused_by_name() {
         "fullTextPolicy",
         "changeFeedPolicy",
         "clientEncryptionPolicy",
+        "dataMaskingPolicy",
         "ttlPropertyPath",
     ];
     for member in members {

@@ -17,6 +17,8 @@ const QUANTIZATION_BYTES: i64 = 512;
 /// Least and most candidates that a search in a graph keeps.
 const SEARCH_LIST: (i64, i64) = (25, 500);
 
+/// See [`VectorIndex::shard_keys`].
+const SHARD_KEYS: &str = "vectorIndexShardKeys";
 /// Most paths of a shard key.
 const SHARD_PATHS: usize = 1;
 
@@ -81,6 +83,8 @@ pub struct VectorIndex {
     pub search_list_size: Option<i64>,
     /// Properties that the index is divided by.
     pub shard_key: Option<Vec<PropertyPath>>,
+    /// The same under the name that Java's SDK has for it, kept as it was sent.
+    pub shard_keys: Option<Vec<PropertyPath>>,
 }
 
 /// How an index is searched.
@@ -193,6 +197,10 @@ impl VectorIndex {
                 .array("vectorIndexShardKey")?
                 .map(|paths| read_shard_key(paths, input))
                 .transpose()?,
+            shard_keys: input
+                .array(SHARD_KEYS)?
+                .map(|paths| read_paths(paths, &input.name_of(SHARD_KEYS)))
+                .transpose()?,
         })
     }
 
@@ -209,11 +217,11 @@ impl VectorIndex {
         if let Some(size) = self.search_list_size {
             members.insert("indexingSearchListSize".into(), size.into());
         }
-        if let Some(paths) = &self.shard_key {
-            members.insert(
-                "vectorIndexShardKey".into(),
-                paths.iter().map(PropertyPath::as_str).collect(),
-            );
+        let shards = [("vectorIndexShardKey", &self.shard_key), (SHARD_KEYS, &self.shard_keys)];
+        for (name, paths) in shards {
+            if let Some(paths) = paths {
+                members.insert(name.into(), paths.iter().map(PropertyPath::as_str).collect());
+            }
         }
         Value::Object(members)
     }

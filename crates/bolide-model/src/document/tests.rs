@@ -186,17 +186,15 @@ fn ids_are_strings_that_the_client_gives() {
 #[test]
 fn own_ttl_is_any_spelling_of_a_whole_number() {
     // TTL-212, TTL-217
-    for policy in [Policy::Off, Policy::OwnOnly, Policy::After(5)] {
-        let own = |text: &str| parse(&format!("{{\"ttl\":{text}}}")).own_ttl(policy).unwrap();
-        assert_eq!(own("20"), Own::After(20));
-        assert_eq!(own("2e1"), Own::After(20));
-        assert_eq!(own("2147483647.0"), Own::After(2_147_483_647));
-        assert_eq!(own("-1"), Own::Never);
-    }
+    let own = |text: &str| parse(&format!("{{\"ttl\":{text}}}")).own_ttl().unwrap();
+    assert_eq!(own("20"), Own::After(20));
+    assert_eq!(own("2e1"), Own::After(20));
+    assert_eq!(own("2147483647.0"), Own::After(2_147_483_647));
+    assert_eq!(own("-1"), Own::Never);
 }
 
 #[test]
-fn unusable_ttl_is_refused_only_while_ttl_is_on() {
+fn unusable_ttl_is_refused() {
     // TTL-215, TTL-216
     for text in [
         "0",
@@ -211,16 +209,13 @@ fn unusable_ttl_is_refused_only_while_ttl_is_on() {
         "-9223372036854775808",
     ] {
         let document = parse(&format!("{{\"ttl\":{text}}}"));
-        assert_eq!(document.own_ttl(Policy::Off), Ok(Own::Absent), "{text}");
-        for policy in [Policy::OwnOnly, Policy::After(1)] {
-            let error = document.own_ttl(policy).unwrap_err();
-            assert_eq!(error.kind, ErrorKind::BadRequest);
-            assert!(
-                error.message.contains(&format!("The input ttl '{text}' is invalid")),
-                "{error}"
-            );
-            assert!(error.message.contains("2147483647"), "{error}");
-        }
+        let error = document.own_ttl().unwrap_err();
+        assert_eq!(error.kind, ErrorKind::BadRequest);
+        assert!(
+            error.message.contains(&format!("The input ttl '{text}' is invalid")),
+            "{error}"
+        );
+        assert!(error.message.contains("2147483647"), "{error}");
     }
 }
 
@@ -228,7 +223,7 @@ fn unusable_ttl_is_refused_only_while_ttl_is_on() {
 fn only_the_root_property_spelled_ttl_counts() {
     // TTL-219
     let document = parse(r#"{"TTL":0,"Ttl":0,"_ttl":0,"a":{"ttl":0}}"#);
-    assert_eq!(document.own_ttl(Policy::After(1)), Ok(Own::Absent));
+    assert_eq!(document.own_ttl(), Ok(Own::Absent));
 }
 
 #[test]

@@ -56,6 +56,39 @@ fn absent_version_is_1_for_hash_and_2_for_a_hierarchy() {
 }
 
 #[test]
+fn a_version_1_that_was_not_given_is_not_shown() {
+    let written = |sent| read(sent).unwrap().to_json();
+    assert_eq!(
+        written(json!({"paths": ["/pk"]})),
+        json!({"paths": ["/pk"], "kind": "Hash"})
+    );
+    let given = json!({"paths": ["/pk"], "kind": "Hash", "version": 1});
+    assert_eq!(written(given.clone()), given);
+    assert_eq!(
+        written(json!({"paths": ["/pk"], "kind": "MultiHash"})),
+        json!({"paths": ["/pk"], "kind": "MultiHash", "version": 2})
+    );
+}
+
+#[test]
+fn new_definitions_have_blanks_in_quotes_only() {
+    for (path, is_valid) in [
+        ("/a/'b c'", true),
+        ("/id", true),
+        ("/id ds", false),
+        ("/'a b'/c d", false),
+    ] {
+        let definition = read(json!({"paths": [path], "version": 2})).unwrap();
+        let checked = definition.check_new();
+        assert_eq!(checked.is_ok(), is_valid, "{path}");
+        if let Err(error) = checked {
+            assert_eq!(error.kind, ErrorKind::BadRequest);
+            assert!(error.message.contains("must contain only valid characters"), "{error}");
+        }
+    }
+}
+
+#[test]
 fn version_may_be_named_as_the_java_sdk_does() {
     for (named, expected) in [("V1", PartitionKeyVersion::V1), ("V2", PartitionKeyVersion::V2)] {
         let definition = read(json!({"paths": ["/pk"], "kind": "Hash", "version": named})).unwrap();
@@ -208,8 +241,9 @@ fn only_a_hierarchy_has_prefixes() {
 }
 
 #[test]
-fn keys_end_at_the_size_of_their_version() {
-    for (version, longest) in [(1, 101), (2, 2048)] {
+fn keys_end_at_one_size_under_both_versions() {
+    let longest = 2048;
+    for version in [1, 2] {
         let definition = read(json!({"paths": ["/pk"], "version": version})).unwrap();
         let of_length = |length: usize| PartitionKey(vec![Component::String("a".repeat(length))]);
         assert_eq!(definition.check_full(&of_length(longest)), Ok(()));

@@ -232,6 +232,21 @@ pub enum SubqueryKind {
     Last,
 }
 
+impl BinaryOp {
+    /// Whether it compares two values.
+    pub fn is_comparison(self) -> bool {
+        matches!(
+            self,
+            BinaryOp::Equal
+                | BinaryOp::NotEqual
+                | BinaryOp::Less
+                | BinaryOp::Greater
+                | BinaryOp::LessOrEqual
+                | BinaryOp::GreaterOrEqual
+        )
+    }
+}
+
 impl ExprKind {
     /// Calls `f` on every direct operand, subqueries left out.
     pub fn for_each_operand<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {

@@ -81,6 +81,7 @@ impl Source for Local {
             cross_partition: true,
             continuation,
             merges_ranges: true,
+            reports_usage: false,
             ..QueryItems::default()
         };
         let page = self.runtime.block_on(async {

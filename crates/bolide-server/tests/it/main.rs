@@ -22,6 +22,7 @@ mod resources;
 mod rights;
 mod script_processes;
 mod scripts;
+mod sdk_suites;
 mod server;
 mod starting;
 mod stopping;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bolide_model::epk::Epk;
+use bolide_model::epk::{Epk, EpkRange};
 
 use super::{Model, Version};
 
@@ -14,6 +14,9 @@ pub enum Part {
     /// A partition key range, by its id.
     Range(u32),
 }
+
+/// How far a read feed was read: of these keys, what was inserted up to this was listed.
+pub type Listed = Vec<(EpkRange, u64)>;
 
 /// How far a change feed was read: the place of the last change shown, or known to be done with, by range.
 pub type ChangesPlace = BTreeMap<u32, u64>;
@@ -35,15 +38,40 @@ impl Model {
         }
     }
 
-    /// Live items behind a place, in the order of the read feed: by key, then by insertion.
-    pub fn listed(&self, part: Part, after: Option<&(Epk, u64)>) -> Vec<&Version> {
-        let place = |version: &Version| (version.epk.clone(), version.inserted);
+    /// Live items that were not listed, in the order of the read feed: range by range, then by insertion.
+    pub fn listed(&self, part: Part, done: &Listed) -> Vec<&Version> {
+        let is_done = |version: &Version| {
+            let mut done = done.iter();
+            done.any(|(range, inserted)| range.contains(&version.epk) && version.inserted <= *inserted)
+        };
         let mut listed: Vec<&Version> = self
             .live_items()
-            .filter(|version| self.contains(part, version) && after.is_none_or(|after| place(version) > *after))
+            .filter(|version| self.contains(part, version) && !is_done(version))
             .collect();
-        listed.sort_by_key(|version| place(version));
+        listed.sort_by_key(|version| (self.range_of(&version.epk), version.inserted));
         listed
+    }
+
+    /// Notes a page of the read feed, which ends with its range: the first `shown` of what was to be listed.
+    pub fn note_listed(&self, want: &[&Version], shown: usize, done: &mut Listed) {
+        let (Some(last), Some(next)) = (shown.checked_sub(1).map(|at| want[at]), want.get(shown)) else {
+            return;
+        };
+        let [last_range, next_range] = [last, *next].map(|version| &self.ranges[self.range_of(&version.epk)].epk);
+        if last_range == next_range {
+            done.push((last_range.clone(), last.inserted));
+        } else {
+            done.push((EpkRange::new(Epk::start(), next_range.min.clone()), u64::MAX));
+        }
+    }
+
+    /// How many of some items a page of a size shows: it ends with a range.
+    pub fn items_of_page(&self, items: &[&Version], size: usize) -> usize {
+        let first = items.first().map(|version| self.range_id_of(version));
+        let alike = items
+            .iter()
+            .take_while(|version| Some(self.range_id_of(version)) == first);
+        alike.count().min(size)
     }
 
     /// Live items behind a place, in the order of the change feed: range by range, by last write.
@@ -59,10 +87,10 @@ impl Model {
         changed.into_iter().map(|(_, version)| version).collect()
     }
 
-    /// How many of some changes a page of a size shows: a transaction is not cut in two.
+    /// How many of some changes a page of a size shows: it ends with a range, and a transaction is not cut in two.
     pub fn page_of(&self, changed: &[&Version], size: usize) -> usize {
         let transaction = |at: usize| (self.range_id_of(changed[at]), changed[at].transaction);
-        let mut end = changed.len().min(size);
+        let mut end = self.items_of_page(changed, size);
         while end > 0 && end < changed.len() && transaction(end) == transaction(end - 1) {
             end += 1;
         }
@@ -74,10 +102,10 @@ impl Model {
         self.ranges.iter().map(|range| (range.id, self.writes)).collect()
     }
 
-    /// The place before the first change of a second or later.
+    /// The place before the first change after a second.
     pub fn changes_since(&self, second: i64) -> ChangesPlace {
         let mut place = ChangesPlace::new();
-        for version in self.versions.iter().filter(|version| version.written < second) {
+        for version in self.versions.iter().filter(|version| version.written <= second) {
             let done = place.entry(self.ranges[self.range_of(&version.epk)].id).or_insert(0);
             *done = version.order.max(*done);
         }

@@ -19,7 +19,7 @@ mod windows;
 mod writes;
 
 pub use events::{Event, Events, Happened};
-pub use feeds::{ChangesPlace, Part};
+pub use feeds::{ChangesPlace, Listed, Part};
 pub use history::History;
 pub use versions::{Change, Doc, Ttl, Version};
 pub use windows::Budget;

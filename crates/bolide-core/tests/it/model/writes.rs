@@ -125,11 +125,10 @@ impl Model {
         self.is_in_transaction = false;
     }
 
-    /// A version as it would be written now. While TTL is on its ttl must be usable (TTL-215); while it is off, anything is stored and
-    /// what is not usable counts as absent (TTL-216, TTL-217).
+    /// A version as it would be written now. Its ttl must be usable, whether TTL is on or off (TTL-215, TTL-216).
     fn draft(&self, pk: &'static str, id: &'static str, body: Map<String, Value>) -> Result<Version, Refused> {
         let (own, is_usable) = Ttl::of(&body);
-        if !is_usable && self.history.default_ttl().is_some() {
+        if !is_usable {
             return Err(vec![ErrorKind::BadRequest]);
         }
         Ok(Version {

@@ -76,12 +76,19 @@ impl Runner {
     /// P1 at a glance: everything that is live is listed and counted, and no ghost can be read.
     pub(super) async fn audit(&mut self) -> Result<(), String> {
         let ctx = self.begin().await.map_err(what)?;
-        let read = ReadFeed::default();
-        let page = self.account().read_feed(&ctx, self.container(), &read).await;
-        let page = page.map_err(|refusal| format!("{refusal:?}"))?;
-        self.charged(&page.work);
-        self.same_items(&page.value.items, &self.model.listed(crate::model::Part::All, None))?;
-        let listed: HashSet<String> = page.value.items.iter().map(|item| item.etag().to_string()).collect();
+        let (mut read, mut items) = (ReadFeed::default(), Vec::new());
+        loop {
+            let page = self.account().read_feed(&ctx, self.container(), &read).await;
+            let page = page.map_err(|refusal| format!("{refusal:?}"))?;
+            self.charged(&page.work);
+            items.extend(page.value.items);
+            read.continuation = page.value.continuation;
+            if read.continuation.is_none() {
+                break;
+            }
+        }
+        self.same_items(&items, &self.model.listed(crate::model::Part::All, &Vec::new()))?;
+        let listed: HashSet<String> = items.iter().map(|item| item.etag().to_string()).collect();
         self.missed(|etag| !listed.contains(etag));
         self.usage().await.map_err(what)?;
         let ghosts: Vec<Version> = self.model.ghosts().cloned().collect();

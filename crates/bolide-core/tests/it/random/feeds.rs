@@ -3,21 +3,20 @@
 use bolide_core::{
     Answer, Answered, ChangePage, FeedPage, FeedStart, ReadChanges, ReadFeed, RequestContext, Scope, StoredItem,
 };
-use bolide_model::epk::Epk;
 use bolide_model::{ErrorKind, UnixSeconds};
 
 use super::checks::differ;
 use super::program::{Since, Where};
 use super::runner::{Runner, Stepped, Stop};
 use super::troubles::is_trouble;
-use crate::model::{ChangesPlace, Part};
+use crate::model::{ChangesPlace, Listed, Part};
 use crate::stage::scope_of;
 
 /// A read feed under way.
 #[derive(Debug, Clone)]
 pub struct Listing {
     pub(super) part: Part,
-    pub(super) after: Option<(Epk, u64)>,
+    pub(super) done: Listed,
     pub(super) continuation: Option<String>,
 }
 
@@ -44,22 +43,21 @@ impl Runner {
             Err(refusal) => return Err(Stop::Wrong(format!("list: {refusal:?}"))),
             Ok(page) => page,
         };
-        let want = self.model.listed(listing.part, listing.after.as_ref());
-        self.same_items(&page.value.items, &want[..want.len().min(size)])?;
+        let want = self.model.listed(listing.part, &listing.done);
+        let shown = self.model.items_of_page(&want, size);
+        self.same_items(&page.value.items, &want[..shown])?;
         differ(
             "more items follow",
             page.value.continuation.is_some(),
-            want.len() > size,
+            want.len() > shown,
         )?;
-        let last = want.iter().take(size).next_back();
-        let after = last
-            .map(|version| (version.epk.clone(), version.inserted))
-            .or(listing.after);
+        let mut done = listing.done;
+        self.model.note_listed(&want, shown, &mut done);
         let answered = format!("{:?} {:?}", ids_of(&page.value.items), page.work.charge);
         self.charged(&page.work);
         self.listings[slot] = page.value.continuation.map(|continuation| Listing {
             part: listing.part,
-            after,
+            done,
             continuation: Some(continuation),
         });
         Ok(answered)

@@ -22,7 +22,7 @@ impl Runner {
         let text = "SELECT VALUE c.id FROM c WHERE c.n >= @least";
         let parameters = vec![("@least".to_owned(), least.into())];
         let (rows, charge) = self.query(text, parameters, part, size).await?;
-        let listed = self.model.listed(part, None);
+        let listed = self.model.listed(part, &Vec::new());
         let want: Vec<Value> = listed
             .iter()
             .filter(|version| version.body["n"].as_i64() >= Some(least))
@@ -42,7 +42,7 @@ impl Runner {
         let (rows, charge) = self
             .query("SELECT VALUE COUNT(1) FROM c", vec![], Part::Key(pk), 10)
             .await?;
-        let want = self.model.listed(Part::Key(pk), None).len();
+        let want = self.model.listed(Part::Key(pk), &Vec::new()).len();
         differ("count", &rows, &vec![Value::from(want)])?;
         Ok(format!("{want} {charge:?}"))
     }
@@ -51,7 +51,7 @@ impl Runner {
     pub(super) async fn top(&mut self, pk: &'static str, most: usize) -> Stepped {
         let text = format!("SELECT TOP {most} VALUE c.n FROM c ORDER BY c.n DESC");
         let (rows, charge) = self.query(&text, vec![], Part::Key(pk), 10).await?;
-        let listed = self.model.listed(Part::Key(pk), None);
+        let listed = self.model.listed(Part::Key(pk), &Vec::new());
         let mut want: Vec<i64> = listed.iter().filter_map(|version| version.body["n"].as_i64()).collect();
         want.sort_unstable_by(|one, other| other.cmp(one));
         want.truncate(most);

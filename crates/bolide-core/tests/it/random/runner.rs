@@ -218,7 +218,7 @@ impl Runner {
                 let part = self.part(part);
                 self.listings[slot] = Some(Listing {
                     part,
-                    after: None,
+                    done: Vec::new(),
                     continuation: None,
                 });
                 self.list(slot, size).await

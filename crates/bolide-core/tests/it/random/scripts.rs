@@ -107,7 +107,7 @@ impl Runner {
             });
         }
         self.model.end_transaction();
-        let want = self.model.listed(Part::Key(pk), None);
+        let want = self.model.listed(Part::Key(pk), &Vec::new());
         let all = all.as_array().ok_or_else(|| format!("no items: {all}"))?;
         differ("items that a script saw", all.len(), want.len())?;
         for (item, version) in all.iter().zip(want) {

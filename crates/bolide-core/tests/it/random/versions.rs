@@ -1,7 +1,7 @@
 //! The all-versions feed of the programs (P7).
 //!
-//! A follower may get the ghosts of one purge in any order, everything else in the order of commit within its range. A page that is not
-//! full leaves nothing behind.
+//! A follower may get the ghosts of one purge in any order, everything else in the order of commit within its range. A page is of one
+//! range, of which one that is not full leaves nothing behind; an empty one leaves nothing anywhere.
 
 use std::collections::HashSet;
 
@@ -62,11 +62,15 @@ impl Runner {
             Err(refusal) => return Err(Stop::Wrong(format!("all versions: {refusal:?}"))),
         };
         differ("a history is kept", self.setup.keeps_history, true)?;
+        let mut range = None;
         for change in &page.value.changes {
-            self.take(&mut watching, change)?;
+            range = Some(self.take(&mut watching, change)?);
         }
         if page.value.changes.len() < size {
-            let left: Vec<&Event> = self.unseen(&watching).map(|(_, event)| event).collect();
+            let left = self.unseen(&watching).map(|(_, event)| event);
+            let left: Vec<&Event> = left
+                .filter(|event| range.is_none_or(|range| self.model.range_id_of(&event.version) == range))
+                .collect();
             differ("events that no page shows", left.len(), 0).map_err(|error| format!("P7: {error}: {left:?}"))?;
         }
         self.charged(&page.work);
@@ -84,7 +88,8 @@ impl Runner {
             .filter(|(at, event)| self.model.contains(watching.part, &event.version) && !watching.shown.contains(at))
     }
 
-    fn take(&self, watching: &mut Watching, change: &ItemChange) -> Result<(), String> {
+    /// Notes a change that was shown; tells its range.
+    fn take(&self, watching: &mut Watching, change: &ItemChange) -> Result<u32, String> {
         let happened = match change.kind {
             ChangeKind::Create => Happened::Created,
             ChangeKind::Replace => Happened::Replaced,
@@ -106,7 +111,7 @@ impl Runner {
         }
         check_event(change, event)?;
         watching.shown.insert(at);
-        Ok(())
+        Ok(range)
     }
 }
 

@@ -32,8 +32,16 @@ async fn now(stage: &Stage) -> String {
 
 async fn since(stage: &Stage, continuation: &str) -> Vec<(ChangeKind, String)> {
     let start = FeedStart::After(continuation.to_owned());
-    let (changes, _) = page(stage, Scope::default(), start).await.expect("a page");
-    changes.iter().map(what).collect()
+    let (mut found, mut start) = (Vec::new(), start);
+    loop {
+        // A page is of one range.
+        let (changes, next) = page(stage, Scope::default(), start).await.expect("a page");
+        found.extend(changes.iter().map(what));
+        if changes.is_empty() {
+            return found;
+        }
+        start = FeedStart::After(next);
+    }
 }
 
 fn what(change: &ItemChange) -> (ChangeKind, String) {

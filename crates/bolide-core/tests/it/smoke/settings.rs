@@ -125,8 +125,8 @@ async fn changes_hold_after_a_restart() {
 }
 
 #[tokio::test]
-async fn an_unusable_ttl_is_refused_while_ttl_is_on_and_ignored_while_it_is_off() {
-    // TTL-215…218
+async fn an_unusable_ttl_is_refused_whether_ttl_is_on_or_off() {
+    // TTL-215, TTL-216, TTL-218
     let unusable = [
         json!(0),
         json!(-2),
@@ -139,22 +139,43 @@ async fn an_unusable_ttl_is_refused_while_ttl_is_on_and_ignored_while_it_is_off(
     let on = Stage::with_ttl(-1).await;
     let off = Stage::with(json!({})).await;
     for ttl in unusable {
-        assert_eq!(
-            on.create(json!({"id": "a", "ttl": ttl})).await.err(),
-            Some(ErrorKind::BadRequest),
-            "{ttl}"
-        );
-        off.upsert(json!({"id": "a", "ttl": ttl}), None).await.unwrap();
+        let item = json!({"id": "a", "ttl": ttl});
+        for stage in [&on, &off] {
+            let created = stage.create(item.clone()).await;
+            assert_eq!(created.err(), Some(ErrorKind::BadRequest), "{ttl}");
+            let upserted = stage.upsert(item.clone(), None).await;
+            assert_eq!(upserted.err(), Some(ErrorKind::BadRequest), "{ttl}");
+        }
     }
-    assert_eq!(on.count().await, 0);
-    set(&off, json!(10)).await;
+    for stage in [&on, &off] {
+        assert_eq!(stage.count().await, 0);
+        stage.create(json!({"id": "a", "n": 1})).await.unwrap();
+        let set = json!([{"op": "set", "path": "/ttl", "value": 0}]);
+        let patched = stage.patch("a", set, None).await;
+        assert_eq!(
+            patched.err(),
+            Some(ErrorKind::BadRequest),
+            "of a patch the result counts"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_unusable_ttl_of_an_older_store_counts_as_absent() {
+    // TTL-217
+    let stage = Stage::with(json!({})).await;
+    let line = json!({"id": "a", "pk": "p", "ttl": "soon", "_ts": 100}).to_string();
+    let parts = futures_util::stream::iter([Ok(bytes::Bytes::from(line))]);
+    let imported = stage.account.import(&stage.container, parts).await;
+    assert_eq!(imported.unwrap(), 1);
+    set(&stage, json!(10)).await;
     let touch = json!([{"op": "set", "path": "/n", "value": 1}]);
     assert_eq!(
-        off.patch("a", touch, None).await.err(),
+        stage.patch("a", touch, None).await.err(),
         Some(ErrorKind::BadRequest),
         "whether or not it touched ttl"
     );
-    assert_ends(&off, "a", 110).await;
+    assert_ends(&stage, "a", 110).await;
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ fn policies_that_say_little_become_the_default() {
     for policy in [
         json!({}),
         json!({"indexingMode": "consistent", "automatic": true}),
+        json!({"indexingMode": "consistent", "automatic": false}),
         json!({"indexingMode": "LAZY"}),
         json!({"includedPaths": [{"path": "/*", "indexes": [{"kind": "Hash", "dataType": "String"}]}]}),
         json!({"includedPaths": [{"path": "/"}]}),

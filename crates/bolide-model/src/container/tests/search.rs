@@ -153,3 +153,35 @@ fn full_text_policies_come_back_as_sent() {
         assert_eq!(written(json!({"fullTextPolicy": policy}))["fullTextPolicy"], policy);
     }
 }
+
+#[test]
+fn analyzers_that_would_find_something_else_are_refused() {
+    for spec in [
+        json!({"tokenizer": "ngram"}),
+        json!({"filters": ["stop", "lowercase"]}),
+        json!({"filters": ["stop", "lowercase", "stem", "ascii"]}),
+        json!({"stopWordListKind": "none"}),
+        json!({"addStopWords": ["customword"]}),
+        json!({"removeStopWords": ["the"]}),
+    ] {
+        let mut path = spec.clone();
+        path["path"] = "/text".into();
+        for policy in [json!({"defaultSpec": spec}), json!({"fullTextPaths": [path]})] {
+            let definition = with(json!({"fullTextPolicy": policy}));
+            let error = ContainerProperties::from_json(&definition).expect_err(&definition.to_string());
+            assert_eq!(error.kind, ErrorKind::NotSupported, "{definition}");
+            let member = spec.as_object().unwrap().keys().next().unwrap();
+            assert!(error.message.contains(member), "{error}");
+        }
+    }
+    assert!(refusal(json!({"fullTextPolicy": {"package": "other"}})).contains("legacy, standard"));
+    assert!(refusal(json!({"fullTextPolicy": {"defaultSpec": {"filters": [1]}}})).contains("defaultSpec.filters"));
+}
+
+#[test]
+fn the_language_of_the_default_spec_is_the_default_language() {
+    let policy = json!({"defaultSpec": {"language": "fr-FR"}, "fullTextPaths": [{"path": "/text"}]});
+    let properties = read(json!({"fullTextPolicy": policy}));
+    let path = crate::path::PropertyPath::parse("/text").unwrap();
+    assert_eq!(properties.full_text_policy.unwrap().language_at(&path), Some("fr-FR"));
+}

@@ -1,0 +1,80 @@
+//! Which indexes a query would use, as clients are told in the second version of index metrics (cosmos-rest §6.8).
+
+use bolide_model::container::indexing::{IndexStep, IndexingPolicy};
+use bolide_query::{PathStep, Usage};
+use serde_json::{Value, json};
+
+/// `UtilizedIndexes` for paths that the indexing policy has an index for, `PotentialIndexes` for the others.
+pub(super) fn indexes(usage: &Usage, policy: &IndexingPolicy) -> Value {
+    let is_indexed = |path: &Vec<PathStep>| policy.is_indexed(&steps(path));
+    let single = |wanted: bool| -> Value {
+        let paths = usage.paths.iter().filter(|path| is_indexed(path) == wanted);
+        paths
+            .map(|path| json!({"IndexSpec": format!("{}/?", text(path))}))
+            .collect()
+    };
+    // A sort by several paths that no composite index serves does not run.
+    let sort = usage.sort.iter().map(|(path, descends)| {
+        let order = if *descends { "DESC" } else { "ASC" };
+        format!("{} {order}", text(path))
+    });
+    let composite = match sort.collect::<Vec<String>>() {
+        none if none.is_empty() => json!([]),
+        specs => json!([{ "IndexSpecs": specs }]),
+    };
+    json!({
+        "UtilizedIndexes": {"SingleIndexes": single(true), "CompositeIndexes": composite},
+        "PotentialIndexes": {"SingleIndexes": single(false), "CompositeIndexes": []},
+    })
+}
+
+fn steps(path: &[PathStep]) -> Vec<IndexStep> {
+    let step = |step: &PathStep| match step {
+        PathStep::Name(name) => IndexStep::Name(name.clone()),
+        _ => IndexStep::Element,
+    };
+    path.iter().map(step).collect()
+}
+
+/// A path as policies write it: names are quoted that have more than letters, digits and underscores.
+fn text(path: &[PathStep]) -> String {
+    let label = |step: &PathStep| match step {
+        PathStep::Name(name) if name.chars().all(|c| c.is_alphanumeric() || c == '_') => format!("/{name}"),
+        PathStep::Name(name) => format!("/\"{}\"", name.replace('"', "\\\"")),
+        _ => "/[]".to_owned(),
+    };
+    path.iter().map(label).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_quoted_as_the_services_baselines_have_them() {
+        // .NET: IndexMetricsParserBaselineTest.IndexUtilizationParse.xml.
+        for (name, expected) in [
+            ("statement", "/statement"),
+            ("素早く茶色の", "/素早く茶色の"),
+            ("Der schnelle Fuchs", "/\"Der schnelle Fuchs\""),
+            (" !\"!@#", "/\" !\\\"!@#\""),
+        ] {
+            assert_eq!(text(&[PathStep::name(name)]), expected);
+        }
+    }
+
+    #[test]
+    fn what_no_index_covers_is_potential() {
+        let usage = Usage {
+            paths: vec![vec![PathStep::name("name")], vec![PathStep::name("_etag")]],
+            ..Usage::default()
+        };
+        assert_eq!(
+            indexes(&usage, &IndexingPolicy::default()),
+            json!({
+                "UtilizedIndexes": {"SingleIndexes": [{"IndexSpec": "/name/?"}], "CompositeIndexes": []},
+                "PotentialIndexes": {"SingleIndexes": [{"IndexSpec": "/_etag/?"}], "CompositeIndexes": []},
+            })
+        );
+    }
+}

@@ -1,0 +1,296 @@
+//! What the text of a query tells about indexes it would use, and about ways to write it that would cost less.
+//!
+//! Both are answered to clients that ask for them, as the service does; nothing here depends on them, since conditions are evaluated on
+//! items. Sources: the .NET SDK's baselines of index metrics and of query advice, and its `QueryAdviceRuleDocumentation.xml`.
+
+use crate::path::PathStep;
+use crate::text::ast::{Call, Direction, Expr, ExprKind, FromItem, Literal, Order, Query, Selection, Source, Step};
+
+/// Functions that look up their first argument in an index.
+const INDEXED: &[&str] = &[
+    "ARRAY_CONTAINS",
+    "CONTAINS",
+    "ENDSWITH",
+    "IS_ARRAY",
+    "IS_BOOL",
+    "IS_DEFINED",
+    "IS_NULL",
+    "IS_NUMBER",
+    "IS_OBJECT",
+    "IS_PRIMITIVE",
+    "IS_STRING",
+    "REGEXMATCH",
+    "STARTSWITH",
+    "STRINGEQUALS",
+];
+
+/// Paths that are told at most: they are to fit into a header.
+const MOST_PATHS: usize = 64;
+
+/// What a query uses.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Paths that an index on one path serves, in the order in which conditions name them; the first 64.
+    pub paths: Vec<Vec<PathStep>>,
+    /// The paths of a sort by several, and whether each descends.
+    pub sort: Vec<(Vec<PathStep>, bool)>,
+    /// Rules of the service's query advice that apply, such as `QA1002`, in the order in which they do.
+    pub advice: Vec<&'static str>,
+}
+
+impl Usage {
+    /// What a parsed query uses.
+    pub(crate) fn of(query: &Query) -> Usage {
+        let mut walk = Walk::default();
+        walk.query(query, &[]);
+        walk.usage
+    }
+}
+
+/// A name of FROM, and the path it stands for.
+type Alias = (String, Vec<PathStep>);
+
+#[derive(Default)]
+struct Walk {
+    usage: Usage,
+}
+
+impl Walk {
+    fn query(&mut self, query: &Query, outer: &[Alias]) {
+        let mut names = outer.to_vec();
+        for item in &query.from {
+            match &item.source {
+                Source::Subquery(subquery) => self.query(subquery, &names),
+                Source::Expression(value) => self.expression(value, &names, false),
+                Source::Path { .. } => {}
+            }
+            names.extend(alias(item, &names));
+        }
+        if let Some(filter) = &query.filter {
+            self.expression(filter, &names, true);
+        }
+        match &query.selection {
+            Selection::Star(_) => {}
+            Selection::Value(value) => self.expression(value, &names, false),
+            Selection::List(items) => items
+                .iter()
+                .for_each(|item| self.expression(&item.value, &names, false)),
+        }
+        query
+            .group_by
+            .iter()
+            .for_each(|key| self.expression(key, &names, false));
+        match &query.order {
+            Some(Order::By(keys)) => {
+                let key = |value| path(value, &names);
+                let sort: Option<Vec<_>> = keys
+                    .iter()
+                    .map(|item| Some((key(&item.value)?, item.direction == Some(Direction::Descending))))
+                    .collect();
+                match sort {
+                    Some(sort) if sort.len() > 1 => self.usage.sort = sort,
+                    Some(sort) => sort.into_iter().for_each(|(path, _)| self.use_path(path)),
+                    None => {}
+                }
+            }
+            Some(Order::Rank(keys)) => keys.iter().for_each(|item| self.expression(&item.value, &names, false)),
+            None => {}
+        }
+    }
+
+    fn expression(&mut self, expression: &Expr, names: &[Alias], is_filter: bool) {
+        match &expression.kind {
+            ExprKind::Binary(operator, left, right) if operator.is_comparison() => {
+                self.use_value(left, names);
+                self.use_value(right, names);
+            }
+            ExprKind::Between { value, .. } | ExprKind::In { value, .. } | ExprKind::Like { value, .. } => {
+                self.use_value(value, names);
+            }
+            ExprKind::Call(call) if !call.udf => self.call(call, names, is_filter),
+            ExprKind::Subquery(_, subquery) => self.query(subquery, names),
+            _ => {}
+        }
+        expression
+            .kind
+            .for_each_operand(&mut |operand| self.expression(operand, names, is_filter));
+    }
+
+    fn call(&mut self, call: &Call, names: &[Alias], is_filter: bool) {
+        let name = call.name.to_ascii_uppercase();
+        if INDEXED.contains(&&*name)
+            && let Some(mut path) = call.args.first().and_then(|value| path(value, names))
+        {
+            if name == "ARRAY_CONTAINS" {
+                path.push(PathStep::Each);
+            }
+            self.use_path(path);
+        }
+        let is_third_true = matches!(
+            call.args.get(2).map(|value| &value.kind),
+            Some(ExprKind::Literal(Literal::Bool(true)))
+        );
+        let rule = match &*name {
+            "ARRAY_CONTAINS" if is_third_true => "QA1000",
+            "CONTAINS" => "QA1002",
+            "STARTSWITH" | "STRINGEQUALS" if is_third_true => "QA1003",
+            "ENDSWITH" => "QA1004",
+            "UPPER" | "LOWER" if is_filter => "QA1006",
+            "GETCURRENTDATETIME" => "QA1007",
+            "GETCURRENTTICKS" => "QA1008",
+            "GETCURRENTTIMESTAMP" => "QA1009",
+            _ => return,
+        };
+        if !self.usage.advice.contains(&rule) {
+            self.usage.advice.push(rule);
+        }
+    }
+
+    fn use_value(&mut self, value: &Expr, names: &[Alias]) {
+        if let Some(path) = path(value, names) {
+            self.use_path(path);
+        }
+    }
+
+    fn use_path(&mut self, path: Vec<PathStep>) {
+        let paths = &self.usage.paths;
+        if !path.is_empty() && paths.len() < MOST_PATHS && !paths.contains(&path) {
+            self.usage.paths.push(path);
+        }
+    }
+}
+
+/// The name that an item of FROM gives to a path; the first item stands for the items of the container, whatever it is called.
+fn alias(item: &FromItem, names: &[Alias]) -> Option<Alias> {
+    let Source::Path { name, steps, .. } = &item.source else {
+        return None;
+    };
+    let known = names.iter().rev().find(|(known, _)| known == name);
+    let mut path = known.map(|(_, path)| path.clone()).unwrap_or_default();
+    path.extend(steps.iter().map(|step| match step {
+        Step::Dot(name) | Step::Bracket(name) => PathStep::name(name),
+        Step::Element(_) => PathStep::Each,
+    }));
+    if item.iterate {
+        path.push(PathStep::Each);
+    }
+    let last = path.iter().rev().find_map(|step| match step {
+        PathStep::Name(name) => Some(name.clone()),
+        _ => None,
+    });
+    let name = item.alias.clone().or(last).unwrap_or_else(|| name.clone());
+    Some((name, path))
+}
+
+/// The path that an expression is; `None` for anything else.
+fn path(expression: &Expr, names: &[Alias]) -> Option<Vec<PathStep>> {
+    match &expression.kind {
+        ExprKind::Name(name) => {
+            let known = names.iter().rev().find(|(known, _)| known == name)?;
+            Some(known.1.clone())
+        }
+        ExprKind::Member { base, name, .. } => {
+            let mut steps = path(base, names)?;
+            steps.push(PathStep::name(name));
+            Some(steps)
+        }
+        ExprKind::Index { base, index } => {
+            let mut steps = path(base, names)?;
+            let ExprKind::Literal(Literal::Number(_)) = index.kind else {
+                return None;
+            };
+            steps.push(PathStep::Each);
+            Some(steps)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Parameters, Query, Schema};
+
+    fn usage(text: &str) -> Usage {
+        let query = Query::compile(text, &Parameters::none(), &Schema::default()).expect(text);
+        query.usage()
+    }
+
+    fn paths(text: &str) -> Vec<String> {
+        let step = |step: &PathStep| match step {
+            PathStep::Name(name) => name.clone(),
+            _ => "[]".to_owned(),
+        };
+        let text_of = |path: &Vec<PathStep>| path.iter().map(step).collect::<Vec<_>>().join("/");
+        usage(text).paths.iter().map(text_of).collect()
+    }
+
+    #[test]
+    fn conditions_name_the_paths_that_an_index_serves() {
+        for (text, expected) in [
+            ("SELECT * FROM c", vec![]),
+            ("SELECT * FROM c WHERE c.name = 'x' AND c.a.b > 1", vec!["name", "a/b"]),
+            (
+                "SELECT * FROM root r WHERE r.tags[0] = 1 OR r['odd name'] IN (1)",
+                vec!["tags/[]", "odd name"],
+            ),
+            (
+                "SELECT VALUE t FROM c JOIN t IN c.tags WHERE t.n BETWEEN 1 AND 2",
+                vec!["tags/[]/n"],
+            ),
+            ("SELECT VALUE STARTSWITH(r.name, 's', true) FROM root r", vec!["name"]),
+            (
+                "SELECT * FROM c WHERE ARRAY_CONTAINS(c.tags, 'x') ORDER BY c.n",
+                vec!["tags/[]", "n"],
+            ),
+            ("SELECT * FROM c WHERE c.a + 1 = 2 AND c.b LIKE 'x%'", vec!["b"]),
+            (
+                "SELECT * FROM c WHERE EXISTS(SELECT 1 FROM t IN c.tags WHERE t = 1)",
+                vec!["tags/[]"],
+            ),
+        ] {
+            assert_eq!(paths(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_sort_by_several_paths_is_told_apart() {
+        let used = usage("SELECT * FROM c WHERE c.x = 1 ORDER BY c.a, c.b DESC");
+        assert_eq!(used.paths, [vec![PathStep::name("x")]]);
+        assert_eq!(
+            used.sort,
+            [(vec![PathStep::name("a")], false), (vec![PathStep::name("b")], true)]
+        );
+    }
+
+    #[test]
+    fn advice_is_what_the_services_baselines_have() {
+        // .NET: QueryAdvisorBaselineTest.QueryAdviceParse.xml.
+        for (text, expected) in [
+            (
+                "SELECT VALUE r.id FROM root r WHERE CONTAINS(r.name, \"Abc\")",
+                vec!["QA1002"],
+            ),
+            (
+                "SELECT GetCurrentTicks() FROM root r WHERE GetCurrentTimestamp() > 10",
+                vec!["QA1009", "QA1008"],
+            ),
+            (
+                "SELECT VALUE r.id FROM root r WHERE StringEquals(r.name, \"Abc\", false)",
+                vec![],
+            ),
+            ("SELECT VALUE r.id FROM root r WHERE r.id = \"123\"", vec![]),
+            (
+                "SELECT * FROM r WHERE ARRAY_CONTAINS(r.a, {}, true) AND startswith(r.n, 'x', true)",
+                vec!["QA1000", "QA1003"],
+            ),
+            (
+                "SELECT UPPER(r.a) AS a FROM r WHERE LOWER(r.a) = 'x' AND ENDSWITH(r.b, 'y')",
+                vec!["QA1006", "QA1004"],
+            ),
+            ("SELECT UPPER(r.a) AS a FROM r", vec![]),
+        ] {
+            assert_eq!(usage(text).advice, expected, "{text}");
+        }
+    }
+}

@@ -5,15 +5,21 @@ use bolide_model::{Error, ErrorKind};
 
 use super::rig::Rig;
 
+const RANGES: u32 = 3;
+
 thread_local! {
-    static RIG: Rig = Rig::new(3);
+    static RIG: Rig = Rig::new(RANGES);
 }
 
 /// Reads on from the bytes.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     RIG.with(|rig| match read(rig, text) {
-        Ok(next) => {
+        Ok(mut next) => {
+            // A page is of one range.
+            for _ in 0..RANGES {
+                next = read(rig, &next).expect("the server's own continuation");
+            }
             let again = read(rig, &next).expect("the server's own continuation");
             assert_eq!(again, next, "there is nothing new");
         }

@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bolide_core::{QueryItems, ReadFeed};
 use bolide_model::{Error, ErrorKind};
+use bolide_query::{Parameters, Query, Schema};
 use sha2::{Digest, Sha256};
 
 use super::input::Input;
@@ -135,11 +136,11 @@ fn feed_owner(rig: &Rig) -> Vec<Vec<u8>> {
 /// A continuation of a query as the server writes it: the place sealed, and what the execution says.
 fn seal_query(rig: &Rig, text: &str, place: &[u8], resume: &str) -> String {
     let rid = rig.container.rid().bytes().to_vec();
+    let query = Query::compile(text, &Parameters::none(), &Schema::default()).expect("a query");
     let owner = [
         b"query".to_vec(),
         rid,
-        text.as_bytes().to_vec(),
-        b"[]".to_vec(),
+        query.identity().to_vec(),
         resume.as_bytes().to_vec(),
     ];
     format!("{}.{resume}", seal(&owner, place))

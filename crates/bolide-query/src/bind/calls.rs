@@ -70,7 +70,7 @@ impl Binder<'_> {
             let language = self.language_of(&args[0])?;
             args.push(Scalar::Const(Value::string(language)));
         }
-        if function.name == "VectorDistance" {
+        if matches!(function.name, "VectorDistance" | "_VectorScore") {
             let distance = self.distance_function(&args, span)?;
             args.truncate(2);
             args.push(Scalar::Const(Value::int(distance as i64)));

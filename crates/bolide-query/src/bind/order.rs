@@ -161,7 +161,7 @@ impl Binder<'_> {
         }
     }
 
-    /// `VectorDistance(…)`, and `_FullTextScore(…)` of rewritten hybrid queries.
+    /// `VectorDistance(…)`, and `_VectorScore(…)` and `_FullTextScore(…)` of rewritten hybrid queries.
     fn computed_key(&mut self, item: &OrderItem) -> Result<Option<SortKey>> {
         let ExprKind::Call(call) = &item.value.kind else {
             return Ok(None);
@@ -171,6 +171,11 @@ impl Binder<'_> {
                 return Err(vector_direction(item.value.span));
             }
             !self.is_euclidean(item)?
+        } else if call.name.eq_ignore_ascii_case("_VectorScore") {
+            match item.direction {
+                Some(direction) => direction == Direction::Descending,
+                None => !self.is_euclidean(item)?,
+            }
         } else if call.name.eq_ignore_ascii_case("_FullTextScore") {
             item.direction == Some(Direction::Descending)
         } else {

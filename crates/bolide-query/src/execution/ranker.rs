@@ -16,6 +16,10 @@ use crate::value::Value;
 /// The constant of reciprocal rank fusion.
 const RRF_K: f64 = 60.0;
 
+/// The scores of what is no vector, or of other dimensions, and of what is no text.
+const NO_DISTANCE: f64 = f64::NEG_INFINITY;
+const NO_TEXT: f64 = -1.0;
+
 /// What all items together say about one full-text component.
 #[derive(Debug, Default, Clone)]
 struct Statistics {
@@ -185,7 +189,11 @@ impl Ranker {
         // A negative weight turns its component round, and counts as much as the positive one.
         for (mut scores, weight) in per_component.zip(&ranking.weights) {
             if *weight < 0.0 {
-                scores.iter_mut().for_each(|score| *score = -*score);
+                // What has no distance stays the worst.
+                scores
+                    .iter_mut()
+                    .filter(|score| **score != NO_DISTANCE)
+                    .for_each(|score| *score = -*score);
             }
             for (total, rank) in fused.iter_mut().zip(dense_ranks(&scores)) {
                 *total += weight.abs() / (RRF_K + rank as f64);
@@ -206,7 +214,8 @@ impl Ranker {
                 } = &self.statistics[n];
                 bm25(*words, hits, self.documents, *total, totals)
             }
-            Evidence::Vector(None) | Evidence::Text(None) => f64::NEG_INFINITY,
+            Evidence::Vector(None) => NO_DISTANCE,
+            Evidence::Text(None) => NO_TEXT,
         };
         self.candidates.iter().map(score).collect()
     }

@@ -6,7 +6,11 @@ use super::{Call, Function};
 use crate::schema::DistanceFunction;
 use crate::value::Value;
 
-pub(super) const FUNCTIONS: &[Function] = &[Function::strict("VectorDistance", 2, 4, distance)];
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::strict("VectorDistance", 2, 4, distance),
+    // What the planner writes into the queries of a ranking's components.
+    Function::strict("_VectorScore", 2, 4, distance),
+];
 
 fn distance<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     let (Some(a), Some(b)) = (vector(call.arg(0)), vector(call.arg(1))) else {

@@ -66,7 +66,20 @@ const PARTS_OF_TREE: usize = 4;
 /// What a term that is an element of a parameter takes, in the trees and as text.
 const TERM_BYTES: usize = 8 * size_of::<Expr>();
 
+/// In the place of a distance that is undefined: worse than any.
+const NO_DISTANCE: f64 = 1.79769e308;
+
 impl Component {
+    /// What stands for a score that is undefined.
+    fn missing(&self) -> Expr {
+        let number = match (&self.full_text, self.descending) {
+            (Some(_), _) => Number::Int(-1),
+            (None, true) => Number::Float(-NO_DISTANCE),
+            (None, false) => Number::Float(NO_DISTANCE),
+        };
+        expr(ExprKind::Literal(Literal::Number(number)))
+    }
+
     /// What the trees of its statistics take.
     fn statistics_bytes(&self) -> usize {
         let Some((path, terms)) = &self.full_text else { return 0 };
@@ -93,6 +106,7 @@ pub(super) fn plan(
     let mut components = components(&scores, schema, parameters);
     for (component, _) in components.iter_mut().zip(&weights).filter(|(_, weight)| **weight < 0.0) {
         component.descending = !component.descending;
+        component.explicit = true;
     }
     let top = ast
         .top
@@ -168,7 +182,7 @@ fn components(scores: &[&Expr], schema: &Schema, parameters: &Parameters) -> Vec
     let mut full_texts = 0;
     let mut component = |score: &&Expr| match (&score.kind, vector_call(score)) {
         (_, Some(vector)) => Component {
-            score: (*score).clone(),
+            score: calls("_VectorScore", vector.args.clone()),
             full_text: None,
             descending: distance_function(vector, schema, parameters) != DistanceFunction::Euclidean,
             explicit: false,
@@ -300,10 +314,9 @@ fn component_info(
 ) -> Info {
     let wanted = candidates(skip, take);
     let mut query = ast.clone();
-    let scores = all.iter().map(|component| {
-        let missing = expr(ExprKind::Literal(Literal::Number(Number::Int(-1))));
-        expr(ExprKind::Coalesce(vec![component.score.clone(), missing]))
-    });
+    let scores = all
+        .iter()
+        .map(|component| expr(ExprKind::Coalesce(vec![component.score.clone(), component.missing()])));
     let row = object([
         ("payload", payload(ast, parameters)),
         ("componentScores", array(scores)),

@@ -365,3 +365,61 @@ fn a_ranking_of_everything_is_not_cut() {
         );
     }
 }
+
+/// As the service's planner writes them (`QueryPlanRetrieverTests` of the .NET SDK): an item without a distance is the worst either way.
+#[test]
+fn vectors_are_scored_in_components_in_the_direction_of_their_weight() {
+    let text = "SELECT TOP 10 VALUE c.id FROM c ORDER BY RANK RRF(VectorDistance(c.v, [1, 0]), \
+                VectorDistance(c.w, [1, 0], false, {\"distanceFunction\": \"euclidean\"}), [1, -0.3])";
+    let planned = query(text, &["k"], PartitionKeyKind::Hash);
+    let plan = planned.plan(&SupportedFeatures::all()).unwrap().to_json(&[]);
+    let hybrid = &plan["hybridSearchQueryInfo"];
+    assert_eq!(hybrid["componentWeights"], json!([1.0, 0.3]));
+    let components = hybrid["componentQueryInfos"].as_array().unwrap();
+    let items = [
+        json!({"id": "none"}),
+        json!({"id": "near", "v": [1, 0], "w": [1, 0]}),
+        json!({"id": "far", "v": [0, 1], "w": [9, 9]}),
+    ];
+    for (component, end, scores, ids) in [
+        (
+            &components[0],
+            "ORDER BY _VectorScore(c.v, [1, 0])",
+            [1.0, 0.0],
+            ["near", "far"],
+        ),
+        (&components[1], " DESC", [145.0_f64.sqrt(), 0.0], ["far", "near"]),
+    ] {
+        let rewritten = component["rewrittenQuery"].as_str().unwrap();
+        assert!(rewritten.ends_with(end), "{rewritten}");
+        let run = query(&filled(rewritten, 3, &[]), &["k"], PartitionKeyKind::Hash);
+        let mut page = run.execution(Environment::default(), PageLimit::NONE, None).unwrap();
+        for (rid, item) in items.iter().enumerate() {
+            page.push(item.to_string().as_bytes(), rid as u64).unwrap();
+        }
+        let rows = page.finish(true).unwrap().rows;
+        let rows: Vec<Json> = rows.iter().map(|row| serde_json::from_slice(row).unwrap()).collect();
+        let found: Vec<&Json> = rows[..2].iter().map(|row| &row["payload"]["payload"]).collect();
+        assert_eq!(found, ids);
+        let sorted: Vec<f64> = rows[..2]
+            .iter()
+            .map(|row| row["orderByItems"][0]["item"].as_f64().unwrap())
+            .collect();
+        assert_eq!(sorted, scores);
+        assert_eq!(rows[2]["payload"]["payload"], "none");
+        let missing = rows[2]["payload"]["componentScores"].as_array().unwrap();
+        assert!(
+            missing.iter().all(|score| *score == json!(-1.797_69e308)),
+            "{missing:?}"
+        );
+    }
+    let direct = |text: &str| {
+        let run = query(text, &["k"], PartitionKeyKind::Hash);
+        let mut page = run.execution(Environment::default(), PageLimit::NONE, None).unwrap();
+        for (rid, item) in items.iter().enumerate() {
+            page.push(item.to_string().as_bytes(), rid as u64).unwrap();
+        }
+        page.finish(true).unwrap().rows.into_joined()
+    };
+    assert_eq!(direct(text), br#""near","far","none""#);
+}

@@ -240,8 +240,8 @@ proptest! {
 /// The JavaScript SDK escapes quotes and backslashes only in the values with which it resumes an ORDER BY.
 #[test]
 fn control_characters_stand_in_literals_as_they_are() {
-    let query = format!("SELECT VALUE 'a\tb\r\nc\u{1}' || \"\n\" || \"\\u0007\u{7}\"");
-    let printed = query_text(&parse(&query).unwrap());
+    let query = "SELECT VALUE 'a\tb\r\nc\u{1}' || \"\n\" || \"\\u0007\u{7}\"";
+    let printed = query_text(&parse(query).unwrap());
     assert_eq!(query_text(&parse(&printed).unwrap()), printed);
     assert!(printed.contains("a\\tb\\r\\nc\\u0001"), "{printed}");
 }

@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_query_engine_configuration_is_json() {
-        let parsed: serde_json::Value = serde_json::from_str(QUERY_ENGINE).expect("SDKs parse it");
+        let parsed: Value = serde_json::from_str(QUERY_ENGINE).expect("SDKs parse it");
         assert_eq!(parsed["maxSqlQueryInputLength"], 524_288);
     }
 }

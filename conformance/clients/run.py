@@ -9,6 +9,7 @@ Parts, each of which can be named with `--only`:
     go            tour with azcosmos
     java          tour with azure-cosmos for Java
     dotnet        tour in the shape of the .NET SDK: its binary batches and its bulk mode; needs no .NET
+    readme        the snippets of the README, as they stand there
     python-suite  the test files that azure-cosmos ships in its source archive
 
 A tour is a list of small named checks. Each tour runs over HTTP and over HTTPS on a server that keeps everything in
@@ -21,7 +22,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from runner import parts
+from runner import parts, readme
 from runner.places import Places
 from runner.report import Report
 from runner.results import Results
@@ -33,6 +34,7 @@ CHOICES = {
     "go": parts.run_go_tour,
     "java": parts.run_java_tour,
     "dotnet": parts.run_dotnet_tour,
+    "readme": readme.run,
     "python-suite": parts.run_python_suite,
 }
 

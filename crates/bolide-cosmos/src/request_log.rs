@@ -27,7 +27,7 @@ pub(crate) fn answered(head: &Parts, reply: &Reply, activity_id: &HeaderValue, d
     let sub_status = reply.headers.get(&headers::SUB_STATUS);
     let mut detail = String::new();
     if with_headers {
-        let sent = head.headers.iter().map(|(name, value)| (name, value));
+        let sent = head.headers.iter();
         detail = format!(
             " sent={{{}}} answered={{{}}}",
             listed(sent),

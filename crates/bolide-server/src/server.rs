@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bolide_core::{Account, AccountOptions};
 use bolide_cosmos::{CosmosOptions, CosmosService};
+use bolide_model::time::Clock;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
@@ -21,6 +22,10 @@ use crate::{banner, files, ready_file, script_host, store};
 
 /// Lines of the log that wait to be written; more are lost. Room for them is taken at the start.
 const LOG_LINES: usize = 4_096;
+
+/// How far server time may be ahead of the wall clock at the start before that is worth a warning: a restart after a crash, or a clock that
+/// is adjusted, leaves less.
+const TIME_AHEAD_SECONDS: i64 = 60;
 
 /// Why the server does not run; one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +77,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         opened = open_account(&settings, descriptors.store_files) => opened?,
         () = signals.stop() => return Ok(()),
     };
+    warn_of_time_ahead(&account, &settings.clock);
     let options = CosmosOptions {
         clock: settings.clock.clone(),
         faults_enabled: settings.options.enable_faults,
@@ -95,6 +101,19 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     tracing::info!("stopping");
     shutdown.begin();
     shutdown::finish(serving, &account).await
+}
+
+/// Tells who runs a server why nothing expires: its clock was ahead once, and server time waits for it (TTL-202).
+fn warn_of_time_ahead(account: &Account, clock: &Clock) {
+    let (server, wall) = (account.server_time(), clock.now());
+    let ahead = server.0.saturating_sub(wall.0) / 1000;
+    if ahead >= TIME_AHEAD_SECONDS {
+        tracing::warn!(
+            seconds = ahead,
+            "server time is ahead of the wall clock, which was ahead once, and stands still until that has caught up: until then nothing \
+             expires, and what is written carries the same _ts. Is the wall clock right?"
+        );
+    }
 }
 
 async fn open_account(settings: &Settings, store_files: usize) -> Result<Arc<Account>, Failure> {

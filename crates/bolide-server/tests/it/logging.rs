@@ -14,7 +14,7 @@ const ACTIVITY: &str = "0d7a9c3e-0000-0000-0000-00000000abcd";
 fn log_of(arguments: &[&str]) -> String {
     let files = tempfile::TempDir::new().expect("a temporary directory");
     let file = files.path().join("log");
-    let mut server = Server::logging_to(&file, arguments);
+    let mut server = Server::logging_to(&file, &[&["--memory"], arguments].concat());
     ask(&server);
     server.stop();
     read(&file)
@@ -87,6 +87,25 @@ fn headers_are_shown_when_asked_for_without_their_secrets() {
         assert!(log.contains(part), "{part}: {log}");
     }
     check_secrets(&log);
+}
+
+#[test]
+fn a_start_with_server_time_ahead_of_the_clock_is_warned_of() {
+    let files = tempfile::TempDir::new().expect("a temporary directory");
+    let (data, file) = (files.path().join("data"), files.path().join("log"));
+    let dir = data.to_str().expect("UTF-8");
+    let started_at = |clock: &str| {
+        let mut server = Server::logging_to(&file, &["--data-dir", dir, clock]);
+        server.client().send(&Request::get("/dbs")).expect(200);
+        server.stop();
+        read(&file)
+    };
+    assert!(!started_at("--virtual-clock=2100-01-01T00:00:00Z").contains("server time"));
+    let log = started_at("--virtual-clock=2099-12-31T23:50:00Z");
+    assert!(
+        log.contains("server time is ahead") && log.contains("seconds=600"),
+        "{log}"
+    );
 }
 
 #[test]

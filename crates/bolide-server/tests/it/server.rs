@@ -54,11 +54,11 @@ impl Server {
         Server::start_as(command, arguments)
     }
 
-    /// Starts in memory, with its standard error in a file.
+    /// Starts with its standard error in a file.
     pub fn logging_to(file: &Path, arguments: &[&str]) -> Server {
         let mut logging = command();
         logging.stderr(std::fs::File::create(file).expect("a log file"));
-        Server::start_as(logging, &[&["--memory"], arguments].concat())
+        Server::start_as(logging, arguments)
     }
 
     fn start(arguments: &[&str]) -> Server {

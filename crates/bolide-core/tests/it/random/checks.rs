@@ -183,6 +183,7 @@ impl Runner {
         let is_due = end.is_some_and(|end| end <= self.model.now());
         let rule = match version.own {
             _ if !is_live && !is_due => TtlRule::Floor,
+            _ if self.model.history.default_ttl().is_none() => TtlRule::Off,
             _ if end.is_none() => TtlRule::Never,
             Some(_) => TtlRule::Own,
             None => TtlRule::Default,

@@ -50,6 +50,8 @@ pub(crate) struct ContainerState {
     pub history: Vec<Stretch>,
     pub offer: Option<OfferRow>,
     pub pacing: PacingSettings,
+    /// A client has begun the all-versions feed of a container without a policy for it.
+    pub keeps_all_versions: bool,
     /// Of the database, if it has throughput.
     pub database_meter: Option<SharedMeter>,
     pub layout: Arc<Layout>,

@@ -317,6 +317,7 @@ mod tests {
             history: vec![],
             offer: None,
             pacing: PacingSettings::of(None),
+            keeps_all_versions: false,
             layout_version: 1,
             next_range: 1,
             placements: vec![placement],

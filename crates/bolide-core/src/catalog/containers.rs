@@ -21,7 +21,7 @@ use super::records::{
 use super::{Catalog, Moment, check_etag, container_not_found};
 use crate::clock;
 use crate::container::{Container, ContainerInfo, ContainerState, Layout, Stretch};
-use crate::history::{self, keeps_history};
+use crate::history::{self, keeps_history, retention};
 use crate::partition::round::Step;
 use crate::partition::{Partition, Placement, down};
 use crate::throughput::{Meter, OfferType, Pacing, PacingSettings, SharedMeter, Throughput};
@@ -199,11 +199,8 @@ impl Catalog {
         }
         check_etag(state.etag, if_match)?;
         let properties = Arc::new(state.properties.replace(properties, sent)?);
-        let begins_history = !keeps_history(&state.properties) && keeps_history(&properties);
-        if begins_history {
-            for partition in &state.layout.partitions {
-                history::trim::begin(&state, partition).await?;
-            }
+        if retention(&state).is_none() && keeps_history(&properties, state.keeps_all_versions) {
+            begin_history(&state).await?;
         }
         let after = self
             .commit_state(container.rid(), move |moment| {
@@ -220,6 +217,27 @@ impl Catalog {
         }
         change.replace(after);
         Ok(container.info())
+    }
+
+    /// Begins the history of a container that has no policy for it. One that has it, or a policy that says otherwise, stays as it is.
+    pub async fn keep_all_versions(&self, container: &Arc<Container>) -> Result<()> {
+        let change = container.lock().await;
+        let state = change.state();
+        if state.is_deleted {
+            return Err(container_not_found(&state.properties.id));
+        }
+        if state.keeps_all_versions || state.properties.change_feed_policy.is_some() {
+            return Ok(());
+        }
+        begin_history(&state).await?;
+        let after = self
+            .commit_state(container.rid(), move |_| ContainerState {
+                keeps_all_versions: true,
+                ..(*state).clone()
+            })
+            .await?;
+        change.replace(after);
+        Ok(())
     }
 
     /// Commits a container's row as `change` makes it at the moment of the commit.
@@ -326,6 +344,14 @@ struct Draft {
     placements: Vec<Placement>,
 }
 
+/// What earlier policies left of the history goes: it begins with the next write.
+async fn begin_history(state: &Arc<ContainerState>) -> Result<()> {
+    for partition in &state.layout.partitions {
+        history::trim::begin(state, partition).await?;
+    }
+    Ok(())
+}
+
 /// The definition itself cannot judge the queries in it; the query language does.
 fn check_computed_properties(properties: &ContainerProperties) -> Result<()> {
     for computed in &properties.computed_properties {
@@ -383,6 +409,7 @@ fn new_row(
             last_modified,
         }),
         pacing: PacingSettings::of(throughput),
+        keeps_all_versions: false,
         layout_version: 1,
         next_range: placements.len() as u32,
         placements: placements.to_vec(),
@@ -400,6 +427,7 @@ impl ContainerState {
             history: row.history,
             offer: row.offer,
             pacing: row.pacing,
+            keeps_all_versions: row.keeps_all_versions,
             layout: Arc::new(layout),
             next_range: row.next_range,
             is_deleted: false,
@@ -422,6 +450,7 @@ impl ContainerState {
             history: self.history.clone(),
             offer: self.offer,
             pacing: self.pacing,
+            keeps_all_versions: self.keeps_all_versions,
             layout_version: self.layout.version,
             next_range: self.next_range,
             placements: placements.collect(),

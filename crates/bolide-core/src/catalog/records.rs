@@ -120,6 +120,8 @@ pub(crate) struct ContainerRow {
     pub history: Vec<Stretch>,
     pub offer: Option<OfferRow>,
     pub pacing: PacingSettings,
+    /// See [`ContainerState::keeps_all_versions`](crate::container::ContainerState::keeps_all_versions).
+    pub keeps_all_versions: bool,
     pub layout_version: u64,
     pub next_range: u32,
     pub placements: Vec<Placement>,
@@ -354,6 +356,7 @@ impl ContainerRow {
             "history": stretches.collect::<Vec<_>>(),
             "offer": self.offer.map(OfferRow::to_json),
             "pacing": pacing_to_json(&self.pacing),
+            "keepsAllVersions": self.keeps_all_versions,
             "layoutVersion": self.layout_version,
             "nextRange": self.next_range,
             "ranges": ranges.collect::<Vec<_>>(),
@@ -385,6 +388,8 @@ impl ContainerRow {
                 .collect::<Result<_>>()?,
             offer: row.child("offer").map(|offer| OfferRow::from_row(&offer)).transpose()?,
             pacing: pacing_from_row(&row.child("pacing").ok_or_else(damaged)?)?,
+            // Rows of older builds do not say it.
+            keeps_all_versions: row.get("keepsAllVersions") == Some(&Value::Bool(true)),
             layout_version: row.number("layoutVersion")?,
             next_range: row.number("nextRange")?,
             placements: row

@@ -15,6 +15,7 @@ use super::walk::{bear, touch};
 use super::{FeedStart, ReadChanges, Slice, page_items};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, RangePosition, Work};
+use crate::catalog::Catalog;
 use crate::container::{Container, ContainerState};
 use crate::executor::Watch;
 use crate::history::{ChangeKind, HistoryEntry, has_left, retention};
@@ -54,6 +55,21 @@ pub struct VersionPage {
 }
 
 impl Account {
+    /// Begins the history of a container without `changeFeedPolicy`, as its feed is to start from now: it is kept for seven days from now on, as
+    /// in an account with continuous backup. Does nothing where there is a policy, or a history.
+    pub async fn keep_all_versions(&self, container: &Arc<Container>) -> Result<()> {
+        let is_settled = {
+            let state = container.state();
+            state.keeps_all_versions || state.properties.change_feed_policy.is_some()
+        };
+        if is_settled {
+            return Ok(());
+        }
+        let container = container.clone();
+        let keep = |catalog: Arc<Catalog>| async move { catalog.keep_all_versions(&container).await };
+        self.catalog().carry_out(keep).await
+    }
+
     /// Reads changes in all versions, deletes included.
     ///
     /// # Errors
@@ -67,12 +83,12 @@ impl Account {
         read: &ReadChanges,
     ) -> Answered<VersionPage> {
         let visit = container.enter().await?;
+        let slices = read.scope.slices(&visit.state)?;
+        let places = start(&read.start, &slices)?;
         if retention(&visit.state).is_none() {
             return Err(not_enabled().into());
         }
-        let slices = read.scope.slices(&visit.state)?;
         self.admit_all(ctx, &slices, &visit)?;
-        let places = start(&read.start, &slices)?;
         let most = page_items(read.max_items);
 
         let job = Job {
@@ -145,7 +161,8 @@ impl Job {
 fn not_enabled() -> Error {
     Error::bad_request(
         "The change feed mode 'All Versions and Deletes' must be enabled for the container: set \
-         changeFeedPolicy.retentionDuration to a number of minutes above 0.",
+         changeFeedPolicy.retentionDuration to a number of minutes above 0, or leave the policy out and start from now with a read-write \
+         key, which begins a history of seven days.",
     )
 }
 

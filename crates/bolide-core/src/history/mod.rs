@@ -28,19 +28,27 @@ use crate::partition::Partition;
 use crate::partition::round::Round;
 use crate::record::Record;
 
-/// Whether a container of this definition keeps history.
-pub(crate) fn keeps_history(properties: &ContainerProperties) -> bool {
-    seconds_of(properties).is_some()
+/// How long history is kept where a client has begun the all-versions feed without a policy, in minutes: as long as the shorter of the
+/// service's continuous backups. To be kept for every container from its creation, it would make every write dearer.
+const DEFAULT_RETENTION_MINUTES: u32 = 7 * 24 * 60;
+
+/// Whether a container of this definition keeps history. `is_begun`: a client has begun the feed.
+pub(crate) fn keeps_history(properties: &ContainerProperties, is_begun: bool) -> bool {
+    seconds_of(properties, is_begun).is_some()
 }
 
 /// How long history is kept, in seconds; `None`: there is none.
 pub(crate) fn retention(state: &ContainerState) -> Option<i64> {
-    seconds_of(&state.properties)
+    seconds_of(&state.properties, state.keeps_all_versions)
 }
 
-fn seconds_of(properties: &ContainerProperties) -> Option<i64> {
-    let policy = properties.change_feed_policy?;
-    (policy.retention_minutes > 0).then(|| i64::from(policy.retention_minutes) * 60)
+fn seconds_of(properties: &ContainerProperties, is_begun: bool) -> Option<i64> {
+    let minutes = match properties.change_feed_policy {
+        Some(policy) => policy.retention_minutes,
+        None if is_begun => DEFAULT_RETENTION_MINUTES,
+        None => 0,
+    };
+    (minutes > 0).then(|| i64::from(minutes) * 60)
 }
 
 /// Whether an entry of `crts` has left the history at `now`: it is kept for exactly the retention.

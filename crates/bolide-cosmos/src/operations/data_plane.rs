@@ -32,9 +32,10 @@ const CONTENT_FORMATS: &[&str] = &["JsonText", "CosmosBinary", "HybridRow"];
 pub(super) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
     // Of a point read, the service says no more than that something is not there. Source: .NET's suite, `CosmosNotFoundTests`.
     let container = match call.operation {
-        Operation::ReadItem => addressing::container(call.account(), &call.route)?,
-        _ => addressing::parent_container(call.account(), &call.route)?,
-    };
+        Operation::ReadItem => addressing::container(call.account(), &call.route),
+        _ => addressing::parent_container(call.account(), &call.route),
+    }
+    .map_err(|error| gone_for_stale_client(call.headers(), error))?;
     let answered = checked(call, &container).await;
     let (mut reply, work) = match answered {
         Ok(Answer { value, work }) => (value, work),
@@ -85,6 +86,18 @@ async fn dispatch(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply
         Operation::ReadChanges => change_feed::read(call, container).await,
         Operation::ExecuteProcedure => scripts::execute(call, container).await,
         other => Err(Error::internal(format!("{} is no operation on items", other.name())).into()),
+    }
+}
+
+/// A client that names the resource id it knows the container by has a container that was deleted: it is told so as of any resource. The
+/// sub-status for a missing parent would have it look for the container again. Source: the Java SDK's suite.
+fn gone_for_stale_client(sent: &HeaderMap, error: Error) -> Error {
+    match error.kind {
+        ErrorKind::OwnerNotFound if sent.contains_key(&headers::INTENDED_RID) => Error {
+            kind: ErrorKind::NotFound,
+            ..error
+        },
+        _ => error,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Client, Request};
+use crate::client::{Answer, Client, Request, create_container};
 use crate::server::Server;
 
 const DOCS: &str = "/dbs/d/colls/c/docs";
@@ -133,4 +133,63 @@ fn it_cannot_start_in_the_past() {
     );
     let time = mode.header("if-modified-since", "Thu, 01 Jan 1970 00:01:00 GMT");
     client.send(&time).expect_error(400);
+}
+
+#[test]
+fn a_container_without_a_policy_keeps_its_history_once_the_feed_has_begun() {
+    // The samples of the service's feed use such containers.
+    let (_server, mut client) = started(key_of_pk());
+    let definition = json!({"id": "plain", "partitionKey": key_of_pk()}).to_string();
+    let created = client.send(&Request::post("/dbs/d/colls", &definition)).expect(201);
+    let docs = "/dbs/d/colls/plain/docs";
+    let feed = |from: &str| {
+        Request::get(docs)
+            .header("a-im", "Full-Fidelity Feed")
+            .header("x-ms-cosmos-changefeed-wire-format-version", "2021-09-15")
+            .header("if-none-match", from)
+    };
+    client
+        .send(&Request::post(docs, r#"{"id":"old","pk":"p"}"#).pk())
+        .expect(201);
+    let start = etag(&client.send(&feed("*")).expect(304));
+    client
+        .send(&Request::post(docs, r#"{"id":"a","pk":"p"}"#).pk())
+        .expect(201);
+    client
+        .send(&Request::new("DELETE", "/dbs/d/colls/plain/docs/a").pk())
+        .expect(204);
+    let kinds = |answer: &Answer| -> Vec<Value> {
+        let kind = |row: Value| row["metadata"]["operationType"].clone();
+        rows(answer).into_iter().map(kind).collect()
+    };
+    let page = client.send(&feed(&start)).expect(200);
+    assert_eq!(kinds(&page), ["create", "delete"]);
+    // The definition is what it was; with it the history outlives a replace.
+    let read = client.send(&Request::get("/dbs/d/colls/plain")).expect(200);
+    assert_eq!(read.json(), created.json());
+    client
+        .send(&Request::put("/dbs/d/colls/plain", &definition))
+        .expect(200);
+    assert_eq!(kinds(&client.send(&feed(&start)).expect(200)), ["create", "delete"]);
+    // Seven days later it is over.
+    advance(&mut client, 7 * 24 * 3600);
+    let gone = client.send(&feed(&start)).expect_error(400);
+    assert!(gone.text().contains("within the retention period"), "{}", gone.text());
+    // A policy that says no is heeded.
+    let off = json!({"id": "plain", "partitionKey": key_of_pk(), "changeFeedPolicy": {"retentionDuration": 0}});
+    client
+        .send(&Request::put("/dbs/d/colls/plain", off.to_string()))
+        .expect(200);
+    client.send(&feed("*")).expect_error(400);
+}
+
+#[test]
+fn who_may_only_read_begins_no_history() {
+    const READONLY: &str = "cmVhZG9ubHkgcmVhZG9ubHkgcmVhZG9ubHk=";
+    let server = Server::in_memory(&["--readonly-key", READONLY]);
+    let mut client = server.client();
+    create_container(&mut client);
+    client.send(&feed("*").key(READONLY)).expect_error(400);
+    client.send(&feed("*")).expect(304);
+    client.send(&feed("*").key(READONLY)).expect(304);
 }

@@ -543,7 +543,11 @@ fn bulk_goes_on_where_it_is_told_to() {
 #[test]
 fn a_container_without_history_says_that_it_must_be_enabled() {
     let (_server, mut client) = started();
-    let all_versions = Request::get("/dbs/d/colls/c/docs").header("a-im", "Full-Fidelity Feed");
+    let definition = r#"{"id":"n","partitionKey":{"paths":["/pk"]},"changeFeedPolicy":{"retentionDuration":0}}"#;
+    client.send(&Request::post("/dbs/d/colls", definition)).expect(201);
+    let all_versions = Request::get("/dbs/d/colls/n/docs")
+        .header("a-im", "Full-Fidelity Feed")
+        .header("if-none-match", "*");
     assert!(
         client
             .send(&all_versions)

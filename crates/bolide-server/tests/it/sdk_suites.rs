@@ -360,3 +360,21 @@ fn index_metrics_come_in_their_second_version_and_advice_does() {
     let page = client.send(&plain).expect(200);
     assert_eq!(page.header("x-ms-cosmos-query-advice"), None);
 }
+
+#[test]
+fn a_stale_client_hears_of_a_deleted_container_as_of_any_resource() {
+    // Java: a client whose container was deleted wants 404 without a sub-status.
+    let (_server, mut client) = started();
+    let rid = client.send(&Request::get("/dbs/d/colls/c")).expect(200).json()["_rid"].clone();
+    let rid = rid.as_str().expect("a resource id");
+    client.send(&Request::new("DELETE", "/dbs/d/colls/c")).expect(204);
+    for request in [
+        Request::get("/dbs/d/colls/c/docs/a").pk(),
+        Request::post(DOCS, r#"{"id":"a","pk":"p"}"#).pk(),
+        Request::post(DOCS, r#"{"query":"SELECT * FROM c"}"#).query().pk(),
+    ] {
+        let request = request.header("x-ms-cosmos-intended-collection-rid", rid);
+        let gone = client.send(&request).expect_error(404);
+        assert_eq!(gone.header("x-ms-substatus"), None);
+    }
+}

@@ -271,3 +271,18 @@ async fn children_of_a_split_go_on_with_their_parents_history() {
     assert_eq!(found, expected);
     stage.assert_sound().await;
 }
+
+#[tokio::test]
+async fn a_history_that_a_client_began_goes_on_after_a_restart_and_a_split() {
+    let stage = Stage::with(json!({})).await;
+    stage.account.keep_all_versions(&stage.container).await.unwrap();
+    let start = now(&stage).await;
+    stage.create(json!({"id": "a", "pk": "ant"})).await.unwrap();
+    let stage = stage.reopen().await;
+    stage.account.split(&stage.container, None).await.unwrap();
+    stage.create(json!({"id": "b", "pk": "bee"})).await.unwrap();
+    let mut found = since(&stage, &start).await;
+    found.sort_by(|one, other| one.1.cmp(&other.1));
+    assert_eq!(found, named(&[(ChangeKind::Create, "a"), (ChangeKind::Create, "b")]));
+    stage.assert_sound().await;
+}

@@ -86,8 +86,8 @@ pub struct PartitionKeyDefinition {
     /// The container has no partition key of its own: one from before there were any. Its items have no key, unless newer clients write
     /// one at [`SYSTEM_PATH`].
     pub is_system: bool,
-    /// Whether the version was given. A version 1 that was not is left out of answers, too.
-    pub is_version_given: bool,
+    /// Whether answers show the version: a 1 that was not given is left out of them, too.
+    pub shows_version: bool,
 }
 
 impl PartitionKeyDefinition {
@@ -98,7 +98,7 @@ impl PartitionKeyDefinition {
             kind: PartitionKind::Hash,
             version: PartitionKeyVersion::V1,
             is_system: true,
-            is_version_given: false,
+            shows_version: false,
         }
     }
 
@@ -136,7 +136,7 @@ impl PartitionKeyDefinition {
             kind,
             version,
             is_system,
-            is_version_given,
+            shows_version: is_version_given || version != PartitionKeyVersion::V1,
         })
     }
 
@@ -148,7 +148,7 @@ impl PartitionKeyDefinition {
     pub fn to_json(&self) -> Value {
         let paths: Vec<&str> = self.paths.iter().map(PropertyPath::as_str).collect();
         let mut definition = json!({"paths": paths, "kind": self.kind.as_str()});
-        if self.is_version_given || self.version != PartitionKeyVersion::V1 {
+        if self.shows_version {
             definition["version"] = self.version.number().into();
         }
         if self.is_system {

@@ -227,6 +227,51 @@ fn imported_items_keep_their_age_and_an_export_has_the_live_ones() {
         .expect_error(400);
 }
 
+/// As the page on operations tells it: a clock was a year ahead, and its store's server time stands still since.
+#[test]
+fn an_export_into_a_new_store_brings_server_time_back_and_nothing_that_expired() {
+    let data = tempfile::TempDir::new().expect("a temporary directory");
+    let definition = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},"defaultTtl":60}"#;
+    let create = |client: &mut Client, item: &str| {
+        let create = Request::post("/dbs/d/colls/c/docs", item).pk();
+        client.send(&create).expect(201);
+    };
+    {
+        let mut server = Server::on(data.path(), &["--virtual-clock=2029-01-01T00:00:00Z"]);
+        let mut client = server.client();
+        client.send(&Request::post("/dbs", r#"{"id":"d"}"#)).expect(201);
+        client.send(&Request::post("/dbs/d/colls", definition)).expect(201);
+        create(&mut client, r#"{"id":"expired","pk":"p"}"#);
+        advance(&mut client, 365 * 24 * 60 * 60 * 1000);
+        create(&mut client, r#"{"id":"written ahead","pk":"p"}"#);
+        server.stop();
+    }
+    const RIGHT: &str = "--virtual-clock=2029-01-01T00:00:30Z";
+    let old = Server::on(data.path(), &[RIGHT]);
+    let export = old
+        .client()
+        .send(&Request::get(&format!("{CONTAINER}/export")))
+        .expect(200);
+    assert!(!export.text().contains("expired"), "{}", export.text());
+
+    let new = Server::in_memory(&[RIGHT]);
+    let mut client = new.client();
+    client.send(&Request::post("/dbs", r#"{"id":"d"}"#)).expect(201);
+    client.send(&Request::post("/dbs/d/colls", definition)).expect(201);
+    let import = Request::post(&format!("{CONTAINER}/import"), export.body);
+    assert_eq!(client.send(&import).expect(200).json(), json!({"imported": 1}));
+    let why = get(&mut client, "ttl/why?id=written%20ahead&pk=p");
+    let now = get_clock(&mut client);
+    assert_eq!((&why["_ts"], &why["expiresAtSeconds"]), (&json!(now), &json!(now + 60)));
+    assert_eq!(get(&mut client, "ttl/why?id=expired&pk=p")["state"], "absent");
+}
+
+/// The clock, in whole seconds.
+fn get_clock(client: &mut Client) -> i64 {
+    let clock = client.send(&Request::get("/_bolide/clock")).expect(200).json();
+    clock["nowMs"].as_i64().expect("milliseconds") / 1000
+}
+
 #[test]
 fn an_import_may_be_larger_than_an_item() {
     let (_server, mut client) = started(&[]);

@@ -191,8 +191,11 @@ impl Account {
             if ranges > 1 && partition_key.is_none() && !plan.ranges.is_single_key() {
                 query.check_merge(&features).map_err(query_error)?;
             }
+            if ranges > 1 && partition_key.is_none() && !query.reads_items() {
+                return Ok(plan.to_json(&[route::anywhere()]).to_string());
+            }
             let definition = &properties.partition_key;
-            let ranges = route::plan_ranges(&query, &plan.ranges, definition, partition_key.as_ref(), &memory)?;
+            let ranges = route::plan_ranges(&plan.ranges, definition, partition_key.as_ref(), &memory)?;
             Ok(plan.to_json(&ranges).to_string())
         };
         self.executor().run(self.query_time(), work).await
@@ -389,7 +392,7 @@ fn needs_client_merge(
         Ok(plan) => plan,
         Err(error) => return query_error(error),
     };
-    let ranges = match route::plan_ranges(query, &plan.ranges, &properties.partition_key, None, memory) {
+    let ranges = match route::plan_ranges(&plan.ranges, &properties.partition_key, None, memory) {
         Ok(ranges) => ranges,
         Err(error) => return error,
     };

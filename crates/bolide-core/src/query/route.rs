@@ -139,7 +139,6 @@ fn key_of(values: &[&KeyValue]) -> PartitionKey {
 /// # Errors
 /// `PartitionKeyMismatch` if the given key has more components than the container's; `Throttled` without memory for them.
 pub(super) fn plan_ranges(
-    query: &Query,
     ranges: &KeyRanges,
     definition: &PartitionKeyDefinition,
     partition_key: Option<&PartitionKey>,
@@ -148,11 +147,6 @@ pub(super) fn plan_ranges(
     if let Some(key) = partition_key.filter(|key| !key.is_empty()) {
         definition.check_prefix(key)?;
         return Ok(vec![plan_range(definition, key)]);
-    }
-    if !query.reads_items() {
-        // Any range can make its row; each of several would make one.
-        let anywhere = PartitionKey(vec![Component::Undefined; definition.paths.len()]);
-        return Ok(vec![plan_range(definition, &anywhere)]);
     }
     let list = match ranges {
         KeyRanges::Some(list) => list,
@@ -180,6 +174,13 @@ fn plan_range(definition: &PartitionKeyDefinition, key: &PartitionKey) -> Value 
     }
     let range = EpkRange::of_prefix(definition, key);
     json!({ "min": range.min.to_hex(), "max": range.max.to_hex(), "isMinInclusive": true, "isMaxInclusive": false })
+}
+
+/// Where a query goes that reads no items: any range can make its row, and each of several would make one. As at the service, the point
+/// below all keys.
+pub(super) fn anywhere() -> Value {
+    let start = Epk::start().to_hex();
+    json!({ "min": start, "max": start, "isMinInclusive": true, "isMaxInclusive": true })
 }
 
 fn full_range() -> Value {

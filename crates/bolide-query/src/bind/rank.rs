@@ -66,6 +66,11 @@ impl Binder<'_> {
         if call.name.eq_ignore_ascii_case("FullTextScore") {
             return self.full_text_component(call, expr.span);
         }
+        if call.name.eq_ignore_ascii_case("RRF") {
+            // EF Core's tests compare the sentence.
+            let message = "'RRF' is not a recognized built-in function name.";
+            return Err(QueryError::at("SC2005", message, call.name_span));
+        }
         if !call.name.eq_ignore_ascii_case("VectorDistance") {
             return Err(not_a_score(expr.span));
         }

@@ -423,3 +423,12 @@ fn vectors_are_scored_in_components_in_the_direction_of_their_weight() {
     };
     assert_eq!(direct(text), br#""near","far","none""#);
 }
+
+#[test]
+fn a_fusion_inside_a_fusion_is_no_function() {
+    let score = "FullTextScore(c.t, 'a')";
+    let text = format!("SELECT c.id FROM c ORDER BY RANK RRF(RRF({score}, {score}), {score})");
+    let error = Query::compile(&text, &Parameters::none(), &Schema::metadata()).unwrap_err();
+    assert_eq!(error.code(), Some("SC2005"));
+    assert_eq!(error.message(), "'RRF' is not a recognized built-in function name.");
+}

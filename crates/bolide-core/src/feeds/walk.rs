@@ -1,6 +1,7 @@
 //! A walk through the live items of a scope.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use bolide_model::ttl::{Horizon, Settings};
 use bolide_model::{Error, Lsn, RequestUnits, Result, UnixMillis};
@@ -42,6 +43,8 @@ pub(crate) struct ItemWalk<'a> {
     now: UnixMillis,
     horizon: Option<Horizon>,
     touched: Vec<RangePosition>,
+    /// How long reads took.
+    read_time: Duration,
     /// How many slices the next read takes, and about how many bytes.
     slices_at_once: usize,
     page_bytes: usize,
@@ -131,6 +134,7 @@ impl<'a> ItemWalk<'a> {
             now,
             horizon: None,
             touched: Vec::new(),
+            read_time: Duration::ZERO,
             slices_at_once: FIRST_SLICES,
             page_bytes: WALK_BYTES,
             memory: memory.clone(),
@@ -285,7 +289,9 @@ impl<'a> ItemWalk<'a> {
                 max_bytes: self.page_bytes,
                 ..Ask::default()
             };
+            let started = Instant::now();
             let reply = partition.read(ask).await?;
+            self.read_time += started.elapsed();
             match self.memory.try_take(memory_bytes(&reply.pages)) {
                 Ok(memory) => return Ok((reply.head, reply.pages, memory)),
                 Err(error) if self.page_bytes == SHORT_BYTES => return Err(error),
@@ -309,6 +315,11 @@ impl<'a> ItemWalk<'a> {
     /// How many slices are not yet at their end.
     pub fn slices_left(&self) -> usize {
         self.slices.len()
+    }
+
+    /// How long the reads so far took.
+    pub fn read_time(&self) -> Duration {
+        self.read_time
     }
 
     /// The ranges touched so far.

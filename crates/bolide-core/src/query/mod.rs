@@ -113,6 +113,8 @@ pub struct QueryMetrics {
     pub compile_ms: f64,
     /// See `compile_ms`.
     pub run_ms: f64,
+    /// The part of `run_ms` in which items were read, in milliseconds.
+    pub load_ms: f64,
 }
 
 impl QueryMetrics {

@@ -138,7 +138,9 @@ impl PageRun<'_> {
             let read = walk.touched().iter().map(|position| (position.range, position.lsn));
             self.keep(continuation, rows, read.collect()).await?;
         }
-        Ok(PageDone::of(finished, continuation, touched))
+        let mut done = PageDone::of(finished, continuation, touched);
+        done.metrics.load_ms = walk.read_time().as_secs_f64() * 1000.0;
+        Ok(done)
     }
 
     /// Runs a page of the rows that the page before left over; `None` if they are not the rows that come next, or too few.

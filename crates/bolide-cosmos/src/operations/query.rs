@@ -105,11 +105,11 @@ fn reply(sent: &HeaderMap, container: &Container, page: QueryPage) -> Reply {
 
 /// Figures of an execution in the service's form: `key=value` joined by `;`, no blanks (cosmos-rest §6.8).
 ///
-/// What is not measured apart is zero: planning belongs to compiling. Loading, which clients subtract from running, is taken for half of it.
+/// What is not measured apart is zero: planning belongs to compiling. Loading is the part of running in which items were read.
 /// Nothing that was done took no time at all: clients' tests look for that.
 fn metrics_header(metrics: &QueryMetrics) -> String {
     let (compile, run) = (metrics.compile_ms.max(LEAST_MS), metrics.run_ms.max(2.0 * LEAST_MS));
-    let (total, load) = (compile + run, run / 2.0);
+    let (total, load) = (compile + run, metrics.load_ms.clamp(LEAST_MS, run));
     // The share of what was loaded that came out; nothing loaded is nothing wasted.
     let utilization = match metrics.retrieved_items {
         0 => 1.0,

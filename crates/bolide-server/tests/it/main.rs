@@ -17,6 +17,7 @@ mod names;
 mod permissions;
 mod queries;
 mod querying;
+mod reset_time;
 mod resources;
 mod rights;
 mod script_processes;

@@ -7,7 +7,7 @@ use bolide_model::time::wall_clock;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::client::Request;
+use crate::client::{Client, Request};
 use crate::server::{Server, command};
 
 const DOCS: &str = "/dbs/d/colls/c/docs";
@@ -50,6 +50,20 @@ fn fill(data: &Path) {
     create("/dbs/d/users", json!({"id": "u"}), "");
     let permission = json!({"id": "r", "permissionMode": "Read", "resource": "dbs/d/colls/c"});
     create("/dbs/d/users/u/permissions", permission, "");
+    let shared = Request::post("/dbs", r#"{"id":"shared"}"#).header("x-ms-offer-throughput", "1200");
+    client.send(&shared).expect(201);
+    let key = json!({"id": "key", "encryptionAlgorithm": "AEAD_AES_256_CBC_HMAC_SHA256", "wrappedDataEncryptionKey": "AAEC",
+        "keyWrapMetadata": {"type": "t", "name": "n", "value": "v", "algorithm": "RSA-OAEP"}});
+    let encrypted = json!({"id": "e", "partitionKey": {"paths": ["/a", "/b"], "kind": "MultiHash", "version": 2},
+        "uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/u"]}]},
+        "clientEncryptionPolicy": {"policyFormatVersion": 1, "includedPaths": [{"path": "/x", "clientEncryptionKeyId": "key",
+            "encryptionType": "Deterministic", "encryptionAlgorithm": "AEAD_AES_256_CBC_HMAC_SHA256"}]}});
+    for (path, body) in [
+        ("/dbs/shared/clientencryptionkeys", key),
+        ("/dbs/shared/colls", encrypted),
+    ] {
+        client.send(&Request::post(path, body.to_string())).expect(201);
+    }
     client
         .send(&Request::put("/_bolide/clock", r#"{"advanceMs": 60000}"#))
         .expect(200);
@@ -66,7 +80,7 @@ fn a_store_of_the_future_comes_back_to_the_present_without_what_had_expired() {
     let output = reset_time(&old, &new);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let report = String::from_utf8(output.stdout).expect("UTF-8");
-    assert!(report.contains("2 containers with 1 live items"), "{report}");
+    assert!(report.contains("3 containers with 1 live items"), "{report}");
     assert!(
         report.contains("1 items were written while the clock was ahead"),
         "{report}"
@@ -88,6 +102,19 @@ fn a_store_of_the_future_comes_back_to_the_present_without_what_had_expired() {
     ] {
         client.send(&Request::get(path)).expect(200);
     }
+    // The old one is as it was, and the definitions are the same.
+    let old = Server::on(&old, &[]);
+    let mut before = old.client();
+    before.send(&Request::get(&format!("{DOCS}/live")).pk()).expect(200);
+    before.send(&Request::get(&format!("{DOCS}/expired")).pk()).expect(404);
+    for path in [
+        "/dbs/d/colls/c",
+        "/dbs/shared/colls/e",
+        "/dbs/shared/clientencryptionkeys/key",
+    ] {
+        assert_eq!(definition(&mut client, path), definition(&mut before, path));
+    }
+    assert_eq!(granted(&mut client), granted(&mut before));
     let container = client.send(&Request::get("/dbs/d/colls/c")).expect(200).json();
     assert_eq!(container["defaultTtl"], 3600);
     let create = Request::post(DOCS, r#"{"id":"new","pk":"p"}"#).pk();
@@ -95,6 +122,23 @@ fn a_store_of_the_future_comes_back_to_the_present_without_what_had_expired() {
         .as_i64()
         .expect("seconds");
     assert!((ts..=wall_clock().seconds().0).contains(&written), "time goes on");
+}
+
+/// A resource without what the server gave it.
+fn definition(client: &mut Client, path: &str) -> Value {
+    let mut resource = client.send(&Request::get(path)).expect(200).json();
+    let members = resource.as_object_mut().expect("an object");
+    members.retain(|name, _| !name.starts_with('_'));
+    resource
+}
+
+/// What the offers grant.
+fn granted(client: &mut Client) -> Vec<Value> {
+    let offers = client.send(&Request::get("/offers")).expect(200).json();
+    let offers = offers["Offers"].as_array().expect("a feed").iter();
+    offers
+        .map(|offer| offer["content"]["offerThroughput"].clone())
+        .collect()
 }
 
 #[test]

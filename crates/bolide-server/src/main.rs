@@ -19,6 +19,7 @@ mod options;
 mod patience;
 mod query;
 mod ready_file;
+mod reset_time;
 mod script_host;
 mod server;
 mod shutdown;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
     let outcome = match cli.into_command() {
         Command::Serve(options) => options.validate().and_then(server::run),
         Command::Query(options) => query::run(&options),
+        Command::ResetTime(options) => reset_time::run(&options),
         Command::ScriptHost => Err(script_host::serve()),
     };
     match outcome {

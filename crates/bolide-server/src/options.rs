@@ -17,6 +17,7 @@ use crate::connection::Limits;
 use crate::keys::{AccountKeys, KeyOptions};
 use crate::machine;
 use crate::query::QueryOptions;
+use crate::reset_time::ResetTimeOptions;
 use crate::server::Failure;
 
 /// Where the store is if nobody says so.
@@ -42,6 +43,9 @@ pub enum Command {
     Serve(Box<ServeOptions>),
     /// Run a query against a running server or a data directory, and print the results.
     Query(Box<QueryOptions>),
+    /// Copy a store whose server time is far ahead, because the clock was, into a new one whose time is the wall clock's. Nothing that had
+    /// expired comes back.
+    ResetTime(ResetTimeOptions),
     /// Run scripts for the server that has started this process.
     #[command(name = crate::script_host::COMMAND, hide = true)]
     ScriptHost,

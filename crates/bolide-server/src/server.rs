@@ -25,7 +25,7 @@ const LOG_LINES: usize = 4_096;
 
 /// How far server time may be ahead of the wall clock at the start before that is worth a warning: a restart after a crash, or a clock that
 /// is adjusted, leaves less.
-const TIME_AHEAD_SECONDS: i64 = 60;
+pub const TIME_AHEAD_SECONDS: i64 = 60;
 
 /// Why the server does not run; one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,7 +111,7 @@ fn warn_of_time_ahead(account: &Account, clock: &Clock) {
         tracing::warn!(
             seconds = ahead,
             "server time is ahead of the wall clock, which was ahead once, and stands still until that has caught up: until then nothing \
-             expires, and what is written carries the same _ts. Is the wall clock right?"
+             expires, and what is written carries the same _ts. If the wall clock is right, `bolide reset-time` brings the store back to the present"
         );
     }
 }

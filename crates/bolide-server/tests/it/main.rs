@@ -18,6 +18,7 @@ mod permissions;
 mod plans;
 mod queries;
 mod querying;
+mod reset_time;
 mod resources;
 mod rights;
 mod script_processes;

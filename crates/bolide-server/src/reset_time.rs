@@ -1,0 +1,250 @@
+//! `bolide reset-time`: brings a store whose clock was far ahead back to the present (TTL-204).
+//!
+//!   old directory ──live items, definitions──▶ NEW.incomplete ──closed, renamed──▶ NEW
+//!
+//! Server time never runs back within a store, so everything live is copied into a new one, which begins now. What had expired by the old store's
+//! time is not copied, and so stays gone. The old directory is left as it is; after a crash there is no NEW, and the copy is begun again.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bolide_core::{
+    Account, AccountOptions, Container, DatabaseInfo, OfferResource, OfferType, ReadFeed, RequestContext, Scope,
+    ScriptDraft, ScriptKind, Throughput,
+};
+use bolide_model::time::Clock;
+use bolide_model::{Error, UnixSeconds};
+use bolide_storage_lsm::{LsmEngine, LsmOptions};
+use clap::Args;
+
+use crate::files;
+use crate::script_host;
+use crate::server::{Failure, TIME_AHEAD_SECONDS};
+
+/// Items of one page.
+const PAGE_ITEMS: usize = 500;
+const KINDS: [ScriptKind; 3] = [
+    ScriptKind::StoredProcedure,
+    ScriptKind::Trigger,
+    ScriptKind::UserDefinedFunction,
+];
+
+/// What `reset-time` can be told.
+#[derive(Debug, Clone, Args)]
+pub struct ResetTimeOptions {
+    /// The directory of the store whose server time is ahead. No server may be using it. It is left as it is.
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: PathBuf,
+    /// The directory to make, for a server to start on.
+    #[arg(long, value_name = "NEW")]
+    pub to: PathBuf,
+}
+
+/// What was copied.
+#[derive(Debug, Default)]
+struct Copied {
+    containers: usize,
+    items: u64,
+    /// Items of a time that is still to come.
+    restamped: u64,
+}
+
+/// Copies the store, and says what that meant.
+///
+/// # Errors
+/// A directory that is no store or whose time is not ahead, one to make that is there already, and whatever goes wrong in between: then there is no
+/// new store.
+pub fn run(options: &ResetTimeOptions) -> Result<(), Failure> {
+    let draft = draft_of(&options.to);
+    for path in [&options.to, &draft] {
+        if path.exists() {
+            let path = path.display();
+            return Err(Failure::new(format!(
+                "--to: {path} is there already; name another directory, or remove it"
+            )));
+        }
+    }
+    let is_store = options.data_dir.join("FORMAT").is_file();
+    if !is_store {
+        let path = options.data_dir.display();
+        return Err(Failure::new(format!("--data-dir: {path}: there is no store")));
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
+    let copied = runtime.block_on(copy(&options.data_dir, &draft))?;
+    let finished = fs::rename(&draft, &options.to).and_then(|()| sync_parent(&options.to));
+    finished.map_err(|error| Failure::new(format!("--to: cannot make {}: {error}", options.to.display())))?;
+    let Copied {
+        containers,
+        items,
+        restamped,
+    } = copied;
+    let report = format!(
+        "{containers} containers with {items} live items are in {new}, whose server time is the wall clock's.\n\
+         Nothing that had expired came back. {restamped} items were written while the clock was ahead: their _ts is now, and their ttl counts \
+         from now.\nClients see new resource ids; changes of the past are not in the change feeds. {old} is as it was.\n",
+        new = options.to.display(),
+        old = options.data_dir.display(),
+    );
+    // The copy is made, whether or not anybody reads that.
+    let _ = io::stdout().lock().write_all(report.as_bytes());
+    Ok(())
+}
+
+fn draft_of(to: &Path) -> PathBuf {
+    let mut name = to.file_name().unwrap_or_default().to_owned();
+    name.push(".incomplete");
+    to.with_file_name(name)
+}
+
+fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+async fn copy(from: &Path, to: &Path) -> Result<Copied, Failure> {
+    files::survive_size_limit()?;
+    let old = open("--data-dir", from).await?;
+    let ahead = old.server_time().0 - Clock::System.now().0;
+    if ahead / 1000 < TIME_AHEAD_SECONDS {
+        close(&old).await?;
+        return Err(Failure::new(
+            "--data-dir: server time is not ahead of the wall clock; a server can start on this directory",
+        ));
+    }
+    let new = open("--to", to).await?;
+    let copied = copy_all(&old, &new)
+        .await
+        .map_err(|error| Failure::new(error.message))?;
+    close(&new).await?;
+    close(&old).await?;
+    Ok(copied)
+}
+
+async fn close(account: &Account) -> Result<(), Failure> {
+    let closed = account.close().await;
+    closed.map_err(|error| Failure::new(format!("cannot close the store: {error}")))
+}
+
+/// Opens a store in which nothing is purged.
+async fn open(option: &str, directory: &Path) -> Result<Arc<Account>, Failure> {
+    let failure = |error: &dyn std::fmt::Display| Failure::new(format!("{option}: {error}"));
+    let clock = Arc::new(Clock::System);
+    let engine = LsmEngine::open(directory, clock, LsmOptions::default()).map_err(|error| failure(&error))?;
+    let options = AccountOptions {
+        background_purge: false,
+        script_hosting: script_host::hosting()?,
+        ..AccountOptions::default()
+    };
+    let account = Account::open(Arc::new(engine), options).await;
+    account.map_err(|error| failure(&error))
+}
+
+async fn copy_all(old: &Arc<Account>, new: &Arc<Account>) -> Result<Copied, Error> {
+    let mut copied = Copied::default();
+    new.set_mongo_document_ttl(old.mongo_document_ttl()).await?;
+    for database in old.list_databases() {
+        let ctx = new.begin().await?;
+        let shared = throughput(old, OfferResource::Database(database.rid));
+        let made = new
+            .create_database(&ctx, &database.id, shared.map(|(throughput, _)| throughput))
+            .await?;
+        for key in old.list_encryption_keys(database.rid)? {
+            new.create_encryption_key(&ctx, made.rid, (*key.properties).clone())
+                .await?;
+        }
+        for container in old.list_containers(database.rid)? {
+            let target = copy_container(old, new, &container, &made, shared.is_some()).await?;
+            copy_items(old, new, (&container, &target), &mut copied).await?;
+            copy_scripts(old, new, (&container, &target), &ctx).await?;
+            copied.containers += 1;
+        }
+        for user in old.list_users(database.rid)? {
+            let made = new.create_user(&ctx, made.rid, &user.id).await?;
+            for permission in old.list_permissions(user.rid)? {
+                new.create_permission(&ctx, made.rid, (*permission.properties).clone())
+                    .await?;
+            }
+        }
+    }
+    Ok(copied)
+}
+
+/// What an offer grants, and its level.
+fn throughput(account: &Account, resource: OfferResource) -> Option<(Throughput, OfferType)> {
+    let offer = account
+        .list_offers()
+        .into_iter()
+        .find(|offer| offer.resource == resource)?;
+    Some((offer.throughput, offer.kind))
+}
+
+async fn copy_container(
+    old: &Account,
+    new: &Account,
+    container: &Container,
+    database: &DatabaseInfo,
+    is_shared: bool,
+) -> Result<Arc<Container>, Error> {
+    let (throughput, kind) = throughput(old, OfferResource::Container(container.rid())).unzip();
+    // What is shown for a container that was created without any is no limit. One beside a shared throughput has its own for certain.
+    let throughput = throughput.filter(|throughput| is_shared || *throughput != Throughput::DEFAULT);
+    let properties = (*container.info().properties).clone();
+    new.create_container_of_type(database.rid, properties, (throughput, kind.unwrap_or_default()))
+        .await
+}
+
+async fn copy_items(
+    old: &Account,
+    new: &Account,
+    (from, to): (&Arc<Container>, &Arc<Container>),
+    copied: &mut Copied,
+) -> Result<(), Error> {
+    let now: UnixSeconds = new.begin().await?.now.seconds();
+    let (mut lines, mut continuation) = (Vec::new(), None);
+    loop {
+        let ctx = old.begin().await?;
+        let read = ReadFeed {
+            scope: Scope::default(),
+            max_items: Some(PAGE_ITEMS),
+            continuation,
+        };
+        let page = old
+            .read_feed(&ctx, from, &read)
+            .await
+            .map_err(|refusal| refusal.error)?
+            .value;
+        for item in &page.items {
+            copied.restamped += u64::from(item.last_modified() > now);
+            lines.extend_from_slice(&item.to_json());
+            lines.push(b'\n');
+        }
+        continuation = page.continuation;
+        if continuation.is_none() {
+            break;
+        }
+    }
+    copied.items += new.import(to, &lines).await?;
+    Ok(())
+}
+
+async fn copy_scripts(
+    old: &Account,
+    new: &Account,
+    (from, to): (&Arc<Container>, &Arc<Container>),
+    ctx: &RequestContext,
+) -> Result<(), Error> {
+    for kind in KINDS {
+        for script in old.list_scripts(from, kind) {
+            let draft = ScriptDraft {
+                id: script.id.clone(),
+                body: script.body.clone(),
+                fires: script.fires.clone(),
+            };
+            new.create_script(ctx, to, kind, draft, false).await?;
+        }
+    }
+    Ok(())
+}

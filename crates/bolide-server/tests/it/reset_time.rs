@@ -1,0 +1,156 @@
+//! `bolide reset-time`: a store whose clock was far ahead is brought back to the present, without what had expired (TTL-204).
+
+use std::path::Path;
+use std::process::Output;
+
+use bolide_model::time::wall_clock;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::client::{Client, Request};
+use crate::server::{Server, command};
+
+const DOCS: &str = "/dbs/d/colls/c/docs";
+const FAR: &str = "--virtual-clock=2100-01-01T00:00:00Z";
+
+fn reset_time(from: &Path, to: &Path) -> Output {
+    let output = command()
+        .arg("reset-time")
+        .arg("--data-dir")
+        .arg(from)
+        .arg("--to")
+        .arg(to)
+        .output();
+    output.expect("the binary runs")
+}
+
+/// The one line of a failure.
+fn refusal(from: &Path, to: &Path) -> String {
+    let output = reset_time(from, to);
+    assert!(!output.status.success());
+    String::from_utf8(output.stderr).expect("UTF-8")
+}
+
+/// A store of the year 2100, with an item that has expired, one that has not, and all else there is.
+fn fill(data: &Path) {
+    let mut server = Server::on(data, &[FAR]);
+    let mut client = server.client();
+    let mut create = |path: &str, body: Value, key: &str| {
+        let create = Request::post(path, body.to_string()).header("x-ms-documentdb-partitionkey", key);
+        client.send(&create).expect(201);
+    };
+    create("/dbs", json!({"id": "d"}), "");
+    let definition =
+        |id: &str, ttl: Value| json!({"id": id, "partitionKey": {"paths": ["/pk"], "kind": "Hash"}, "defaultTtl": ttl});
+    create("/dbs/d/colls", definition("c", json!(3600)), "");
+    create("/dbs/d/colls", definition("empty", Value::Null), "");
+    create(DOCS, json!({"id": "expired", "pk": "p", "ttl": 60}), r#"["p"]"#);
+    create(DOCS, json!({"id": "live", "pk": "p"}), r#"["p"]"#);
+    create("/dbs/d/colls/c/udfs", json!({"id": "f", "body": "function () {}"}), "");
+    create("/dbs/d/users", json!({"id": "u"}), "");
+    let permission = json!({"id": "r", "permissionMode": "Read", "resource": "dbs/d/colls/c"});
+    create("/dbs/d/users/u/permissions", permission, "");
+    let shared = Request::post("/dbs", r#"{"id":"shared"}"#).header("x-ms-offer-throughput", "1200");
+    client.send(&shared).expect(201);
+    let key = json!({"id": "key", "encryptionAlgorithm": "AEAD_AES_256_CBC_HMAC_SHA256", "wrappedDataEncryptionKey": "AAEC",
+        "keyWrapMetadata": {"type": "t", "name": "n", "value": "v", "algorithm": "RSA-OAEP"}});
+    let encrypted = json!({"id": "e", "partitionKey": {"paths": ["/a", "/b"], "kind": "MultiHash", "version": 2},
+        "uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/u"]}]},
+        "clientEncryptionPolicy": {"policyFormatVersion": 1, "includedPaths": [{"path": "/x", "clientEncryptionKeyId": "key",
+            "encryptionType": "Deterministic", "encryptionAlgorithm": "AEAD_AES_256_CBC_HMAC_SHA256"}]}});
+    for (path, body) in [
+        ("/dbs/shared/clientencryptionkeys", key),
+        ("/dbs/shared/colls", encrypted),
+    ] {
+        client.send(&Request::post(path, body.to_string())).expect(201);
+    }
+    client
+        .send(&Request::put("/_bolide/clock", r#"{"advanceMs": 60000}"#))
+        .expect(200);
+    client.send(&Request::get(&format!("{DOCS}/expired")).pk()).expect(404);
+    server.stop();
+}
+
+#[test]
+fn a_store_of_the_future_comes_back_to_the_present_without_what_had_expired() {
+    let files = TempDir::new().expect("a temporary directory");
+    let (old, new) = (files.path().join("old"), files.path().join("new"));
+    fill(&old);
+    let before = wall_clock().seconds().0;
+    let output = reset_time(&old, &new);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(report.contains("3 containers with 1 live items"), "{report}");
+    assert!(
+        report.contains("1 items were written while the clock was ahead"),
+        "{report}"
+    );
+
+    let server = Server::on(&new, &[]);
+    let mut client = server.client();
+    client.send(&Request::get(&format!("{DOCS}/expired")).pk()).expect(404);
+    let live = client
+        .send(&Request::get(&format!("{DOCS}/live")).pk())
+        .expect(200)
+        .json();
+    let ts = live["_ts"].as_i64().expect("seconds");
+    assert!((before..=wall_clock().seconds().0).contains(&ts), "{live}");
+    for path in [
+        "/dbs/d/colls/empty",
+        "/dbs/d/colls/c/udfs/f",
+        "/dbs/d/users/u/permissions/r",
+    ] {
+        client.send(&Request::get(path)).expect(200);
+    }
+    // The old one is as it was, and the definitions are the same.
+    let old = Server::on(&old, &[]);
+    let mut before = old.client();
+    before.send(&Request::get(&format!("{DOCS}/live")).pk()).expect(200);
+    before.send(&Request::get(&format!("{DOCS}/expired")).pk()).expect(404);
+    for path in [
+        "/dbs/d/colls/c",
+        "/dbs/shared/colls/e",
+        "/dbs/shared/clientencryptionkeys/key",
+    ] {
+        assert_eq!(definition(&mut client, path), definition(&mut before, path));
+    }
+    assert_eq!(granted(&mut client), granted(&mut before));
+    let container = client.send(&Request::get("/dbs/d/colls/c")).expect(200).json();
+    assert_eq!(container["defaultTtl"], 3600);
+    let create = Request::post(DOCS, r#"{"id":"new","pk":"p"}"#).pk();
+    let written = client.send(&create).expect(201).json()["_ts"]
+        .as_i64()
+        .expect("seconds");
+    assert!((ts..=wall_clock().seconds().0).contains(&written), "time goes on");
+}
+
+/// A resource without what the server gave it.
+fn definition(client: &mut Client, path: &str) -> Value {
+    let mut resource = client.send(&Request::get(path)).expect(200).json();
+    let members = resource.as_object_mut().expect("an object");
+    members.retain(|name, _| !name.starts_with('_'));
+    resource
+}
+
+/// What the offers grant.
+fn granted(client: &mut Client) -> Vec<Value> {
+    let offers = client.send(&Request::get("/offers")).expect(200).json();
+    let offers = offers["Offers"].as_array().expect("a feed").iter();
+    offers
+        .map(|offer| offer["content"]["offerThroughput"].clone())
+        .collect()
+}
+
+#[test]
+fn what_cannot_be_copied_is_refused_and_nothing_is_made() {
+    let files = TempDir::new().expect("a temporary directory");
+    let [old, new, nowhere] = ["old", "new", "nowhere"].map(|name| files.path().join(name));
+    Server::on(&old, &[]).stop();
+    assert!(refusal(&old, &new).contains("not ahead"));
+    assert!(refusal(&nowhere, &new).contains("no store"));
+    assert!(!nowhere.exists() && !new.exists());
+    assert!(refusal(&old, &old).contains("already"));
+    // What a crash left behind is named, not taken for a store.
+    std::fs::create_dir(files.path().join("new.incomplete")).expect("it can be made");
+    assert!(refusal(&old, &new).contains("new.incomplete"));
+}

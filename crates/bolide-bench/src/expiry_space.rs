@@ -65,19 +65,19 @@ pub fn run(options: &Options) -> Result<String> {
     let dir = tempfile::tempdir()?;
     let (used, fresh) = (dir.path().join("used"), dir.path().join("fresh"));
     let mut looks = looks_at_used(&used, options)?;
+    let kept = options.items * options.kept_percent / 100;
     looks.push(runtime()?.block_on(async {
         let store = Store::open(&used).await?;
-        let look = store.look("after a restart").await?;
+        let look = store.look("after a restart", kept).await?;
         store.close().await?;
         Ok::<_, crate::Error>(look)
     })?);
-    let kept = options.items * options.kept_percent / 100;
     let reference = runtime()?.block_on(async {
         let store = Store::open(&fresh).await?;
         store.fill(kept, kept).await?;
         // It writes its memtables out while it rests.
         tokio::time::sleep(Duration::from_secs(5)).await;
-        let look = store.look("fresh store").await?;
+        let look = store.look("fresh store", kept).await?;
         store.close().await?;
         Ok::<_, crate::Error>(look)
     })?;
@@ -104,7 +104,7 @@ fn looks_at_used(dir: &Path, options: &Options) -> Result<Vec<Look>> {
         let store = Store::open(dir).await?;
         let kept = options.items * options.kept_percent / 100;
         store.fill(options.items, kept).await?;
-        let mut looks = vec![store.look("loaded").await?];
+        let mut looks = vec![store.look("loaded", options.items).await?];
         let began = Instant::now();
         store.expire_all().await?;
         while store.backlog().await? > 0 {
@@ -118,7 +118,7 @@ fn looks_at_used(dir: &Path, options: &Options) -> Result<Vec<Look>> {
                 0 => format!("purged, in {took:.0} s"),
                 _ => format!("{seconds} s later"),
             };
-            looks.push(store.look(&when).await?);
+            looks.push(store.look(&when, kept).await?);
         }
         store.close().await?;
         Ok(looks)
@@ -217,10 +217,14 @@ impl Store {
             .backlog_items)
     }
 
-    async fn look(&self, when: &str) -> Result<Look> {
+    async fn look(&self, when: &str, live: u64) -> Result<Look> {
         let mut counts = Vec::new();
         for _ in 0..COUNTS {
-            counts.push(self.count().await?.as_secs_f64());
+            let (counted, time) = self.count().await?;
+            if counted != live {
+                return Err(format!("{when}: COUNT is {counted}, and {live} items live").into());
+            }
+            counts.push(time.as_secs_f64());
         }
         Ok(Look {
             when: when.to_owned(),
@@ -230,19 +234,23 @@ impl Store {
         })
     }
 
-    async fn count(&self) -> Result<Duration> {
+    /// How many items there are, and how long it takes to count them.
+    async fn count(&self) -> Result<(u64, Duration)> {
         let mut request = QueryItems {
             text: "SELECT VALUE COUNT(1) FROM c WHERE c.visits = 17".to_owned(),
             cross_partition: true,
             ..QueryItems::default()
         };
-        let started = Instant::now();
+        let (started, mut counted) = (Instant::now(), 0);
         loop {
             let ctx = self.account.begin_upkeep().await.map_err(text)?;
             let page = self.account.query(&ctx, &self.container, &request).await;
-            request.continuation = page.map_err(|refusal| refusal.error.to_string())?.value.continuation;
+            let page = page.map_err(|refusal| refusal.error.to_string())?.value;
+            let rows: Vec<u64> = serde_json::from_slice(&[b"[", &page.rows[..], b"]"].concat())?;
+            counted += rows.iter().sum::<u64>();
+            request.continuation = page.continuation;
             if request.continuation.is_none() {
-                return Ok(started.elapsed());
+                return Ok((counted, started.elapsed()));
             }
         }
     }

@@ -11,6 +11,7 @@
 //!   purge     latencies while 100,000 items are purged   beside   latencies before
 //!   expiry    from the second items end to their delete events, beside many that do not   beside   Redis
 //!   expiry-space  disk use and scans after a purge   beside   a fresh store with the same live items
+//!   stalls    the longest time without any answer, while a store is loaded and while it is updated
 //!   query     filters, aggregates, sorting, joins   beside   DuckDB and SQLite over the same JSON
 //!   hostile   latencies while clients do their worst   beside   latencies while they are away
 //!   start     time to the first answer, idle memory, size of the binary
@@ -36,6 +37,7 @@ mod query;
 mod reads;
 mod redis;
 mod server;
+mod stalls;
 mod start;
 mod table;
 
@@ -78,6 +80,8 @@ enum Command {
     Expiry(expiry::Options),
     /// Disk use and scans after items have expired and were purged, beside a fresh store with the same live items.
     ExpirySpace(expiry_space::Options),
+    /// The longest time without any answer, while a store is loaded and while it is updated.
+    Stalls(stalls::Options),
     /// Queries over 1 KB items, beside DuckDB and SQLite over the same JSON texts.
     Query(query::Options),
     /// Latencies of well-behaved clients, memory, descriptors and threads while hostile ones do their worst.
@@ -109,6 +113,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Purge(options) => print_section(&purge::run(&bolide()?, &options)?),
         Command::Expiry(options) => print_section(&expiry::run(&bolide()?, &options)?),
         Command::ExpirySpace(options) => print_section(&expiry_space::run(&options)?),
+        Command::Stalls(options) => print_section(&stalls::run(&options)?),
         Command::Hostile(options) => print_section(&hostile::run(&bolide()?, &options)?),
         Command::Start(options) => print_section(&start::run(&bolide()?, &options)?),
         Command::Query(options) => {
@@ -123,6 +128,7 @@ fn run(cli: Cli) -> Result<()> {
             print_section(&purge::run(&bolide, &purge::Options::default())?);
             print_section(&expiry::run(&bolide, &expiry::Options::default())?);
             print_section(&expiry_space::run(&expiry_space::Options::default())?);
+            print_section(&stalls::run(&stalls::Options::default())?);
             print_section(&start::run(&bolide, &start::Options::default())?);
         }
         Command::Bare { answer } => bare::serve(&answer)?,

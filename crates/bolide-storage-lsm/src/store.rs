@@ -11,7 +11,7 @@ use bolide_storage::{PartitionId, Space};
 use fjall::config::{BlockSizePolicy, CompressionPolicy};
 use fjall::{AbstractTree as _, CompressionType, Database, Keyspace, KeyspaceCreateOptions, Readable, SeqNo, Snapshot};
 
-use crate::committer::filter_of;
+use crate::committer::{filter_of, idle};
 use crate::error::open_error;
 use crate::layout::{HeadRow, Kind, SPACE_NAMES, Sequence, sequence_key};
 use crate::mark::Numbers;
@@ -19,7 +19,8 @@ use crate::tables::{self, Damage};
 use crate::{Durability, LsmOptions, OpenError, journal};
 
 /// Memtables by space. Small where rows are small: a space that is written out rarely keeps old journals alive.
-const MEMTABLE_BYTES: [u64; Space::ALL.len()] = [64 << 20, 16 << 20, 8 << 20, 32 << 20, 4 << 20];
+/// A fsync of the journal waits for a memtable on its way to the disk: 150 ms for one of 64 MB.
+const MEMTABLE_BYTES: [u64; Space::ALL.len()] = [16 << 20, 8 << 20, 8 << 20, 16 << 20, 4 << 20];
 /// Bytes of a block of items, which are not compressed. Scans of a large store pay for each block (a read, a checksum, a place in the
 /// cache) and for unpacking it; so they take half the time they take with the store's own 4 KiB and LZ4, for half as much disk again.
 const ITEM_BLOCK_BYTES: u32 = 16 << 10;
@@ -27,7 +28,7 @@ const ITEM_BLOCK_BYTES: u32 = 16 << 10;
 const LEAST_JOURNAL_BYTES: u64 = 64 << 20;
 /// The store takes no smaller cache of files.
 const LEAST_CACHED_FILES: usize = 10;
-/// One flushes while another compacts.
+/// They write memtables out; tables are merged elsewhere.
 const WORKERS: usize = 2;
 /// Below this much in memtables, replaying the journal is quicker than writing tables at close.
 const REPLAYED_BYTES: u64 = 4 << 20;
@@ -189,7 +190,9 @@ fn open_database(path: &Path, options: &LsmOptions) -> fjall::Result<Store> {
         .open()?;
     let open = |space: Space| {
         let options = || {
-            let options = KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES[space as usize]);
+            let options = KeyspaceCreateOptions::default()
+                .max_memtable_size(MEMTABLE_BYTES[space as usize])
+                .compaction_strategy(Arc::new(idle()));
             match space {
                 Space::Item => options
                     .data_block_size_policy(BlockSizePolicy::all(ITEM_BLOCK_BYTES))

@@ -1,15 +1,20 @@
-//! Brings space and speed back after deletes.
+//! Merges tables, in the background and at a pace that leaves others room.
 //!
-//! A deleted row stays in the store, with a tombstone over it, until compactions have brought the tombstone down to where the row is. By
-//! itself the store does that when a level has grown too large, and after a purge none grows. So once much of a key space is dead, its
-//! memtable is written out and its tables are pushed down to the last level, on a thread of its own:
+//! The store's own threads write memtables out and nothing else: merges of theirs cannot be held back, and while one of them merges the other
+//! one spins. What is done here, on a thread of its own, one merge at a time:
+//!
+//! - **Levelling**, as the store would do it: before the newest tables, which every read has to look into, become many.
+//! - **Bringing space and speed back after deletes.** A deleted row stays in the store, with a tombstone over it, until merges have brought the
+//!   tombstone down to where the row is. Levelling does that when a level has grown too large, and after a purge none grows. So once much of a key
+//!   space is dead, its memtable is written out and its tables are pushed down to the last level:
 //!
 //! ```text
 //!   memtable ──▶ level 0 ──spread──▶ level 5, small tables ──push, a few tables at a time──▶ level 6, where tombstones and what they hide go
 //! ```
 //!
 //! Small tables on the way, because only those are merged that lie within the tables they are merged into: one that has tombstones for the whole
-//! key space would have all of it rewritten at once. A merge rests between pieces while others read or write, and ends when the store closes.
+//! key space would have all of it rewritten at once. A merge rests between pieces while others read or write, unless writes would soon have to wait for
+//! it, and ends when the store closes.
 
 mod pace;
 
@@ -36,22 +41,26 @@ const LEAST_TOMBSTONES: u64 = 2_000;
 /// The expiry queue is compacted at so many tombstones, however long it is: it is emptied at its front, and whoever looks there walks over all of
 /// them. That took 150 ms after 125,000 deletes.
 const QUEUE_TOMBSTONES: u64 = 100_000;
-/// How long after deletes it is looked whether a compaction is due.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// How long after writes it is looked whether there is something to merge.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 /// How often to look whether the store has come to rest, or goes on with tables that are in the way.
 const POLL: Duration = Duration::from_millis(10);
 /// Looks in a row after which tables that are in the way are left to the next time.
 const POLLS: usize = 100;
-/// One key space keeps the others waiting for so long at most.
+/// How long a memtable may take to be written out, and a key space to be brought down, before the rest is left to the next time.
 const TURN: Duration = Duration::from_secs(60);
+/// Tables of level 0 that are merged into the next.
+const NEWEST_TABLES: u8 = 4;
+/// Bytes of a table that levelling writes. A table is on its way to the disk at once, and a fsync waits for it.
+const TABLE_BYTES: u64 = 32 << 20;
 /// The level where rows end.
 const LAST_LEVEL: usize = 6;
-/// Tables of the last level: so many, as long as they have a handy size. A table is on its way to the disk at once, and a fsync waits for it.
+/// Tables of the last level that tombstones are pushed into: so many, as long as they have a handy size.
 const TABLES: u64 = 128;
 const LEAST_TABLE_BYTES: u64 = 8 << 20;
 const MOST_TABLE_BYTES: u64 = 64 << 20;
 /// Tables on their way down are no smaller.
-const LEAST_SMALL_TABLE_BYTES: u64 = 256 << 10;
+const LEAST_SMALL_TABLE_BYTES: u64 = 64 << 10;
 /// Rows of a memtable that are looked at to tell how many are tombstones, after a start.
 const SAMPLE: usize = 20_000;
 
@@ -99,10 +108,13 @@ impl Compactor {
 
     /// Counts deletes of a space.
     pub(super) fn note_deletes(&mut self, space: Space, deletes: usize) {
-        if deletes > 0 {
-            self.spaces[space as usize].new += deletes as u64;
-            self.look_at.get_or_insert_with(|| Instant::now() + LOOK_INTERVAL);
-        }
+        self.spaces[space as usize].new += deletes as u64;
+        self.note_write();
+    }
+
+    /// Something was written.
+    pub(super) fn note_write(&mut self) {
+        self.look_at.get_or_insert_with(|| Instant::now() + LOOK_INTERVAL);
     }
 
     /// When to call [`Compactor::look`].
@@ -110,7 +122,7 @@ impl Compactor {
         self.look_at
     }
 
-    /// Starts a compaction if it is time.
+    /// Starts merging if there is something to merge.
     pub(super) fn look(&mut self, store: &Arc<Store>, now: Instant) {
         self.look_at = None;
         if self.is_running() {
@@ -123,7 +135,7 @@ impl Compactor {
             .into_iter()
             .filter(|space| self.is_due(*space, store))
             .collect();
-        if due.is_empty() {
+        if due.is_empty() && Space::ALL.into_iter().all(|space| !is_full(store, space)) {
             return;
         }
         for space in &due {
@@ -132,13 +144,13 @@ impl Compactor {
         let (store, pace) = (store.clone(), self.pace.clone());
         let thread = std::thread::Builder::new()
             .name("bolide-compactor".into())
-            .spawn(move || compact(&store, &pace, &due));
+            .spawn(move || Run::over(&store, &pace).merge_all(due));
         match thread {
             Ok(thread) => {
                 self.running = Some(thread);
                 self.look_at = Some(now + LOOK_INTERVAL);
             }
-            Err(error) => tracing::warn!(%error, "deleted rows were not compacted away"),
+            Err(error) => tracing::warn!(%error, "tables were not merged"),
         }
     }
 
@@ -196,65 +208,155 @@ fn is_much(space: Space, tombstones: u64, rows: u64) -> bool {
     tombstones.saturating_mul(ROWS_OF_TOMBSTONE) >= rows || (space == Space::Expiry && tombstones >= QUEUE_TOMBSTONES)
 }
 
-/// Compacts key spaces, one after the other. Returns how many tombstones are left in the tables of each.
-fn compact(store: &Store, pace: &Arc<Pace>, spaces: &[Space]) -> Vec<(Space, u64)> {
-    let _paced = pace.enter();
-    let mut left = Vec::new();
-    for space in spaces {
-        if pace.is_stopped() {
-            break;
-        }
-        if let Err(error) = push_down(store, *space, pace)
-            && !pace.is_stopped()
-        {
-            tracing::warn!(%error, space = SPACE_NAMES[*space as usize], "deleted rows were not compacted away");
-        }
-        left.push((*space, store.space(*space).tree.tombstone_count()));
-    }
-    left
+/// Whether the newest tables of a key space are many enough to be merged.
+fn is_full(store: &Store, space: Space) -> bool {
+    store.space(space).l0_table_count() >= usize::from(NEWEST_TABLES)
 }
 
-/// Writes the memtable of a key space out and brings its tables down to the last level.
-fn push_down(store: &Store, space: Space, pace: &Pace) -> fjall::Result<()> {
-    let (keyspace, began) = (store.space(space), Instant::now());
-    keyspace.rotate_memtable()?;
-    while keyspace.sealed_memtable_count() > 0 && !pace.is_stopped() && began.elapsed() < TURN {
-        std::thread::sleep(POLL);
-    }
-    let tree = &keyspace.tree;
-    let mut polls = 0;
-    while polls < POLLS && !pace.is_stopped() && began.elapsed() < TURN {
-        let before = tree.current_version().id();
-        // Where tables lie across many below them, larger merges are allowed.
-        let most_bytes = if polls < POLLS / 2 {
-            table_bytes(store, space)
-        } else {
-            MOST_TABLE_BYTES
-        };
-        let Some(strategy) = next_strategy(store, space, most_bytes) else {
-            break;
-        };
-        tree.compact(Arc::new(strategy), pace.watermark())?;
-        if tree.current_version().id() == before {
-            // The store is busy with these tables.
-            polls += 1;
-            std::thread::sleep(POLL);
-        } else {
-            polls = 0;
-            pace.rest();
+/// The strategy of the store's own threads: to leave tables where they are, unless nothing lies below them.
+pub(crate) fn idle() -> Leveled {
+    const NEVER: u64 = 1 << 40;
+    Leveled::default()
+        .with_l0_threshold(u8::MAX)
+        .with_table_target_size(NEVER)
+}
+
+/// One run of the thread.
+struct Run<'a> {
+    store: &'a Store,
+    pace: &'a Arc<Pace>,
+    /// Key spaces in which a level may hold more than it should.
+    unlevelled: [bool; Space::ALL.len()],
+}
+
+/// How far a key space was brought.
+#[derive(PartialEq, Eq)]
+enum Down {
+    /// There is more to do.
+    Further,
+    /// The store is busy with these tables.
+    Blocked,
+    /// To the bottom.
+    Done,
+}
+
+impl Run<'_> {
+    fn over<'a>(store: &'a Store, pace: &'a Arc<Pace>) -> Run<'a> {
+        Run {
+            store,
+            pace,
+            unlevelled: [true; Space::ALL.len()],
         }
     }
-    // Tombstones of rows that were never there before them come to the last level without meeting any.
-    let tombstones = tree.tombstone_count();
-    let is_at_rest = next_strategy(store, space, MOST_TABLE_BYTES).is_none();
-    if is_at_rest
-        && tombstones >= LEAST_TOMBSTONES
-        && is_much(space, tombstones, rows(store, space))
-        && !pace.is_stopped()
-    {
-        tree.major_compact(table_bytes(store, space), pace.watermark())?;
+
+    /// Merges what is to be merged, and brings down what is due. Returns how many tombstones are left in the tables of each of these.
+    fn merge_all(mut self, due: Vec<Space>) -> Vec<(Space, u64)> {
+        let _paced = self.pace.enter(self.store);
+        let mut left = Vec::new();
+        for space in Space::ALL {
+            let done = match due.contains(&space) {
+                true => self.level().and_then(|()| self.push_down(space)),
+                false => self.level(),
+            };
+            if self.pace.is_stopped() {
+                break;
+            }
+            if let Err(error) = done {
+                tracing::warn!(%error, space = SPACE_NAMES[space as usize], "tables were not merged");
+            }
+            if due.contains(&space) {
+                left.push((space, self.store.space(space).tree.tombstone_count()));
+            }
+        }
+        left
     }
-    Ok(())
+
+    /// Levels all key spaces: those first that writes would have to wait for first.
+    fn level(&mut self) -> fjall::Result<()> {
+        let mut blocked = [false; Space::ALL.len()];
+        while !self.pace.is_stopped() {
+            let space = Space::ALL
+                .into_iter()
+                .filter(|space| !blocked[*space as usize])
+                .filter(|space| self.unlevelled[*space as usize] || is_full(self.store, *space))
+                .max_by_key(|space| self.store.space(*space).l0_table_count());
+            let Some(space) = space else { break };
+            let strategy = Leveled::default()
+                .with_l0_threshold(NEWEST_TABLES)
+                .with_table_target_size(TABLE_BYTES);
+            let has_moved = self.merge(space, strategy)?;
+            self.unlevelled[space as usize] = has_moved;
+            blocked[space as usize] = !has_moved;
+        }
+        Ok(())
+    }
+
+    /// One merge; tells whether there was one.
+    fn merge(&self, space: Space, strategy: Leveled) -> fjall::Result<bool> {
+        let tree = &self.store.space(space).tree;
+        let before = tree.current_version().id();
+        tree.compact(Arc::new(strategy), self.pace.watermark())?;
+        let has_merged = tree.current_version().id() != before;
+        if has_merged {
+            self.pace.rest();
+        }
+        Ok(has_merged)
+    }
+
+    /// Writes the memtable of a key space out and brings its tables down to the last level.
+    fn push_down(&mut self, space: Space) -> fjall::Result<()> {
+        let (keyspace, began) = (self.store.space(space), Instant::now());
+        keyspace.rotate_memtable()?;
+        while keyspace.sealed_memtable_count() > 0 && !self.pace.is_stopped() && began.elapsed() < TURN {
+            std::thread::sleep(POLL);
+        }
+        let mut polls = 0;
+        while polls < POLLS && !self.pace.is_stopped() && began.elapsed() < TURN {
+            // Where tables lie across many below them, larger merges are allowed.
+            let most_bytes = if polls < POLLS / 2 {
+                table_bytes(self.store, space)
+            } else {
+                MOST_TABLE_BYTES
+            };
+            match self.step_down(space, most_bytes)? {
+                Down::Further => polls = 0,
+                Down::Blocked => {
+                    polls += 1;
+                    std::thread::sleep(POLL);
+                }
+                Down::Done => break,
+            }
+            self.level_others(space)?;
+        }
+        // Tombstones of rows that were never there before them come to the last level without meeting any.
+        let tree = &keyspace.tree;
+        let tombstones = tree.tombstone_count();
+        let is_down = next_strategy(self.store, space, MOST_TABLE_BYTES).is_none();
+        let is_much = tombstones >= LEAST_TOMBSTONES && is_much(space, tombstones, rows(self.store, space));
+        if is_down && is_much && !self.pace.is_stopped() {
+            tree.major_compact(table_bytes(self.store, space), self.pace.watermark())?;
+        }
+        Ok(())
+    }
+
+    fn step_down(&self, space: Space, most_bytes: u64) -> fjall::Result<Down> {
+        let Some(strategy) = next_strategy(self.store, space, most_bytes) else {
+            return Ok(Down::Done);
+        };
+        let has_merged = self.merge(space, strategy)?;
+        Ok(if has_merged { Down::Further } else { Down::Blocked })
+    }
+
+    /// What has become full meanwhile does not wait for the end.
+    fn level_others(&mut self, space: Space) -> fjall::Result<()> {
+        match Space::ALL
+            .into_iter()
+            .any(|other| other != space && is_full(self.store, other))
+        {
+            true => self.level(),
+            false => Ok(()),
+        }
+    }
 }
 
 /// What brings the tables of a key space one step further down; `None` if all are at the bottom.
@@ -273,7 +375,8 @@ fn next_strategy(store: &Store, space: Space, most_bytes: u64) -> Option<Leveled
         return None;
     }
     let bytes = version.level(0).map_or(0, |level| level.size());
-    let share = bytes / tables(LAST_LEVEL).max(1) as u64;
+    // Several for each table below them, since one that lies across two draws both in.
+    let share = bytes / (tables(LAST_LEVEL).max(1) as u64 * 8);
     let small = share.clamp(LEAST_SMALL_TABLE_BYTES, most_bytes);
     Some(Leveled::default().with_l0_threshold(1).with_table_target_size(small))
 }

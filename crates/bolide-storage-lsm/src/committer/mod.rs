@@ -30,7 +30,7 @@ use crate::view::Views;
 use crate::{Durability, LsmOptions, OpenError};
 
 use compactor::Compactor;
-pub(crate) use compactor::filter_of;
+pub(crate) use compactor::{filter_of, idle};
 pub(crate) use durable_time::DurableTime;
 use group::{Group, Room};
 use removal::Removal;
@@ -408,6 +408,7 @@ impl Committer {
                 .heads()
                 .map(|(partition, row)| (partition, row.map(|row| row.head))),
         );
+        self.compactor.note_write();
         for (space, deletes) in group.deletes() {
             self.compactor.note_deletes(space, deletes);
         }

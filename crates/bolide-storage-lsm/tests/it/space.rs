@@ -40,7 +40,7 @@ fn table_bytes(dir: &Path) -> u64 {
 }
 
 async fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < deadline, "{what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -62,10 +62,7 @@ async fn after_a_purge_the_disk_has_what_lives() {
         commit(&engine, next(&mut base), n, true).await;
     }
     let loaded = u64::from(ROWS) * 1024;
-    wait_until("nothing is written out while the store rests", || {
-        table_bytes(dir.path()) > loaded
-    })
-    .await;
+    wait_until("no memtable is written out", || table_bytes(dir.path()) > loaded / 2).await;
     for n in (kept..ROWS).step_by(ROWS_OF_COMMIT as usize) {
         commit(&engine, next(&mut base), n, false).await;
     }

@@ -6,8 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use bolide_storage::Space;
+use fjall::Keyspace;
 use fjall::compaction::filter::{CompactionFilter, CompactionFilterResult, Context, Factory, ItemAccessor, Verdict};
 
+use crate::store::Store;
 use crate::view::Views;
 
 /// What is merged between two looks, about a millisecond's worth.
@@ -19,7 +22,14 @@ const LONGEST_REST: Duration = Duration::from_millis(500);
 
 thread_local! {
     /// Of a thread that compacts in the background: the store's own compactions are not held back.
-    static PACE: RefCell<Option<Arc<Pace>>> = const { RefCell::new(None) };
+    static PACE: RefCell<Option<Held>> = const { RefCell::new(None) };
+}
+
+/// What a merge of such a thread looks at.
+#[derive(Clone)]
+struct Held {
+    pace: Arc<Pace>,
+    spaces: [Keyspace; Space::ALL.len()],
 }
 
 /// See the module.
@@ -48,8 +58,11 @@ impl Pace {
         }
     }
 
-    pub(super) fn enter(self: &Arc<Pace>) -> Paced {
-        PACE.set(Some(self.clone()));
+    pub(super) fn enter(self: &Arc<Pace>, store: &Store) -> Paced {
+        PACE.set(Some(Held {
+            pace: self.clone(),
+            spaces: store.spaces.clone(),
+        }));
         Paced
     }
 
@@ -68,7 +81,8 @@ impl Pace {
 
     /// Rests after a merge, if others were there meanwhile: its tables are on their way to the disk.
     pub(super) fn rest(&self) {
-        if self.has_company() {
+        let is_urgent = PACE.with_borrow(|held| held.as_ref().is_some_and(|held| held.rests() < RESTS));
+        if !is_urgent && self.has_company() {
             std::thread::sleep(LONGEST_REST);
         }
     }
@@ -85,6 +99,19 @@ pub(crate) fn filter_of(_space: &str) -> Option<Arc<dyn Factory>> {
     Some(Arc::new(Filters))
 }
 
+impl Held {
+    /// How many times as long as a piece took is to be rested: the more tables wait to be merged, the less. The store lets writes wait when they are
+    /// thirty.
+    fn rests(&self) -> u32 {
+        let tables = self.spaces.iter().map(Keyspace::l0_table_count).max();
+        match tables.unwrap_or_default() {
+            0..8 => RESTS,
+            8..14 => 1,
+            _ => 0,
+        }
+    }
+}
+
 struct Filters;
 
 impl Factory for Filters {
@@ -94,7 +121,7 @@ impl Factory for Filters {
 
     fn make_filter(&self, _: &Context) -> Box<dyn CompactionFilter> {
         Box::new(Filter {
-            pace: PACE.with_borrow(Clone::clone),
+            held: PACE.with_borrow(Clone::clone),
             bytes: 0,
             since: Instant::now(),
         })
@@ -102,23 +129,23 @@ impl Factory for Filters {
 }
 
 struct Filter {
-    pace: Option<Arc<Pace>>,
+    held: Option<Held>,
     bytes: usize,
     since: Instant,
 }
 
 impl CompactionFilter for Filter {
     fn filter_item(&mut self, item: ItemAccessor<'_>, _: &Context) -> CompactionFilterResult {
-        let Some(pace) = &self.pace else {
+        let Some(held) = &self.held else {
             return Ok(Verdict::Keep);
         };
         self.bytes += item.key().len() + item.value()?.len();
         if self.bytes >= PIECE_BYTES {
-            if pace.is_stopped() {
+            if held.pace.is_stopped() {
                 return Err(fjall::LsmError::Io(io::ErrorKind::Interrupted.into()));
             }
-            if pace.has_company() {
-                std::thread::sleep((self.since.elapsed() * RESTS).min(LONGEST_REST));
+            if held.pace.has_company() {
+                std::thread::sleep((self.since.elapsed() * held.rests()).min(LONGEST_REST));
             }
             (self.bytes, self.since) = (0, Instant::now());
         }

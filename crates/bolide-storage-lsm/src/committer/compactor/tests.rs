@@ -146,3 +146,53 @@ fn the_front_of_the_expiry_queue_is_cleared_however_long_it_is() {
     run(&mut compactor, &store);
     assert_eq!(space.approximate_len(), (ROWS - cleared) as usize);
 }
+
+/// Rows come and go while tables are merged; what is read is what was written last.
+#[test]
+fn merges_change_nothing_that_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, views) = store(dir.path());
+    let space = store.space(Space::Item);
+    let mut compactor = Compactor::new(views.clone());
+    compactor.start(Instant::now());
+    let mut model = std::collections::BTreeMap::new();
+    let (mut random, mut due) = (7u64, 0);
+    let mut next = |below: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % below
+    };
+    for round in 0..25u32 {
+        // Stretches of keys that come, and of keys that go.
+        let (from, puts) = (next(40_000), next(3) > 0);
+        for n in 0..3_000 {
+            let key = key(u32::try_from((from + n) % 40_000).unwrap());
+            if puts {
+                let value = [&round.to_be_bytes()[..], &[7; 100]].concat();
+                space.insert(key, value.clone()).unwrap();
+                model.insert(key, value);
+            } else {
+                space.remove(key).unwrap();
+                model.remove(&key);
+                compactor.note_deletes(Space::Item, 1);
+            }
+        }
+        if next(2) == 0 {
+            space.rotate_memtable().unwrap();
+        }
+        views.publish(&store, []);
+        compactor.look(&store, Instant::now());
+        due += u32::from(compactor.is_running());
+        if next(4) == 0 {
+            compactor.finish();
+        }
+        store.release_versions(views.oldest());
+        let read = fjall::Readable::iter(&store.db.snapshot(), space).map(|row| row.into_inner().unwrap());
+        let read: Vec<_> = read.map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
+        let want: Vec<_> = model.iter().map(|(key, value)| (key.to_vec(), value.clone())).collect();
+        assert!(read == want, "round {round}: {} rows of {}", read.len(), want.len());
+    }
+    compactor.finish();
+    assert!(due > 0, "nothing was ever merged");
+}

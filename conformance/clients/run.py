@@ -11,11 +11,14 @@ Parts, each of which can be named with `--only`:
     dotnet        tour in the shape of the .NET SDK: its binary batches and its bulk mode; needs no .NET
     readme        the snippets of the README, as they stand there
     python-suite  the test files that azure-cosmos ships in its source archive
+    go-suite      the tests of azcosmos that ask a server; with `--whole` all its tests
+    rust-suite    the tests of azure_data_cosmos and of its driver that ask a server; with `--whole` or named only
 
 A tour is a list of small named checks. Each tour runs over HTTP and over HTTPS on a server that keeps everything in
-memory, and once more over HTTP on a server with a data directory. The servers are started here and stopped with
-SIGTERM, which must end in status 0. What is needed (a virtual environment, node modules, a Rust crate, the source
-archive) is created on first use; where a tool is missing only its part fails, with the hint how to install it.
+memory, and once more over HTTP on a server with a data directory. A suite is an SDK's own tests, run over HTTPS and
+compared with a list of those that fail. The servers are started here and stopped with SIGTERM, which must end in status
+0. What is needed (a virtual environment, node modules, Rust crates, the SDKs' archives) is created on first use; where a
+tool is missing only its part fails, with the hint how to install it.
 """
 
 import argparse
@@ -27,7 +30,7 @@ from runner.places import Places
 from runner.report import Report
 from runner.results import Results
 
-CHOICES = {
+TOURS = {
     "python": parts.run_python_tours,
     "node": parts.run_node_tour,
     "rust": parts.run_rust_tour,
@@ -35,8 +38,14 @@ CHOICES = {
     "java": parts.run_java_tour,
     "dotnet": parts.run_dotnet_tour,
     "readme": readme.run,
-    "python-suite": parts.run_python_suite,
 }
+SUITES = {
+    "python-suite": parts.run_python_suite,
+    "go-suite": parts.run_go_suite,
+    "rust-suite": parts.run_rust_suite,
+}
+# They take many minutes.
+ONLY_WHOLE = ["rust-suite"]
 
 
 def main():
@@ -44,8 +53,11 @@ def main():
     options = arguments()
     places = Places.of_repository(options.binary)
     report = Report()
-    for name in options.only:
-        CHOICES[name](places, report)
+    for name in options.only or [name for name in [*TOURS, *SUITES] if options.whole or name not in ONLY_WHOLE]:
+        if name in TOURS:
+            TOURS[name](places, report)
+        else:
+            SUITES[name](places, report, options.whole)
     report.print_summary()
     if options.results:
         Results(options.results).take(report)
@@ -58,7 +70,8 @@ def arguments():
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", type=Path, required=True, help="the `bolide` executable")
-    parser.add_argument("--only", type=part_names, default=list(CHOICES), help="comma-separated parts; default: all")
+    parser.add_argument("--only", type=part_names, help="comma-separated parts; default: all but rust-suite")
+    parser.add_argument("--whole", action="store_true", help="run suites whole, and those that take many minutes")
     parser.add_argument(
         "--results", type=Path, metavar="FILE", help="also write what ran to FILE, for `cargo xtask compatibility`"
     )
@@ -73,8 +86,8 @@ def part_names(text):
     """Splits the value of `--only` and refuses unknown parts."""
     names = text.split(",")
     for name in names:
-        if name not in CHOICES:
-            raise argparse.ArgumentTypeError(f"unknown part {name!r}; there are {', '.join(CHOICES)}")
+        if name not in TOURS and name not in SUITES:
+            raise argparse.ArgumentTypeError(f"unknown part {name!r}; there are {', '.join([*TOURS, *SUITES])}")
     return names
 
 

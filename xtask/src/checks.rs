@@ -21,7 +21,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("conformance", |project| {
         conformance::run(project, &conformance::Options::default()).map(passed)
     }),
-    ("sdk", |project| sdk(project, None).map(passed)),
+    ("sdk", |project| sdk(project, None, false).map(passed)),
     ("docs", |project| docs(project).map(passed)),
     ("deny", |project| deny(project, false)),
 ];
@@ -94,7 +94,9 @@ pub fn docs(project: &Project) -> Result<()> {
 }
 
 /// Runs the client tours and the SDK suites; the runner itself fetches the SDKs it needs.
-pub fn sdk(project: &Project, binary: Option<&Path>) -> Result<()> {
+///
+/// Suites that take many minutes run if `whole`.
+pub fn sdk(project: &Project, binary: Option<&Path>, whole: bool) -> Result<()> {
     let built;
     let binary = match binary {
         Some(path) => path,
@@ -109,7 +111,8 @@ pub fn sdk(project: &Project, binary: Option<&Path>) -> Result<()> {
         .current_dir(project.root())
         .arg("conformance/clients/run.py")
         .arg("--binary")
-        .arg(binary);
+        .arg(binary)
+        .args(whole.then_some("--whole"));
     succeed(command.stdin(Stdio::null()), "the SDK runner")
 }
 

@@ -1,7 +1,7 @@
 //! `cargo xtask compatibility`: the page on compatibility, from a list of features and from what client tours and SDK tests showed.
 //!
-//! A cell says yes if a named check passed with that SDK; for Python also if a file of the SDK's own tests ran for it. So the page
-//! says no more than what ran, and `tidy` checks that it is current.
+//! A cell says yes if a named check passed with that SDK, or a file of its own tests ran for it. So the page
+//! says no more than what ran, and `tidy` checks that it is current. Suites that were never run with `--results` are not on it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +16,16 @@ use crate::project::Project;
 pub const PAGE: &str = "docs/compatibility/cosmos.md";
 const FEATURES: &str = "conformance/clients/features.json";
 const RESULTS: &str = "conformance/clients/results.json";
-const KNOWN: &str = "conformance/clients/python/sdk_expected_failures.json";
+/// Of each SDK whose own tests run: its key in the results, its name, the list of what fails.
+const SUITES: [(&str, &str, &str); 3] = [
+    (
+        "python",
+        "Python",
+        "conformance/clients/python/sdk_expected_failures.json",
+    ),
+    ("go", "Go", "conformance/clients/go/sdk_expected_failures.json"),
+    ("rust", "Rust", "conformance/clients/rust/sdk_expected_failures.json"),
+];
 
 #[derive(Deserialize)]
 struct Features {
@@ -43,8 +52,11 @@ struct Feature {
 #[derive(Deserialize)]
 struct Results {
     checks: BTreeMap<String, Vec<String>>,
-    files: BTreeMap<String, BTreeMap<String, u64>>,
+    files: BTreeMap<String, Files>,
 }
+
+/// Of an SDK's own tests: file → how many passed and how many failed as listed.
+type Files = BTreeMap<String, BTreeMap<String, u64>>;
 
 #[derive(Deserialize)]
 struct Known {
@@ -71,14 +83,17 @@ pub fn run(project: &Project) -> Result<()> {
 pub fn render(project: &Project) -> Result<String> {
     let features: Features = read(project, FEATURES)?;
     let results: Results = read(project, RESULTS)?;
-    let known: Known = read(project, KNOWN)?;
     let mut page = String::from(
         "# Compatibility with Azure Cosmos DB for NoSQL\n\n\
          Made by `cargo xtask compatibility` from what ran; do not edit by hand. A cell says yes where a check passed with that SDK, and is\n\
          empty where none has tried.\n\n",
     );
     write_features(&mut page, &features, &results)?;
-    write_files(&mut page, &results, &known)?;
+    for (sdk, name, list) in SUITES {
+        if let Some(files) = results.files.get(sdk) {
+            write_files(&mut page, name, files, &read(project, list)?)?;
+        }
+    }
     Ok(page)
 }
 
@@ -133,26 +148,33 @@ fn is_shown(feature: &Feature, sdk: &str, results: &Results) -> bool {
     let ran = |file: &String| {
         results
             .files
-            .get(file)
+            .get(sdk)
+            .and_then(|files| files.get(file))
             .and_then(|counts| counts.get("passed"))
             .is_some_and(|count| *count > 0)
     };
-    feature.checks.iter().any(|check| passed.contains(check)) || (sdk == "python" && feature.files.iter().any(ran))
+    feature.checks.iter().any(|check| passed.contains(check)) || feature.files.iter().any(ran)
 }
 
-fn write_files(page: &mut String, results: &Results, known: &Known) -> Result<()> {
-    writeln!(page, "## The Python SDK's own tests\n")?;
+fn write_files(page: &mut String, sdk: &str, files: &Files, known: &Known) -> Result<()> {
+    if !page.ends_with("\n\n") {
+        page.push('\n');
+    }
+    writeln!(page, "## The {sdk} SDK's own tests\n")?;
     writeln!(
         page,
         "| file | passed | fail for a listed reason |\n| --- | --- | --- |"
     )?;
-    for (file, counts) in &results.files {
+    for (file, counts) in files {
         let count = |name: &str| counts.get(name).copied().unwrap_or_default();
         writeln!(page, "| `{file}` | {} | {} |", count("passed"), count("fail as listed"))?;
     }
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for reason in known.expected_failures.values().chain(known.not_run.values()) {
         *reasons.entry(reason).or_default() += 1;
+    }
+    if reasons.is_empty() {
+        return Ok(());
     }
     writeln!(
         page,

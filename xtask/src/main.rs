@@ -48,7 +48,7 @@ enum Command {
     /// Run conformance scenarios over the wire against the built server.
     Conformance(conformance::Options),
     /// Run the client tours and the SDK suites against the built server.
-    Sdk(BinaryOption),
+    Sdk(SdkOptions),
     /// Kill the server under load and check that nothing acknowledged is lost.
     Durability,
     /// Fuzz everything that reads bytes from outside, on the nightly toolchain.
@@ -69,10 +69,13 @@ struct TestOptions {
 }
 
 #[derive(Args)]
-struct BinaryOption {
+struct SdkOptions {
     /// The server to test; by default the development build is made and used.
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
+    /// Run the SDKs' own tests whole, and those that take many minutes.
+    #[arg(long)]
+    whole: bool,
 }
 
 #[derive(Args)]
@@ -101,7 +104,7 @@ fn run(command: Command) -> Result<()> {
         Command::Lint => checks::lint(&project),
         Command::Unit => checks::unit(&project),
         Command::Conformance(options) => conformance::run(&project, &options),
-        Command::Sdk(options) => checks::sdk(&project, options.binary.as_deref()),
+        Command::Sdk(options) => checks::sdk(&project, options.binary.as_deref(), options.whole),
         Command::Durability => checks::durability(&project),
         Command::Fuzz(options) => fuzz::run(&project, &options),
         Command::Compatibility => compatibility::run(&project),

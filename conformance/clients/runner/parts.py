@@ -6,7 +6,7 @@ import subprocess
 import sys
 from urllib.parse import urlsplit
 
-from runner import sdk_suite, tools
+from runner import go_suite, python_suite, rust_suite, tools
 from runner.places import CLIENTS
 from runner.server import KEY, Server, ServerFailed
 
@@ -69,15 +69,51 @@ def run_dotnet_tour(places, report):
     run_tours(places, report, "dotnet", commands)
 
 
-def run_python_suite(places, report):
+def run_python_suite(places, report, _whole):
     """The tests from azure-cosmos' source archive."""
-    try:
+
+    def prepare():
         tools.prepare_venv(places)
-        tests = tools.prepare_sdk_tests(places)
-        with Server(places, "python-suite", virtual_clock=False) as server:
-            sdk_suite.run(places, report, tests, server)
+        return tools.prepare_python_sdk_tests(places)
+
+    def run(tests, server):
+        python_suite.run(places, report, tests, server)
+
+    run_suite(places, report, "python-suite", prepare, run)
+
+
+def run_go_suite(places, report, whole):
+    """The tests from azcosmos' module."""
+
+    def prepare():
+        return tools.prepare_go_sdk_tests(places)
+
+    def run(tests, server):
+        go_suite.run(places, report, tests, server, trust(places, server.https), whole)
+
+    run_suite(places, report, "go-suite", prepare, run)
+
+
+def run_rust_suite(places, report, _whole):
+    """The tests from the archives of azure_data_cosmos and of its driver."""
+
+    def prepare():
+        return tools.build_rust_sdk_tests(places)
+
+    def run(programs, server):
+        rust_suite.run(places, report, programs, server, trust(places, server.https))
+
+    run_suite(places, report, "rust-suite", prepare, run)
+
+
+def run_suite(places, report, part, prepare, run):
+    """Runs an SDK's own tests, as `prepare` returns them, on a server of their own, which keeps everything in memory."""
+    try:
+        tests = prepare()
+        with Server(places, part, virtual_clock=False) as server:
+            run(tests, server)
     except (tools.Missing, ServerFailed, subprocess.TimeoutExpired) as problem:
-        fail(report, "python-suite", problem)
+        fail(report, part, problem)
 
 
 def run_tours(places, report, part, commands):

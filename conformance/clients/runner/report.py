@@ -21,13 +21,17 @@ class Report:
         self.lines = []
         # Of tours: SDK → name of a check → whether it passed in every tour that has it.
         self.checks = {}
-        # Of azure-cosmos' own tests: file → how many passed and how many failed as listed.
+        # Of the SDKs' own tests: SDK → file → how many passed and how many failed as listed.
         self.files = {}
 
     def add_check(self, sdk, name, passed):
         """Notes how a check of a tour ended."""
         checks = self.checks.setdefault(sdk, {})
         checks[name] = checks.get(name, True) and passed
+
+    def add_file(self, sdk, file, passed, listed):
+        """Notes how a file of an SDK's own tests ended."""
+        self.files.setdefault(sdk, {})[file] = {"passed": passed, "fail as listed": listed}
 
     def add(self, name, passed=0, failed=0, skipped=0, note=""):
         """Adds a line and prints it at once, so that a long run shows where it is."""

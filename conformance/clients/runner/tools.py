@@ -1,16 +1,47 @@
-"""Makes what the parts need: the virtual environment, the node modules, the Rust tour, the SDK's own tests."""
+"""Makes what the parts need: the virtual environment, the node modules, the tours' programs, the SDKs' own tests."""
 
 import hashlib
 import importlib.util
+import json
+import os
 import shutil
 import subprocess
 import sys
 import tarfile
+from pathlib import Path
 
 from runner.places import CLIENTS
 
 REQUIREMENTS = CLIENTS / "python" / "requirements.txt"
+AZCOSMOS = "github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 NODE_MAJOR = 20
+RUST_SDK = ["azure_data_cosmos", "azure_data_cosmos_driver"]
+# The test files that ask a server.
+RUST_TESTS = [
+    "azure_data_cosmos/binary_encoding.rs",
+    "azure_data_cosmos/binary_roundtrip_fuzzer.rs",
+    "azure_data_cosmos/emulator.rs",
+    "azure_data_cosmos/in_memory_emulator.rs",
+    "azure_data_cosmos/split.rs",
+    "azure_data_cosmos_driver/emulator.rs",
+    "azure_data_cosmos_driver/gateway_query_plan_comparison.rs",
+]
+RUST_FEATURES = [
+    "azure_data_cosmos/__internal_in_memory_emulator",
+    "azure_data_cosmos/control_plane",
+    "azure_data_cosmos/fault_injection",
+    "azure_data_cosmos/key_auth",
+    "azure_data_cosmos/unstable_opentelemetry",
+    "azure_data_cosmos/unstable_patch",
+    "azure_data_cosmos_driver/__internal_testing",
+]
+# Which tests are ignored is settled when they are built.
+RUST_FLAGS = [
+    "--cfg=cosmos_aad_supported",
+    '--cfg=test_category="binary_encoding"',
+    '--cfg=test_category="emulator"',
+    '--cfg=test_category="split"',
+]
 # The tour is short and shares a small machine with the server.
 JAVA_OPTIONS = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 
@@ -34,7 +65,7 @@ def prepare_venv(places):
     stamp.write_text(wanted)
 
 
-def prepare_sdk_tests(places):
+def prepare_python_sdk_tests(places):
     """Unpacks the tests of the pinned azure-cosmos from its source archive; returns their folder."""
     requirement = next(line for line in REQUIREMENTS.read_text().splitlines() if line.startswith("azure-cosmos=="))
     folder = places.work / f"azure_cosmos-{requirement.split('==')[1]}"
@@ -64,22 +95,73 @@ def prepare_node_modules():
     return node
 
 
-def build_rust_tour(places):
-    """Builds the Rust tour beside the main build; returns its executable."""
+def cargo_command():
+    """Returns cargo's path."""
     cargo = shutil.which("cargo")
     if cargo is None:
         raise Missing("`cargo` is not on the path; install Rust with rustup")
+    return cargo
+
+
+def build_rust_tour(places):
+    """Builds the Rust tour beside the main build; returns its executable."""
+    cargo = cargo_command()
     target = places.work / "rust"
     manifest = CLIENTS / "rust" / "Cargo.toml"
     run([cargo, "build", "--locked", "--quiet", "--manifest-path", manifest, "--target-dir", target], "cargo build")
     return target / "debug" / "bolide-rust-tour"
 
 
-def build_go_tour(places):
-    """Builds the Go tour; returns its executable."""
+def build_rust_sdk_tests(places):
+    """Builds the tests of the pinned azure_data_cosmos and its driver from their archives.
+
+    Returns test file → its program and the folder to run it in. The first build takes many minutes.
+    """
+    cargo = cargo_command()
+    tour = CLIENTS / "rust" / "Cargo.toml"
+    told = run([cargo, "metadata", "--locked", "--format-version=1", "--manifest-path", tour], "cargo metadata")
+    packages = {package["name"]: package for package in json.loads(told)["packages"]}
+    folder = places.work / f"rust-suite-{packages[RUST_SDK[0]]['version']}"
+    for name in RUST_SDK:
+        # What is unpacked once more is built once more.
+        if not (folder / name).exists():
+            unpack(Path(packages[name]["manifest_path"]).parent, places.scratch / name)
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.move(places.scratch / name, folder / name)
+    for name in ("Cargo.toml", "Cargo.lock"):
+        shutil.copyfile(CLIENTS / "rust" / "suite" / name, folder / name)
+    command = [cargo, "test", "--locked", "--quiet", "--no-run", "--message-format=json"]
+    command += ["--target-dir", folder / "target", "--features", ",".join(RUST_FEATURES)]
+    command += [f"--package={name}" for name in RUST_SDK]
+    command += [f"--test={name}" for name in sorted({Path(file).stem for file in RUST_TESTS})]
+    flags = {"CARGO_ENCODED_RUSTFLAGS": "\x1f".join(RUST_FLAGS)}
+    programs = {}
+    for line in run(command, "cargo test", cwd=folder, environment=flags).splitlines():
+        message = json.loads(line) if line.startswith("{") else {}
+        if message.get("executable"):
+            package = Path(message["manifest_path"]).parent
+            programs[f"{package.name}/{message['target']['name']}.rs"] = (message["executable"], package)
+    return {file: programs[file] for file in RUST_TESTS}
+
+
+def go_command():
+    """Returns go's path."""
     go = shutil.which("go")
     if go is None:
         raise Missing("`go` is not on the path; install Go 1.25 or newer")
+    return go
+
+
+def prepare_go_sdk_tests(places):
+    """Unpacks the pinned azcosmos with its tests; returns the folder, which may be changed."""
+    download = [go_command(), "mod", "download", "-json", AZCOSMOS]
+    source = json.loads(run(download, "go mod download", cwd=CLIENTS / "go"))["Dir"]
+    return unpack(source, places.scratch / "azcosmos")
+
+
+def build_go_tour(places):
+    """Builds the Go tour; returns its executable."""
+    go = go_command()
     tour = places.work / "go" / "bolide-go-tour"
     run([go, "build", "-mod=readonly", "-buildvcs=false", "-o", tour, "."], "go build", cwd=CLIENTS / "go")
     return tour
@@ -97,14 +179,26 @@ def build_java_tour(places):
     return [java, *JAVA_OPTIONS, "-cp", f"{build / 'classes'}:{class_path.read_text().strip()}", "bolide.Main"]
 
 
+def unpack(source, folder):
+    """Copies an unpacked archive out of a package manager's cache, whose files may not be written; returns the folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(source, folder, copy_function=shutil.copyfile)
+    for parent, _, _ in os.walk(folder):
+        Path(parent).chmod(0o755)
+    return folder
+
+
 def pip(places, *arguments):
     """Runs pip of the virtual environment with the user's own configuration."""
     run([places.python, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments], f"pip {arguments[0]}")
 
 
-def run(command, what, cwd=None):
-    """Runs a command that must succeed; its last lines become the message when it does not."""
-    done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True)
+def run(command, what, cwd=None, environment=None):
+    """Runs a command that must succeed and returns what it printed; its last lines tell why when it does not."""
+    command = [str(word) for word in command]
+    environment = os.environ | (environment or {})
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
         end = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
         raise Missing(f"`{what}` failed with status {done.returncode}:\n{end}")
+    return done.stdout

@@ -5,7 +5,6 @@ The tests want a package that is not published; `python/shim` stands in for it. 
 it. A relay delays the answers a little, since some tests expect time-outs to strike.
 """
 
-import json
 import os
 import re
 import subprocess
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 from runner.places import CLIENTS
 from runner.relay import Relay
 from runner.server import KEY
+from runner.suite import Known, compare
 
 FILES = [
     "test_ttl.py",
@@ -94,6 +94,18 @@ FILES = [
     "test_cosmos_http_logging_policy_async.py",
     "test_retry_policy.py",
     "test_retry_policy_async.py",
+    "test_partition_split_query.py",
+    "test_partition_split_query_async.py",
+    "test_read_items_partition_split.py",
+    "test_read_items_partition_split_async.py",
+    "test_multimaster.py",
+    "test_regional_routing_context.py",
+    "test_regional_routing_context_async.py",
+    "test_user_agent.py",
+    "test_user_agent_async.py",
+    "test_user_agent_overwrite_regression.py",
+    "test_user_agent_overwrite_regression_async.py",
+    "test_client_user_agent_async.py",
     "test_read_timeout_propagation.py",
     "test_read_timeout_propagation_async.py",
     "test_user_configs.py",
@@ -130,31 +142,23 @@ RANDOM_ID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 KNOWN = CLIENTS / "python" / "sdk_expected_failures.json"
 # Many of the tests wait for time-outs, and each process makes a database of its own: more processes than cores pay.
 PROCESSES = 4
-# More failures than this are no matter of a busy machine.
-AT_MOST_AGAIN = 10
 TEST_SECONDS = 180
 SUITE_SECONDS = 2400
 
 
 def run(places, report, tests, server):
-    """Runs the files and adds one line per file to the report.
-
-    A test that fails without being listed runs once more on its own: many of them measure time, and only one that
-    fails on a quiet machine as well tells something about the server.
-    """
-    known = json.loads(KNOWN.read_text())
+    """Runs the files and adds one line per file to the report."""
+    known = Known.read(KNOWN)
     print(f"   running {len(FILES) + len(IN_ONE_PROCESS)} files of azure-cosmos' own tests", flush=True)
     with Relay(urlsplit(server.https).port) as relay:
         suite = Pytest(places, tests, f"https://localhost:{relay.port}/")
-        left_out = [f"--deselect={test}" for test in known["not_run"]]
+        left_out = [f"--deselect={test}" for test in known.not_run]
         found = suite.outcomes("all files", ["-n", str(PROCESSES), *left_out, *FILES])
-        failed = (test for test, (outcome, _) in found.items() if outcome == "failed")
-        again = [test for test in failed if test not in known["expected_failures"]]
-        if 0 < len(again) <= AT_MOST_AGAIN:
+        if again := known.to_run_again(found):
             found |= suite.outcomes("once more", again)
         found |= suite.outcomes("in one process", ["-n", "0", *left_out, *IN_ONE_PROCESS])
     if found:
-        compare(report, found, known["expected_failures"], known["not_run"])
+        compare(report, "python", [*FILES, *IN_ONE_PROCESS], found, known)
     else:
         report.add("python-suite", failed=1, note=f"pytest wrote no results, see {places.log('python-suite all files')}")
 
@@ -210,33 +214,3 @@ def read_results(results):
         else:
             found.setdefault(name, ("passed", ""))
     return found
-
-
-def compare(report, found, expected, not_run):
-    """Counts per file. A failure that is not listed fails, and so does a listed test that passes or is not there.
-
-    Listed failures and tests that were left out count as skipped.
-    """
-    surprises = {}
-    for test, (outcome, message) in found.items():
-        if outcome == "failed" and test not in expected:
-            surprises[test] = message
-        elif outcome == "passed" and test in expected:
-            surprises[test] = "is listed as an expected failure but passes; take it off the list"
-    for test in expected.keys() - found.keys():
-        surprises[test] = "is listed as an expected failure but did not run"
-    for test, message in sorted(surprises.items()):
-        print(f"   FAIL {test}: {message}")
-    for file in [*FILES, *IN_ONE_PROCESS]:
-        mine = {test: outcome for test, (outcome, _) in found.items() if test.startswith(f"{file}::")}
-        listed = sum(outcome == "failed" and test in expected for test, outcome in mine.items())
-        left_out = sum(test.startswith(f"{file}::") for test in not_run)
-        passed = sum(outcome == "passed" and test not in expected for test, outcome in mine.items())
-        report.files[file] = {"passed": passed, "fail as listed": listed}
-        report.add(
-            f"python-suite {file}",
-            passed=passed,
-            failed=sum(test.startswith(f"{file}::") for test in surprises),
-            skipped=listed + left_out + sum(outcome == "skipped" for outcome in mine.values()),
-            note=f"{listed} fail as listed" if listed else "",
-        )

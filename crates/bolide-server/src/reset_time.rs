@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bolide_core::{
     Account, AccountOptions, Container, DatabaseInfo, OfferResource, OfferType, ReadFeed, RequestContext, Scope,
@@ -17,7 +18,9 @@ use bolide_core::{
 use bolide_model::time::Clock;
 use bolide_model::{Error, UnixSeconds};
 use bolide_storage_lsm::{LsmEngine, LsmOptions};
+use bytes::Bytes;
 use clap::Args;
+use futures_util::stream;
 
 use crate::files;
 use crate::script_host;
@@ -203,30 +206,27 @@ async fn copy_items(
     copied: &mut Copied,
 ) -> Result<(), Error> {
     let now: UnixSeconds = new.begin().await?.now.seconds();
-    let (mut lines, mut continuation) = (Vec::new(), None);
-    loop {
+    let restamped = AtomicU64::new(0);
+    let pages = stream::try_unfold(Some(None), async |place: Option<Option<String>>| {
+        let Some(continuation) = place else { return Ok(None) };
         let ctx = old.begin().await?;
         let read = ReadFeed {
             scope: Scope::default(),
             max_items: Some(PAGE_ITEMS),
             continuation,
         };
-        let page = old
-            .read_feed(&ctx, from, &read)
-            .await
-            .map_err(|refusal| refusal.error)?
-            .value;
+        let page = old.read_feed(&ctx, from, &read).await;
+        let page = page.map_err(|refusal| refusal.error)?.value;
+        let mut lines = Vec::new();
         for item in &page.items {
-            copied.restamped += u64::from(item.last_modified() > now);
+            restamped.fetch_add(u64::from(item.last_modified() > now), Ordering::Relaxed);
             lines.extend_from_slice(&item.to_json());
             lines.push(b'\n');
         }
-        continuation = page.continuation;
-        if continuation.is_none() {
-            break;
-        }
-    }
-    copied.items += new.import(to, &lines).await?;
+        Ok::<_, Error>(Some((Bytes::from(lines), page.continuation.map(Some))))
+    });
+    copied.items += new.import(to, Box::pin(pages)).await?;
+    copied.restamped += restamped.into_inner();
     Ok(())
 }
 

@@ -46,7 +46,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 /// How often to look whether the store has come to rest, or goes on with tables that are in the way.
 const POLL: Duration = Duration::from_millis(10);
 /// Looks in a row after which tables that are in the way are left to the next time.
-const POLLS: usize = 100;
+const POLLS: usize = 40;
 /// How long a memtable may take to be written out, and a key space to be brought down, before the rest is left to the next time.
 const TURN: Duration = Duration::from_secs(60);
 /// Tables of level 0 that are merged into the next.
@@ -61,6 +61,8 @@ const LEAST_TABLE_BYTES: u64 = 8 << 20;
 const MOST_TABLE_BYTES: u64 = 64 << 20;
 /// Tables on their way down are no smaller.
 const LEAST_SMALL_TABLE_BYTES: u64 = 64 << 10;
+/// A key space of more bytes is not merged as a whole: that takes as much space again.
+const MOST_WHOLE_BYTES: u64 = 4 << 30;
 /// Rows of a memtable that are looked at to tell how many are tombstones, after a start.
 const SAMPLE: usize = 20_000;
 
@@ -89,12 +91,13 @@ struct Deletes {
 }
 
 impl Compactor {
-    pub(super) fn new(views: Arc<Views>) -> Compactor {
+    /// `free_bytes` tells how much room is left on the disk.
+    pub(super) fn new(views: Arc<Views>, free_bytes: impl Fn() -> u64 + Send + Sync + 'static) -> Compactor {
         Compactor {
             spaces: [Deletes::default(); Space::ALL.len()],
             look_at: None,
             running: None,
-            pace: Arc::new(Pace::new(views)),
+            pace: Arc::new(Pace::new(views, Box::new(free_bytes))),
             has_looked: false,
         }
     }
@@ -328,12 +331,17 @@ impl Run<'_> {
             }
             self.level_others(space)?;
         }
-        // Tombstones of rows that were never there before them come to the last level without meeting any.
-        let tree = &keyspace.tree;
-        let tombstones = tree.tombstone_count();
-        let is_down = next_strategy(self.store, space, MOST_TABLE_BYTES).is_none();
+        self.merge_whole(space)
+    }
+
+    /// Merges all tables of a key space into one run, if much of it is dead still: tombstones of rows that were never there before them come to the
+    /// last level without meeting any, and a table that reaches beyond the ends of those below it is not taken down. In a large store that
+    /// is never much.
+    fn merge_whole(&self, space: Space) -> fjall::Result<()> {
+        let tree = &self.store.space(space).tree;
+        let (tombstones, bytes) = (tree.tombstone_count(), tree.disk_space());
         let is_much = tombstones >= LEAST_TOMBSTONES && is_much(space, tombstones, rows(self.store, space));
-        if is_down && is_much && !self.pace.is_stopped() {
+        if is_much && bytes <= MOST_WHOLE_BYTES && self.pace.has_room(bytes) && !self.pace.is_stopped() {
             tree.major_compact(table_bytes(self.store, space), self.pace.watermark())?;
         }
         Ok(())

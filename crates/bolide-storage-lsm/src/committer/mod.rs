@@ -147,7 +147,8 @@ impl Committer {
         let mark = check_mark(&home, mark, &found, options.accept_data_loss)?;
         let durable_time = mark.marked().time.max(found.newest.stamp);
         let now = Instant::now();
-        let compacted = views.clone();
+        let (free_space, path) = (options.free_space.clone(), home.path().to_owned());
+        let compactor = Compactor::new(views.clone(), move || free_space.at(&path));
         let mut committer = Committer {
             home,
             presence: None,
@@ -161,7 +162,7 @@ impl Committer {
             is_closed: false,
             partitions: HashMap::new(),
             removals: VecDeque::new(),
-            compactor: Compactor::new(compacted),
+            compactor,
             newest: Sequence::NONE,
             written: Numbers::default(),
             durable: Numbers::default(),

@@ -38,6 +38,7 @@ pub(super) struct Pace {
     /// How much had been read and written when it was last looked.
     seen: AtomicU64,
     stopped: AtomicBool,
+    free_bytes: Box<dyn Fn() -> u64 + Send + Sync>,
 }
 
 /// As long as it lives, merges of this thread keep to its pace.
@@ -50,12 +51,18 @@ impl Drop for Paced {
 }
 
 impl Pace {
-    pub(super) fn new(views: Arc<Views>) -> Pace {
+    pub(super) fn new(views: Arc<Views>, free_bytes: Box<dyn Fn() -> u64 + Send + Sync>) -> Pace {
         Pace {
             views,
             seen: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
+            free_bytes,
         }
+    }
+
+    /// Whether the disk has room for so many bytes once more, with as much to spare.
+    pub(super) fn has_room(&self, bytes: u64) -> bool {
+        (self.free_bytes)() / 2 >= bytes
     }
 
     pub(super) fn enter(self: &Arc<Pace>, store: &Store) -> Paced {

@@ -14,6 +14,10 @@ fn store(dir: &std::path::Path) -> (Arc<Store>, Arc<Views>) {
     (store, views)
 }
 
+fn compactor(views: &Arc<Views>) -> Compactor {
+    Compactor::new(views.clone(), || u64::MAX)
+}
+
 /// Spread over the key space as hashes are.
 fn key(n: u32) -> [u8; 4] {
     n.wrapping_mul(0x9E37_79B9).to_be_bytes()
@@ -39,9 +43,9 @@ fn of_deleted_rows_nothing_is_left() {
     (KEPT..ROWS).for_each(|n| space.remove(key(n)).unwrap());
     views.publish(&store, []);
 
-    let mut compactor = Compactor::new(views.clone());
-    compactor.start(Instant::now());
-    run(&mut compactor, &store);
+    let mut merging = compactor(&views);
+    merging.start(Instant::now());
+    run(&mut merging, &store);
     assert_eq!(space.approximate_len(), KEPT as usize, "rows that a scan goes through");
     let left = space.tree.disk_space();
     assert!(left * 9 < full, "{left} bytes of {full}");
@@ -63,10 +67,10 @@ fn a_few_deletes_are_left_alone() {
     (0..ROWS).for_each(|n| space.insert(key(n), [7; 200]).unwrap());
     let deletes = ROWS / 10;
     (0..deletes).for_each(|n| space.remove(key(n)).unwrap());
-    let mut compactor = Compactor::new(views);
-    compactor.note_deletes(Space::Item, deletes as usize);
-    compactor.look(&store, Instant::now());
-    assert!(!compactor.is_running());
+    let mut merging = compactor(&views);
+    merging.note_deletes(Space::Item, deletes as usize);
+    merging.look(&store, Instant::now());
+    assert!(!merging.is_running());
     assert_eq!(space.table_count(), 0);
 }
 
@@ -82,9 +86,9 @@ fn rows_that_a_reader_sees_outlive_their_compaction() {
     let held = views.hold();
     (0..ROWS).for_each(|n| space.remove(key(n)).unwrap());
     views.publish(&store, []);
-    let mut compactor = Compactor::new(views.clone());
-    compactor.start(Instant::now());
-    run(&mut compactor, &store);
+    let mut merging = compactor(&views);
+    merging.start(Instant::now());
+    run(&mut merging, &store);
     store.release_versions(views.oldest());
     let seen = fjall::Readable::iter(&before, space).count();
     assert_eq!(seen, ROWS as usize);
@@ -103,11 +107,11 @@ fn a_compaction_ends_when_the_store_closes() {
     let space = store.space(Space::Item);
     (0..ROWS).for_each(|n| space.insert(key(n), [7; 200]).unwrap());
     (KEPT..ROWS).for_each(|n| space.remove(key(n)).unwrap());
-    let mut compactor = Compactor::new(views.clone());
-    compactor.start(Instant::now());
-    compactor.look(&store, Instant::now());
-    compactor.finish();
-    assert!(!compactor.is_running());
+    let mut merging = compactor(&views);
+    merging.start(Instant::now());
+    merging.look(&store, Instant::now());
+    merging.finish();
+    assert!(!merging.is_running());
     assert_eq!(
         fjall::Readable::iter(&store.db.snapshot(), space).count(),
         KEPT as usize
@@ -138,12 +142,12 @@ fn the_front_of_the_expiry_queue_is_cleared_however_long_it_is() {
     space.rotate_memtable_and_wait().unwrap();
     (0..cleared).for_each(|n| space.remove(n.to_be_bytes()).unwrap());
     views.publish(&store, []);
-    let mut compactor = Compactor::new(views);
-    compactor.start(Instant::now());
-    compactor.look(&store, Instant::now());
-    assert!(!compactor.is_running(), "there are few of them");
-    compactor.note_deletes(Space::Expiry, QUEUE_TOMBSTONES as usize);
-    run(&mut compactor, &store);
+    let mut merging = compactor(&views);
+    merging.start(Instant::now());
+    merging.look(&store, Instant::now());
+    assert!(!merging.is_running(), "there are few of them");
+    merging.note_deletes(Space::Expiry, QUEUE_TOMBSTONES as usize);
+    run(&mut merging, &store);
     assert_eq!(space.approximate_len(), (ROWS - cleared) as usize);
 }
 
@@ -153,8 +157,8 @@ fn merges_change_nothing_that_is_read() {
     let dir = tempfile::tempdir().unwrap();
     let (store, views) = store(dir.path());
     let space = store.space(Space::Item);
-    let mut compactor = Compactor::new(views.clone());
-    compactor.start(Instant::now());
+    let mut merging = compactor(&views);
+    merging.start(Instant::now());
     let mut model = std::collections::BTreeMap::new();
     let (mut random, mut due) = (7u64, 0);
     let mut next = |below: u64| {
@@ -175,17 +179,17 @@ fn merges_change_nothing_that_is_read() {
             } else {
                 space.remove(key).unwrap();
                 model.remove(&key);
-                compactor.note_deletes(Space::Item, 1);
+                merging.note_deletes(Space::Item, 1);
             }
         }
         if next(2) == 0 {
             space.rotate_memtable().unwrap();
         }
         views.publish(&store, []);
-        compactor.look(&store, Instant::now());
-        due += u32::from(compactor.is_running());
+        merging.look(&store, Instant::now());
+        due += u32::from(merging.is_running());
         if next(4) == 0 {
-            compactor.finish();
+            merging.finish();
         }
         store.release_versions(views.oldest());
         let read = fjall::Readable::iter(&store.db.snapshot(), space).map(|row| row.into_inner().unwrap());
@@ -193,6 +197,31 @@ fn merges_change_nothing_that_is_read() {
         let want: Vec<_> = model.iter().map(|(key, value)| (key.to_vec(), value.clone())).collect();
         assert!(read == want, "round {round}: {} rows of {}", read.len(), want.len());
     }
-    compactor.finish();
+    merging.finish();
     assert!(due > 0, "nothing was ever merged");
+}
+
+/// Two thirds of a store were left: the table with the tombstones reached beyond the ends of those with the rows, and the store moves none that does.
+#[test]
+fn a_table_that_reaches_beyond_those_below_does_not_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, views) = store(dir.path());
+    let space = store.space(Space::Item);
+    let rows = (0..ROWS).map(|n| (n + 1).to_be_bytes());
+    rows.clone().for_each(|key| space.insert(key, [7; 200]).unwrap());
+    space.rotate_memtable_and_wait().unwrap();
+    rows.for_each(|key| space.remove(key).unwrap());
+    let ends = [0, u32::MAX].map(u32::to_be_bytes);
+    ends.iter().for_each(|key| space.insert(key, []).unwrap());
+    space.rotate_memtable_and_wait().unwrap();
+    views.publish(&store, []);
+    // As levelling leaves it.
+    let one_table = || Leveled::default().with_l0_threshold(1).with_table_target_size(1 << 20);
+    while store.space(Space::Item).tree.level_table_count(5) == Some(0) {
+        space.tree.compact(Arc::new(one_table()), 0).unwrap();
+    }
+    let mut merging = compactor(&views);
+    merging.start(Instant::now());
+    run(&mut merging, &store);
+    assert_eq!(space.approximate_len(), ends.len());
 }

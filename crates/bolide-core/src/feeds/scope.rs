@@ -104,7 +104,7 @@ impl Scope {
     ) -> Result<KeyInterval> {
         let mut bounds = KeyInterval::default();
         if let Some(range) = &self.epk {
-            bounds.narrow(KeyInterval::of_range(range));
+            bounds.narrow(KeyInterval::of_range(range).between_whole_keys(&state.properties.partition_key));
         }
         if let Some(key) = self.partition_key.as_ref().filter(|key| !key.is_empty()) {
             let definition = &state.properties.partition_key;
@@ -138,6 +138,19 @@ impl KeyInterval {
         KeyInterval {
             from: Bytes::copy_from_slice(range.min.as_bytes()),
             to,
+        }
+    }
+
+    /// With bounds that are longer than an effective partition key moved behind the key that they begin with: it is below them, and in item keys
+    /// other bytes follow it.
+    fn between_whole_keys(self, definition: &PartitionKeyDefinition) -> KeyInterval {
+        let moved = |bound: Bytes| match Epk::length_in(definition, &bound) {
+            Some(length) if length < bound.len() => keys::after_prefix(&bound[..length]),
+            _ => Some(bound),
+        };
+        KeyInterval {
+            from: moved(self.from.clone()).unwrap_or(self.from),
+            to: self.to.and_then(moved),
         }
     }
 

@@ -1,10 +1,11 @@
 //! Read feed and change feed: order, pages, continuations.
 
 use bolide_core::{FeedStart, ReadFeed, Scope, Throughput};
+use bolide_model::epk::{Epk, EpkRange};
 use bolide_model::{ErrorKind, UnixSeconds};
 use serde_json::json;
 
-use crate::stage::{Stage, ids};
+use crate::stage::{Stage, ids, key};
 
 async fn with_items(stage: &Stage, count: usize) {
     for n in 0..count {
@@ -284,4 +285,36 @@ async fn a_page_of_changes_ends_by_its_bytes_too_but_never_before_its_first_item
         start = FeedStart::After(continuation);
     }
     assert_eq!(pages, [3, 2], "a page is full with the item that makes it 4 MB");
+}
+
+/// Clients cut feed ranges at bounds that are longer than a key's hash: the key is below them.
+#[tokio::test]
+async fn a_bound_longer_than_an_effective_partition_key_lies_behind_it() {
+    let stage = Stage::with(json!({})).await;
+    for pk in ["a", "b", "c", "d", "e", "f", "g", "h"] {
+        stage.create(json!({"id": pk, "pk": pk})).await.unwrap();
+        let whole = Epk::of(&stage.container.properties().partition_key, &key(pk));
+        for more in ["00", "80", "FFFF"] {
+            let bound = Epk::from_hex(&format!("{}{more}", whole.to_hex())).unwrap();
+            let before = EpkRange::new(Epk::start(), bound.clone());
+            let behind = EpkRange::new(bound, Epk::end());
+            for (range, expected) in [(before, true), (behind, false)] {
+                let read = ReadFeed {
+                    scope: Scope {
+                        epk: Some(range),
+                        ..Scope::default()
+                    },
+                    ..ReadFeed::default()
+                };
+                let ctx = stage.begin().await;
+                let page = stage
+                    .account
+                    .read_feed(&ctx, &stage.container, &read)
+                    .await
+                    .unwrap()
+                    .value;
+                assert_eq!(ids(&page.items).contains(&pk), expected, "{pk} {more}");
+            }
+        }
+    }
 }

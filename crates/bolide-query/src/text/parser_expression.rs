@@ -237,7 +237,7 @@ impl Parser<'_> {
         };
         loop {
             let kind = if self.take_symbol(".") {
-                let name = self.expect_identifier()?.to_owned();
+                let name = self.expect_member()?.to_owned();
                 ExprKind::Member {
                     base: Box::new(base),
                     name,

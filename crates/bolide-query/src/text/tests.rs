@@ -56,6 +56,8 @@ fn reserved_words_follow_their_case_rules() {
     assert!(parse("SELECT c.order FROM c").is_err());
     assert!(parse("SELECT NULL").is_ok(), "upper-case NULL is a name");
     assert_eq!(printed("select value c.first from c"), "SELECT VALUE c.first FROM c");
+    let ranks = "SELECT c.rank FROM c ORDER BY c.rank";
+    assert_eq!(printed(ranks), ranks);
 }
 
 #[test]

@@ -103,6 +103,13 @@ impl Query {
         self.inner.bound.select.reads_items()
     }
 
+    /// Whether it aggregates all items into a row that is an object, without VALUE and GROUP BY.
+    pub fn aggregates_into_object(&self) -> bool {
+        let ast = &self.inner.ast;
+        let is_list = matches!(ast.selection, ast::Selection::List(_));
+        self.inner.bound.select.grouping.is_some() && ast.group_by.is_empty() && is_list
+    }
+
     /// Whether the content of items matters; a count of all of them only needs to know that they are there.
     pub fn reads_content(&self) -> bool {
         self.inner.bound.select.reads_content()

@@ -11,7 +11,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bolide_model::{Error, Result};
-use sha2::{Digest, Sha256};
+use sha2::Digest as _;
+
+use crate::digest;
 
 const FORMAT: u8 = 1;
 const CHECK_BYTES: usize = 8;
@@ -40,11 +42,7 @@ pub(crate) fn decode(owner: &[&[u8]], text: &str) -> Result<Vec<u8>> {
 }
 
 fn check(owner: &[&[u8]], payload: &[u8]) -> [u8; CHECK_BYTES] {
-    let mut hash = Sha256::new();
-    for part in owner {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part);
-    }
+    let mut hash = digest::of_parts(owner);
     hash.update(payload);
     let mut check = [0; CHECK_BYTES];
     check.copy_from_slice(&hash.finalize()[..CHECK_BYTES]);

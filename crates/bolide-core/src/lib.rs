@@ -20,6 +20,7 @@ mod catalog;
 mod clock;
 mod container;
 mod continuation;
+mod digest;
 mod etag;
 mod executor;
 mod feeds;

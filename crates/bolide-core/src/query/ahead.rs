@@ -11,10 +11,11 @@ use bolide_model::Lsn;
 use bolide_query::Ahead;
 use parking_lot::Mutex;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
+use sha2::Digest as _;
 
 use super::QueryItems;
 use crate::container::{Container, ContainerState};
+use crate::digest;
 use crate::memory::{MemoryBudget, MemoryShare};
 
 /// All of them together, at most; and one of so many parts of the memory for requests.
@@ -64,21 +65,13 @@ impl AheadCache {
     }
 
     pub(super) fn of(&self, container: &Container, query: &QueryItems) -> AheadOf<'_> {
-        let mut hash = Sha256::new();
         let parameters = serde_json::to_vec(&query.parameters).unwrap_or_default();
         let filter = query.resume_filter.as_ref().map(Value::to_string).unwrap_or_default();
-        for part in [
-            &container.rid().bytes(),
-            query.text.as_bytes(),
-            &parameters,
-            filter.as_bytes(),
-        ] {
-            hash.update((part.len() as u64).to_be_bytes());
-            hash.update(part);
-        }
+        let rid = container.rid().bytes();
+        let question = digest::of_parts(&[&rid, query.text.as_bytes(), &parameters, filter.as_bytes()]);
         AheadOf {
             cache: self,
-            question: hash.finalize().into(),
+            question: question.finalize().into(),
         }
     }
 
@@ -129,10 +122,9 @@ impl AheadOf<'_> {
     }
 
     fn key(&self, continuation: &str) -> Key {
-        let mut hash = Sha256::new();
-        hash.update(self.question);
-        hash.update(continuation.as_bytes());
-        hash.finalize().into()
+        digest::of_parts(&[&self.question, continuation.as_bytes()])
+            .finalize()
+            .into()
     }
 }
 

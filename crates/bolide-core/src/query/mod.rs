@@ -299,7 +299,8 @@ impl QueryJob {
             query: &compiled,
             slices: route.slices,
             filter,
-            ahead: compiled.keeps_ahead().then(|| self.ahead.of(container, query)),
+            // Most queries end with their first page, which then need not keep anything.
+            ahead: (query.continuation.is_some() && compiled.keeps_ahead()).then(|| self.ahead.of(container, query)),
             environment: Environment {
                 now_ms: self.now.0,
                 random_seed: random_seed(),

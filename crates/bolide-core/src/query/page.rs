@@ -41,7 +41,7 @@ pub(super) struct PageRun<'a> {
     pub slices: Vec<Slice>,
     /// Where the rows begin, as the client says.
     pub filter: Option<Arc<ResumeFilter>>,
-    /// The rows that pages leave over for those behind them, of queries where that is possible.
+    /// The rows that pages leave over for those behind them, of queries where that is possible; the first page leaves none.
     pub ahead: Option<AheadOf<'a>>,
     pub environment: Environment,
     /// For the items that are held between two reads.
@@ -91,16 +91,14 @@ impl PageRun<'_> {
             Some(text) => owner.read(text)?,
             None => Place::default(),
         };
-        // Most queries end with their first page, which then need not keep anything.
-        let ahead = from.zip(self.ahead.as_ref());
-        if let Some((text, ahead)) = ahead
+        if let Some((text, ahead)) = from.zip(self.ahead.as_ref())
             && let Some(kept) = ahead.take(text)
             && let Some(done) = self.run_ahead(now, owner, &place, kept).await?
         {
             return Ok(done);
         }
         let mut execution = self.execution(self.limit, place.resume.as_deref())?;
-        if ahead.is_some() {
+        if self.ahead.is_some() {
             execution.keep_ahead();
         }
         let mut execution = Counting::of(execution);

@@ -90,15 +90,15 @@ fn full_text(properties: &ContainerProperties) -> FullTextPolicy {
         .paths
         .iter()
         .flatten()
-        .map(|own| (steps(&own.path), language(&own.language)));
+        .map(|own| (steps(&own.path), language(own.language.as_deref())));
     FullTextPolicy {
-        default_language: policy.language().and_then(language_named).map(str::to_owned),
+        default_language: language(policy.language()),
         paths: paths.collect(),
     }
 }
 
-fn language(given: &Option<String>) -> Option<String> {
-    given.as_deref().and_then(language_named).map(str::to_owned)
+fn language(given: Option<&str>) -> Option<String> {
+    given.and_then(language_named).map(str::to_owned)
 }
 
 fn steps(path: &PropertyPath) -> Vec<PathStep> {

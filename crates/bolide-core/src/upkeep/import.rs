@@ -21,11 +21,12 @@ use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds, limits};
 use bolide_storage::{Ask, Head, Key, PartitionId, Space};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _};
-use sha2::{Digest as _, Sha256};
+use sha2::Digest as _;
 
 use crate::account::Account;
 use crate::catalog::Catalog;
 use crate::container::{Container, ContainerState};
+use crate::digest;
 use crate::etag::Etag;
 use crate::history::{self, Change};
 use crate::items::{add, number_in_range, unique_digests};
@@ -237,12 +238,7 @@ fn own_ttl(document: &Document, state: &ContainerState) -> Result<Own> {
 }
 
 fn digest(parts: &[&[u8]]) -> Digest {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part);
-    }
-    let hash = hash.finalize();
+    let hash = digest::of_parts(parts).finalize();
     let mut digest = Digest::default();
     digest.copy_from_slice(&hash[..size_of::<Digest>()]);
     digest

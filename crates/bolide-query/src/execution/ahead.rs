@@ -17,11 +17,6 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// How many rows.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

@@ -1,0 +1,13 @@
+//! Hashes of several byte strings.
+
+use sha2::{Digest as _, Sha256};
+
+/// A hash that has taken in some parts, each behind its length: bytes that move from one part to the next give another hash.
+pub(crate) fn of_parts(parts: &[&[u8]]) -> Sha256 {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hash
+}

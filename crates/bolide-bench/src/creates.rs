@@ -1,12 +1,12 @@
 //! Durable creates of 1 KB items, layer by layer: over HTTP, through the core without HTTP, on the engine without the core.
 //!
-//! In each layer 32 clients create one item at a time, and the next when it is durable. All three store the same keys and values for an item,
+//! In each layer 32 clients, and then a single one, create one item at a time, and the next when it is durable. All three store the same keys and values for an item,
 //! on a new store each round, with one fsync for whatever waits at the same time:
 //!
 //! ```text
-//!   http     32 keep-alive connections to the server; signed, one container of one range
-//!   core     32 tasks call `Account::create_item` with the document's text; one container of one range
-//!   engine   32 tasks commit single items to `LsmEngine`, each to a partition of its own, so that none waits for another's head and
+//!   http     keep-alive connections to the server; signed, one container of one range
+//!   core     tasks call `Account::create_item` with the document's text; one container of one range
+//!   engine   tasks commit single items to `LsmEngine`, each to a partition of its own, so that none waits for another's head and
 //!            the engine's group commit alone decides what shares an fsync
 //! ```
 
@@ -35,8 +35,8 @@ use crate::server::{Server, Store};
 use crate::table::Table;
 use crate::{Result, item};
 
-/// Clients in every layer.
-const CLIENTS: usize = 32;
+/// Clients in every layer: many, who share their fsyncs, and one, who waits for all of each.
+const CLIENTS: [usize; 2] = [32, 1];
 
 /// How much is measured.
 #[derive(Debug, Clone, clap::Args)]
@@ -61,30 +61,28 @@ impl Default for Options {
 /// Runs the benchmark.
 pub fn run(bolide: &Path, options: &Options) -> Result<String> {
     let time = Duration::from_secs_f64(options.seconds);
-    let (mut http, mut core, mut engine) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..options.rounds {
-        http.push(over_http(bolide, time)?);
-        core.push(through_core(time)?);
-        engine.push(on_engine(time)?);
-    }
-    let mut table = Table::new(["layer", "creates/s", "of engine", "p50 µs", "p99 µs", "CPU µs/create"]);
-    for (name, rounds) in [("engine", &engine), ("core", &core), ("http", &http)] {
-        let pairs = rounds
-            .iter()
-            .zip(&engine)
-            .map(|(round, engine)| (round.per_second(), engine.per_second()));
-        let of_rounds = |figure: &dyn Fn(&Measured) -> f64| median(rounds.iter().map(figure));
-        table.row([
-            name.to_owned(),
-            format!("{:.0}", of_rounds(&Measured::per_second)),
-            percent(median_ratio(pairs)),
-            format!("{:.0}", of_rounds(&|round| micros(round.latencies.percentile(50.0)))),
-            format!("{:.0}", of_rounds(&|round| micros(round.latencies.percentile(99.0)))),
-            format!("{:.1}", of_rounds(&Measured::cpu_micros)),
-        ]);
+    let mut table = Table::new([
+        "layer",
+        "clients",
+        "creates/s",
+        "of engine",
+        "p50 µs",
+        "p99 µs",
+        "CPU µs/create",
+    ]);
+    for clients in CLIENTS {
+        let (mut http, mut core, mut engine) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..options.rounds {
+            http.push(over_http(bolide, clients, time)?);
+            core.push(through_core(clients, time)?);
+            engine.push(on_engine(clients, time)?);
+        }
+        for (name, rounds) in [("engine", &engine), ("core", &core), ("http", &http)] {
+            add_row(&mut table, name, clients, rounds, &engine);
+        }
     }
     Ok(format!(
-        "## Durable creates\n\n{CLIENTS} clients, {} rounds of {} s each. An fsync of 32 items appended to a file takes {:.0} µs here \
+        "## Durable creates\n\n{} rounds of {} s each. An fsync of 32 items appended to a file takes {:.0} µs here \
          (median).\n\n{table}",
         options.rounds,
         options.seconds,
@@ -92,11 +90,28 @@ pub fn run(bolide: &Path, options: &Options) -> Result<String> {
     ))
 }
 
+fn add_row(table: &mut Table, name: &str, clients: usize, rounds: &[Measured], engine: &[Measured]) {
+    let pairs = rounds
+        .iter()
+        .zip(engine)
+        .map(|(round, engine)| (round.per_second(), engine.per_second()));
+    let of_rounds = |figure: &dyn Fn(&Measured) -> f64| median(rounds.iter().map(figure));
+    table.row([
+        name.to_owned(),
+        clients.to_string(),
+        format!("{:.0}", of_rounds(&Measured::per_second)),
+        percent(median_ratio(pairs)),
+        format!("{:.0}", of_rounds(&|round| micros(round.latencies.percentile(50.0)))),
+        format!("{:.0}", of_rounds(&|round| micros(round.latencies.percentile(99.0)))),
+        format!("{:.1}", of_rounds(&Measured::cpu_micros)),
+    ]);
+}
+
 /// What the disk charges for one group.
 fn fsync_micros() -> Result<f64> {
     let dir = tempfile::tempdir()?;
     let mut file = File::create(dir.path().join("appended"))?;
-    let group = vec![0x5A; CLIENTS * item::BYTES];
+    let group = vec![0x5A; 32 * item::BYTES];
     let mut latencies = Vec::new();
     for _ in 0..200 {
         let started = Instant::now();
@@ -107,7 +122,7 @@ fn fsync_micros() -> Result<f64> {
     Ok(micros(latencies.into_iter().collect::<Latencies>().percentile(50.0)))
 }
 
-fn over_http(bolide: &Path, time: Duration) -> Result<Measured> {
+fn over_http(bolide: &Path, clients: usize, time: Duration) -> Result<Measured> {
     let server = Server::start(bolide, Store::Embedded)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -116,7 +131,7 @@ fn over_http(bolide: &Path, time: Duration) -> Result<Measured> {
             .set_up(&mut Connection::open(server.address).await?, None)
             .await?;
         let numbers = Arc::new(AtomicU64::new(0));
-        let clients = Client::connect(server.address, CLIENTS, 201, |_| {
+        let clients = Client::connect(server.address, clients, 201, |_| {
             let (requests, numbers) = (requests.clone(), numbers.clone());
             move || requests.create(&item::id(numbers.fetch_add(1, Ordering::Relaxed)), None)
         });
@@ -129,7 +144,7 @@ fn like_the_server() -> Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
 }
 
-fn through_core(time: Duration) -> Result<Measured> {
+fn through_core(clients: usize, time: Duration) -> Result<Measured> {
     let dir = tempfile::tempdir()?;
     let engine = Arc::new(LsmEngine::open(
         dir.path(),
@@ -140,7 +155,9 @@ fn through_core(time: Duration) -> Result<Measured> {
         let account = Account::open(engine, AccountOptions::default())
             .await
             .map_err(|error| error.to_string())?;
-        let creators = CoreCreator::all(&account).await.map_err(|error| error.to_string())?;
+        let creators = CoreCreator::all(&account, clients)
+            .await
+            .map_err(|error| error.to_string())?;
         let measured = closed_loop(creators, time, std::process::id()).await;
         account.close().await.map_err(|error| error.to_string())?;
         measured
@@ -155,7 +172,7 @@ struct CoreCreator {
 }
 
 impl CoreCreator {
-    async fn all(account: &Arc<Account>) -> bolide_model::Result<Vec<CoreCreator>> {
+    async fn all(account: &Arc<Account>, clients: usize) -> bolide_model::Result<Vec<CoreCreator>> {
         let ctx = account.begin().await?;
         let database = account.create_database(&ctx, "bench", None).await?;
         let definition = json!({"id": "items", "partitionKey": {"paths": ["/id"], "kind": "Hash", "version": 2}});
@@ -167,7 +184,7 @@ impl CoreCreator {
             container: container.clone(),
             numbers: numbers.clone(),
         };
-        Ok(std::iter::repeat_with(creator).take(CLIENTS).collect())
+        Ok(std::iter::repeat_with(creator).take(clients).collect())
     }
 }
 
@@ -186,7 +203,7 @@ impl Worker for CoreCreator {
     }
 }
 
-fn on_engine(time: Duration) -> Result<Measured> {
+fn on_engine(clients: usize, time: Duration) -> Result<Measured> {
     let dir = tempfile::tempdir()?;
     let engine = Arc::new(LsmEngine::open(
         dir.path(),
@@ -195,7 +212,7 @@ fn on_engine(time: Duration) -> Result<Measured> {
     )?);
     like_the_server()?.block_on(async {
         let mut committers = Vec::new();
-        for number in 0..CLIENTS as u64 {
+        for number in 0..clients as u64 {
             let partition = PartitionId(1 + number);
             let head = Head {
                 lsn: Lsn(0),
@@ -206,6 +223,7 @@ fn on_engine(time: Duration) -> Result<Measured> {
                 engine: engine.clone(),
                 partition,
                 head,
+                is_alone: clients == 1,
             });
         }
         closed_loop(committers, time, std::process::id()).await
@@ -217,6 +235,7 @@ struct Committer {
     engine: Arc<LsmEngine>,
     partition: PartitionId,
     head: Head,
+    is_alone: bool,
 }
 
 impl Worker for Committer {
@@ -229,6 +248,7 @@ impl Worker for Committer {
             token: CommitToken(u128::from(next.0)),
             puts: puts_of_item(self.partition, next),
             deletes: Vec::new(),
+            may_block: self.is_alone,
         };
         match self.engine.commit(self.partition, batch).await? {
             Outcome::Done(head) => {

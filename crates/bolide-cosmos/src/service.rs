@@ -580,9 +580,6 @@ fn check_header_size(headers: &HeaderMap) -> Result<(), Failure> {
     Err(Failure::new(status::HEADERS_TOO_LARGE, message))
 }
 
-/// Refuses a body that is compressed or coded in another way: nothing here decodes it, and what it says is not what was sent.
-///
-/// Source: RFC 9112 section 6.1 has 501 for a transfer coding, RFC 9110 section 15.5.16 has 415 for a content coding.
 /// A body whose codings are known.
 fn readable<B: RequestBody>(head: &Parts, body: B) -> Result<B, Failure> {
     if body.declared_bytes() != Some(0)
@@ -594,6 +591,9 @@ fn readable<B: RequestBody>(head: &Parts, body: B) -> Result<B, Failure> {
     Ok(body)
 }
 
+/// Refuses a body that is compressed or coded in another way: nothing here decodes it, and what it says is not what was sent.
+///
+/// Source: RFC 9112 section 6.1 has 501 for a transfer coding, RFC 9110 section 15.5.16 has 415 for a content coding.
 fn check_codings(headers: &HeaderMap) -> Result<(), Failure> {
     let codings = |name| {
         let lines = headers.get_all(name).iter();

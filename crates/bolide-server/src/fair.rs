@@ -8,25 +8,26 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 
-/// Bytes of one read: a few hundred frames of HTTP/2. The rest of a buffer is not offered, although what is has to be cleared first: hyper's grow with
-/// large bodies, and reads that fill them let others wait for a second (`bolide-bench hostile --only bodies`).
+/// Bytes of one read: a few hundred frames of HTTP/2. The rest of a buffer is not offered: hyper's grow with large bodies, and reads that
+/// fill them let others wait for a second (`bolide-bench hostile --only bodies`).
 const READ_BYTES: usize = 4 * 1024;
 
 /// See the module.
 #[derive(Debug)]
 pub struct Fair<S> {
-    stream: S,
+    /// Its limit is that of the next read.
+    stream: Take<S>,
     /// The last read was full: more may be there.
     was_full: bool,
 }
 
-impl<S> Fair<S> {
+impl<S: AsyncRead> Fair<S> {
     /// Makes `stream` fair.
     pub fn new(stream: S) -> Fair<S> {
         Fair {
-            stream,
+            stream: stream.take(0),
             was_full: false,
         }
     }
@@ -38,19 +39,17 @@ impl<S: AsyncRead + Unpin> AsyncRead for Fair<S> {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let room = buf.remaining().min(READ_BYTES);
-        let mut part = ReadBuf::new(buf.initialize_unfilled_to(room));
-        ready!(Pin::new(&mut self.stream).poll_read(cx, &mut part))?;
-        let read = part.filled().len();
-        buf.advance(read);
-        self.was_full = read == READ_BYTES;
+        let before = buf.filled().len();
+        self.stream.set_limit(READ_BYTES as u64);
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        self.was_full = buf.filled().len() - before == READ_BYTES;
         Poll::Ready(Ok(()))
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Fair<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Fair<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        Pin::new(self.stream.get_mut()).poll_write(cx, buf)
     }
 
     fn poll_write_vectored(
@@ -58,26 +57,24 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Fair<S> {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        Pin::new(self.stream.get_mut()).poll_write_vectored(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        self.stream.get_ref().is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        Pin::new(self.stream.get_mut()).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        Pin::new(self.stream.get_mut()).poll_shutdown(cx)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::AsyncReadExt as _;
-
     use super::*;
 
     #[tokio::test]

@@ -10,7 +10,7 @@ use bolide_model::time::{Clock, MonotoneClock, Span};
 use bolide_storage::{Ask, Batch, Down, Engine, EngineFuture, Head, Outcome, PartitionId, Reply, Settled, Ticket};
 use tokio::sync::oneshot;
 
-use crate::committer::{Committer, DurableTime, Job, Write};
+use crate::committer::{Committer, DurableTime, Job, SharedCommitter, Write};
 use crate::view::Views;
 use crate::{LsmOptions, OpenError};
 
@@ -24,9 +24,10 @@ pub struct LsmEngine {
     views: Arc<Views>,
     time: Arc<MonotoneClock>,
     durable_time: Arc<DurableTime>,
+    committer: Arc<SharedCommitter>,
     /// `None` once the engine is being dropped.
     jobs: Option<Sender<Job>>,
-    committer: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl LsmEngine {
@@ -41,23 +42,26 @@ impl LsmEngine {
         let committer = Committer::open(dir, clock, options, views.clone())?;
         let (time, durable_time) = committer.times();
         let (jobs, queue) = channel();
-        let committer = std::thread::Builder::new()
-            .name("bolide-committer".into())
-            .spawn(move || committer.run(&queue));
-        let committer = committer.map_err(crate::home::io_error("starting the committer thread", dir))?;
+        let committer = Arc::new(SharedCommitter::new(committer));
+        let thread = std::thread::Builder::new().name("bolide-committer".into()).spawn({
+            let committer = committer.clone();
+            move || committer.run(&queue)
+        });
+        let thread = thread.map_err(crate::home::io_error("starting the committer thread", dir))?;
         Ok(LsmEngine {
             views,
             time,
             durable_time,
+            committer,
             jobs: Some(jobs),
-            committer: Some(committer),
+            thread: Some(thread),
         })
     }
 
     /// Sends a job to the committer and waits for its answer; `None` if the committer died before it answered.
     async fn ask<T>(&self, job: impl FnOnce(oneshot::Sender<T>) -> Job) -> Option<T> {
         let (answer, answered) = oneshot::channel();
-        self.jobs.as_ref()?.send(job(answer)).ok()?;
+        self.committer.send(self.jobs.as_ref()?, job(answer))?;
         answered.await.ok()
     }
 }
@@ -76,9 +80,17 @@ impl Engine for LsmEngine {
         Box::pin(async move { self.views.read(partition, &ask) })
     }
 
-    fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, Down>> {
+    fn commit(&self, partition: PartitionId, mut batch: Batch) -> EngineFuture<'_, Result<Outcome, Down>> {
         Box::pin(async move {
             let ticket = batch.ticket();
+            if batch.may_block
+                && let Some(jobs) = &self.jobs
+            {
+                match self.committer.commit_here(jobs, partition, batch) {
+                    Ok(done) => return done,
+                    Err(given_back) => batch = given_back,
+                }
+            }
             let done = self
                 .ask(|answer| {
                     Job::Write(Write::Commit {
@@ -154,9 +166,9 @@ impl Engine for LsmEngine {
 impl Drop for LsmEngine {
     fn drop(&mut self) {
         self.jobs = None;
-        if let Some(committer) = self.committer.take() {
+        if let Some(thread) = self.thread.take() {
             // A panic in the committer was reported by the thread; there is nobody to tell here.
-            let _ = committer.join();
+            let _ = thread.join();
         }
         // Reads hold the engine, so none is under way: this is the last reference to the store, and closes it.
         self.views.withdraw();

@@ -159,6 +159,9 @@ pub struct Batch {
     pub puts: Vec<Put>,
     /// Keys to remove; absent ones are no error.
     pub deletes: Vec<Key>,
+    /// Nobody else waits for who commits: the engine may hold the calling thread until the commit is done, if that is sooner than handing it
+    /// to another one.
+    pub may_block: bool,
 }
 
 /// How a commit ended. Conflict and uncertainty are ordinary outcomes.

@@ -50,6 +50,8 @@ pub(crate) struct Worker {
     published: Published,
     state: PartitionState,
     tokens: Tokens,
+    /// Whether nobody waits for what is carried out but the one who asked for it.
+    is_alone: bool,
 }
 
 /// What others see of where the worker stands.
@@ -77,6 +79,12 @@ pub(crate) struct Queues {
     pub upkeep: mpsc::Receiver<Box<dyn Transaction>>,
 }
 
+impl Queues {
+    fn are_empty(&self) -> bool {
+        self.writes.is_empty() && self.batches.is_empty() && self.upkeep.is_empty()
+    }
+}
+
 impl Worker {
     /// Reads where the partition stands.
     ///
@@ -93,6 +101,7 @@ impl Worker {
             published,
             state,
             tokens: Tokens::new(),
+            is_alone: false,
         })
     }
 
@@ -119,6 +128,7 @@ impl Worker {
                 else => return,
             };
             // Upkeep goes first, and one of it only: nothing but the first transaction of a round may scan.
+            let has_upkeep = upkeep.is_some();
             if let Some(upkeep) = upkeep {
                 round.insert(0, upkeep);
             }
@@ -134,6 +144,8 @@ impl Worker {
                 let Ok(batch) = queues.batches.try_recv() else { break };
                 round.push(batch);
             }
+            // Housekeeping is in no hurry, and others need the threads.
+            self.is_alone = !has_upkeep && round.len() <= 1 && queues.are_empty();
             while !round.is_empty() {
                 let mut taken = round.len();
                 let ended = self.carry_out(&mut round, &mut taken).await;
@@ -264,6 +276,7 @@ impl Worker {
             token: self.tokens.next(),
             puts: changes.puts,
             deletes: changes.deletes,
+            may_block: self.is_alone,
         };
         match self.engine.commit(self.partition, batch).await.map_err(down)? {
             Outcome::Done(head) => Ok(Some(head)),

@@ -271,6 +271,7 @@ impl Copy<'_> {
             token: CommitToken(u128::from(self.partition.0) << 64 | u128::from(next.0)),
             puts: std::mem::take(&mut self.puts),
             deletes: Vec::new(),
+            may_block: false,
         };
         match self
             .catalog

@@ -122,6 +122,7 @@ impl Probe {
             token: CommitToken(1),
             puts,
             deletes,
+            may_block: false,
         };
         let outcome = self.inner.commit(FIRST, batch).await;
         assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");

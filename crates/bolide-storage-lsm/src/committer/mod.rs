@@ -1,18 +1,19 @@
-//! The committer: the one thread that writes.
+//! The committer: the one that writes.
 //!
 //! It takes a job, and with it all writes that wait, merges them into one [`group`], and carries the group out as one write of the store with
-//! one fsync. Everything that must not meet a write happens on this thread too, between groups: publishing views, settling
+//! one fsync. Everything that must not meet a write is its work too, between groups: publishing views, settling
 //! tickets, deleting what removed partitions left ([`removal`]), writing the durable mark, and opening the store again after it failed.
+//! It has a thread; [`shared`] tells what is done elsewhere.
 
 mod compactor;
 mod durable_time;
 mod group;
 mod removal;
+mod shared;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use bolide_model::UnixMillis;
@@ -34,6 +35,7 @@ pub(crate) use compactor::{filter_of, idle};
 pub(crate) use durable_time::DurableTime;
 use group::{Group, Room};
 use removal::Removal;
+pub(crate) use shared::SharedCommitter;
 
 /// A group takes no more writes above this many bytes.
 const GROUP_BYTES: usize = 8 << 20;
@@ -46,6 +48,8 @@ const REST_INTERVAL: Duration = Duration::from_millis(500);
 /// Memtables above this are written out while the store rests: a fsync of the journal waits for tables on their way to the disk, 150 ms for
 /// the largest memtable here. And the next open has less to replay.
 const RESTING_BYTES: u64 = 8 << 20;
+/// A write of the store that takes longer is waited for on the committer's thread, so that others have the one it came from.
+const QUICK_WRITE: Duration = Duration::from_millis(1);
 /// How often a store that failed is tried again.
 const MEND_INTERVAL: Duration = Duration::from_secs(1);
 /// How often to look whether the files are in their place, where writes do not wait for the disk.
@@ -87,6 +91,8 @@ pub(crate) enum Job {
         answer: Answer<()>,
     },
     Close(Answer<()>),
+    /// Look when the next chore is due: earlier than the thread thinks.
+    Look,
 }
 
 /// Why the store cannot be written, and when to look again.
@@ -95,7 +101,7 @@ struct Trouble {
     retry_at: Instant,
 }
 
-/// The state of the thread.
+/// See the module.
 pub(crate) struct Committer {
     home: Home,
     /// `None` where it cannot be told.
@@ -129,6 +135,10 @@ pub(crate) struct Committer {
     refresh_at: Option<Instant>,
     /// When the store has rested for long enough to write memtables out; `None` once it did.
     rested_at: Option<Instant>,
+    /// How long a write of the store takes, in the mean of the last few.
+    write_time: Duration,
+    /// When the thread wakes although nobody asks.
+    wakes_at: Option<Instant>,
 }
 
 impl Committer {
@@ -173,6 +183,8 @@ impl Committer {
             removal_at: now,
             refresh_at: None,
             rested_at: None,
+            write_time: Duration::ZERO,
+            wakes_at: None,
         };
         committer.start_from(store, found);
         committer.home.log_notice();
@@ -184,27 +196,8 @@ impl Committer {
         (self.time.clone(), self.durable_time.clone())
     }
 
-    /// Works until the engine is dropped.
-    pub(crate) fn run(mut self, queue: &Receiver<Job>) {
-        loop {
-            let job = match self.next_chore() {
-                None => queue.recv().map_err(RecvTimeoutError::from),
-                Some(at) => queue.recv_timeout(at.saturating_duration_since(Instant::now())),
-            };
-            match job {
-                Ok(job) => self.serve(job, queue),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            self.do_chores(Instant::now());
-        }
-        if let Err(error) = self.close() {
-            tracing::warn!(%error, "the store was not closed cleanly");
-        }
-    }
-
     /// Does `first` and the jobs that wait behind it, until there are none or the group is large.
-    fn serve(&mut self, first: Job, queue: &Receiver<Job>) {
+    fn serve(&mut self, first: Job, mut take_next: impl FnMut() -> Option<Job>) {
         let mut writes = Vec::new();
         let mut time_waiters = Vec::new();
         let mut bytes = 0;
@@ -230,12 +223,9 @@ impl Committer {
                     self.write(std::mem::take(&mut writes));
                     let _ = answer.send(self.close());
                 }
+                Job::Look => {}
             }
-            next = if bytes < GROUP_BYTES {
-                queue.try_recv().ok()
-            } else {
-                None
-            };
+            next = if bytes < GROUP_BYTES { take_next() } else { None };
         }
         self.write(writes);
         self.keep_time(time_waiters);
@@ -366,7 +356,9 @@ impl Committer {
             batch.insert(keyspace, sequence_key(), self.newest.encode());
             written[space as usize] = self.newest.number;
         }
+        let began = Instant::now();
         batch.commit()?;
+        self.write_time = (self.write_time * 7 + began.elapsed()) / 8;
         self.written = written;
         Ok(())
     }
@@ -426,6 +418,29 @@ impl Committer {
         history
             .settle(ticket)
             .ok_or_else(|| Down::Unavailable("the commit is too old to be settled".into()))
+    }
+
+    /// Whether a commit is likely to be over so soon that the way to another thread would be a good part of its time. A fsync waits for tables
+    /// on their way to the disk.
+    fn is_quick(&self) -> bool {
+        let is_at_rest = |store: &Arc<Store>| !store.is_busy() && !self.compactor.is_running();
+        self.trouble.is_none() && self.write_time <= QUICK_WRITE && self.store.as_ref().is_some_and(is_at_rest)
+    }
+
+    /// The thread sleeps until then, or until it is asked for something.
+    fn fall_asleep(&mut self) -> Option<Instant> {
+        self.wakes_at = self.next_chore();
+        self.wakes_at
+    }
+
+    /// Whether the thread must be woken for a chore that was not expected when it fell asleep; it is, then.
+    fn is_overslept(&mut self) -> bool {
+        let Some(due) = self.next_chore() else { return false };
+        let is_late = self.wakes_at.is_none_or(|wakes_at| due < wakes_at);
+        if is_late {
+            self.wakes_at = Some(due);
+        }
+        is_late
     }
 
     /// When something is to be done although nobody asks.

@@ -6,12 +6,12 @@ use bytes::Bytes;
 
 use super::*;
 
-const HOME: PartitionId = PartitionId(1);
-const NOW: UnixMillis = UnixMillis(1_700_000_000_000);
+pub(super) const HOME: PartitionId = PartitionId(1);
+pub(super) const NOW: UnixMillis = UnixMillis(1_700_000_000_000);
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// A committer that has carried out one commit.
-fn written(dir: &std::path::Path, durability: Durability) -> Committer {
+pub(super) fn written(dir: &std::path::Path, durability: Durability) -> Committer {
     let options = LsmOptions {
         durability,
         ..LsmOptions::default()
@@ -41,6 +41,7 @@ fn written(dir: &std::path::Path, durability: Durability) -> Committer {
         token: CommitToken(1),
         puts: vec![put],
         deletes: vec![],
+        may_block: false,
     };
     committer.write(vec![Write::Commit {
         partition: HOME,

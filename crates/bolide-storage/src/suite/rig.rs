@@ -152,7 +152,7 @@ impl Rig {
             .collect()
     }
 
-    /// A batch from `base` to the next number, at the engine's time.
+    /// A batch from `base` to the next number, at the engine's time. Every other one may be carried out on the calling thread.
     pub fn batch(&self, base: Lsn, puts: Vec<Put>, deletes: Vec<Key>) -> Batch {
         let token = CommitToken(u128::from(self.tokens.fetch_add(1, Ordering::Relaxed)));
         Batch {
@@ -162,6 +162,7 @@ impl Rig {
             token,
             puts,
             deletes,
+            may_block: base.0.is_multiple_of(2),
         }
     }
 

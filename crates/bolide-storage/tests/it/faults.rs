@@ -33,6 +33,7 @@ fn batch(base: Lsn, token: u128) -> Batch {
         token: CommitToken(token),
         puts: vec![],
         deletes: vec![],
+        may_block: false,
     }
 }
 

@@ -1,0 +1,229 @@
+//! The committer as its thread and the callers of the engine share it.
+//!
+//! Writes that come together are carried out together, by the committer's thread. One that comes alone would pay for the way there and back: a
+//! quarter of the time that a lone writer's commit takes on a fast disk. It is carried out on the thread it comes from.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::Instant;
+
+use bolide_storage::{Batch, Down, Outcome, PartitionId};
+use tokio::sync::oneshot;
+
+use super::{Committer, Job, Write};
+
+/// See the module.
+pub(crate) struct SharedCommitter {
+    /// `None` once the thread has ended; poisoned if the committer panicked.
+    committer: Mutex<Option<Committer>>,
+    /// Jobs, and the thread's own chores, that wait for the committer. While there are any nobody else takes it.
+    waiting: AtomicUsize,
+    /// Whether other threads can go on while one waits for the disk.
+    has_several_cores: bool,
+}
+
+impl SharedCommitter {
+    pub(crate) fn new(committer: Committer) -> SharedCommitter {
+        SharedCommitter {
+            committer: Mutex::new(Some(committer)),
+            waiting: AtomicUsize::new(0),
+            has_several_cores: std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1),
+        }
+    }
+
+    /// Sends a job to the thread. `None` if it has ended.
+    pub(crate) fn send(&self, jobs: &Sender<Job>, job: Job) -> Option<()> {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        jobs.send(job).ok()
+    }
+
+    /// Carries a commit out on the calling thread, if it is over soon and nothing else is to be done; else gives it back.
+    pub(crate) fn commit_here(
+        &self,
+        jobs: &Sender<Job>,
+        partition: PartitionId,
+        batch: Batch,
+    ) -> Result<Result<Outcome, Down>, Batch> {
+        if !self.has_several_cores || self.waiting.load(Ordering::SeqCst) > 0 {
+            return Err(batch);
+        }
+        let ticket = batch.ticket();
+        // A panic ends the committer, as it does on its own thread, and not the caller: dropping the guard poisons the lock.
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let Ok(mut guard) = self.committer.try_lock() else {
+                return Err(batch);
+            };
+            let Some(committer) = guard.as_mut().filter(|committer| committer.is_quick()) else {
+                return Err(batch);
+            };
+            let (answer, mut answered) = oneshot::channel();
+            committer.write(vec![Write::Commit {
+                partition,
+                batch,
+                answer,
+            }]);
+            let must_wake = committer.is_overslept();
+            drop(guard);
+            if must_wake {
+                self.send(jobs, Job::Look);
+            }
+            Ok(answered.try_recv().ok())
+        }));
+        match done {
+            Ok(Err(batch)) => Err(batch),
+            Ok(Ok(Some(outcome))) => Ok(outcome),
+            Ok(Ok(None)) | Err(_) => Ok(Ok(Outcome::Unknown(ticket))),
+        }
+    }
+
+    /// What the thread does: serves jobs and does chores, until there can be no more jobs.
+    pub(crate) fn run(&self, queue: &Receiver<Job>) {
+        loop {
+            let Some(next_chore) = self.with(Committer::fall_asleep) else {
+                return;
+            };
+            let job = match next_chore {
+                None => queue.recv().map_err(RecvTimeoutError::from),
+                Some(at) => queue.recv_timeout(at.saturating_duration_since(Instant::now())),
+            };
+            let went_on = match job {
+                Ok(job) => self.with(|committer| {
+                    self.waiting.fetch_sub(1, Ordering::SeqCst);
+                    committer.serve(job, || {
+                        let job = queue.try_recv().ok()?;
+                        self.waiting.fetch_sub(1, Ordering::SeqCst);
+                        Some(job)
+                    });
+                    committer.do_chores(Instant::now());
+                }),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.waiting.fetch_add(1, Ordering::SeqCst);
+                    self.with(|committer| {
+                        self.waiting.fetch_sub(1, Ordering::SeqCst);
+                        committer.do_chores(Instant::now());
+                    })
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            if went_on.is_none() {
+                return;
+            }
+        }
+        let Some(mut committer) = self.committer.lock().ok().and_then(|mut guard| guard.take()) else {
+            return;
+        };
+        if let Err(error) = committer.close() {
+            tracing::warn!(%error, "the store was not closed cleanly");
+        }
+    }
+
+    /// Does something with the committer; `None` if there is none any more.
+    fn with<T>(&self, act: impl FnOnce(&mut Committer) -> T) -> Option<T> {
+        self.committer.lock().ok()?.as_mut().map(act)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use bolide_model::Lsn;
+    use bolide_storage::{CommitToken, Head};
+
+    use super::super::tests::{HOME, NOW, written};
+    use super::*;
+    use crate::{Durability, FreeSpace};
+
+    struct Shared {
+        committer: SharedCommitter,
+        jobs: Sender<Job>,
+        queue: Receiver<Job>,
+        _dir: tempfile::TempDir,
+    }
+
+    /// A committer at LSN 1 without a thread, on a machine with several cores and a fast disk.
+    fn shared() -> Shared {
+        let dir = tempfile::tempdir().unwrap();
+        let mut committer = SharedCommitter::new(written(dir.path(), Durability::Sync));
+        committer.has_several_cores = true;
+        let (jobs, queue) = channel();
+        let shared = Shared {
+            committer,
+            jobs,
+            queue,
+            _dir: dir,
+        };
+        shared.change(|committer| committer.write_time = Duration::ZERO);
+        shared
+    }
+
+    impl Shared {
+        fn change(&self, change: impl FnOnce(&mut Committer)) {
+            self.committer.with(change).unwrap();
+        }
+
+        /// `None` if the batch was given back.
+        fn commit_here(&self, base: u64) -> Option<Result<Outcome, Down>> {
+            let batch = Batch {
+                base: Lsn(base),
+                next: Lsn(base + 1),
+                stamp: NOW,
+                token: CommitToken(u128::from(base) + 1),
+                puts: vec![],
+                deletes: vec![],
+                may_block: true,
+            };
+            self.committer.commit_here(&self.jobs, HOME, batch).ok()
+        }
+    }
+
+    fn done(lsn: u64) -> Option<Result<Outcome, Down>> {
+        let lsn = Lsn(lsn);
+        Some(Ok(Outcome::Done(Head { lsn, stamp: NOW })))
+    }
+
+    #[test]
+    fn a_lone_commit_is_done_without_the_thread_and_wakes_it_once_for_chores() {
+        let shared = shared();
+        // The thread sleeps until it is asked.
+        shared.change(|committer| committer.wakes_at = None);
+        assert_eq!(shared.commit_here(1), done(2));
+        assert!(matches!(shared.queue.try_recv(), Ok(Job::Look)));
+        shared.committer.waiting.store(0, Ordering::SeqCst);
+        assert_eq!(shared.commit_here(2), done(3));
+        assert!(shared.queue.try_recv().is_err());
+    }
+
+    #[test]
+    fn a_commit_is_given_back_where_others_wait_or_the_disk_takes_its_time() {
+        let shared = shared();
+        shared.committer.send(&shared.jobs, Job::Look);
+        assert!(shared.commit_here(1).is_none(), "a job waits");
+        shared.committer.waiting.store(0, Ordering::SeqCst);
+
+        shared.change(|committer| committer.write_time = super::super::QUICK_WRITE * 2);
+        assert!(shared.commit_here(1).is_none(), "writes are slow");
+        shared.change(|committer| committer.write_time = Duration::ZERO);
+
+        let held = shared.committer.committer.lock().unwrap();
+        assert!(shared.commit_here(1).is_none(), "the committer is at work");
+        drop(held);
+
+        shared.change(|committer| drop(committer.fail("the disk is full")));
+        assert!(shared.commit_here(1).is_none(), "the store failed");
+        shared.change(|committer| committer.trouble = None);
+        assert_eq!(shared.commit_here(1), done(2));
+    }
+
+    #[test]
+    fn a_panic_leaves_the_outcome_unknown_and_ends_the_committer() {
+        let shared = shared();
+        shared.change(|committer| committer.options.free_space = FreeSpace::by(|_| panic!("a bug")));
+        assert!(matches!(shared.commit_here(1), Some(Ok(Outcome::Unknown(_)))));
+        assert!(shared.commit_here(1).is_none());
+        assert_eq!(shared.committer.with(|_| ()), None);
+    }
+}

@@ -27,7 +27,8 @@ pub struct LsmEngine {
     committer: Arc<SharedCommitter>,
     /// `None` once the engine is being dropped.
     jobs: Option<Sender<Job>>,
-    thread: Option<JoinHandle<()>>,
+    committer_thread: Option<JoinHandle<()>>,
+    journal_thread: Option<JoinHandle<()>>,
 }
 
 impl LsmEngine {
@@ -42,20 +43,23 @@ impl LsmEngine {
         let committer = Committer::open(dir, clock, options, views.clone())?;
         let (time, durable_time) = committer.times();
         let (jobs, queue) = channel();
-        let committer = Arc::new(SharedCommitter::new(committer));
-        let thread = std::thread::Builder::new().name("bolide-committer".into()).spawn({
-            let committer = committer.clone();
-            move || committer.run(&queue)
-        });
-        let thread = thread.map_err(crate::home::io_error("starting the committer thread", dir))?;
-        Ok(LsmEngine {
+        let (committer, calls) = SharedCommitter::new(committer);
+        let committer = Arc::new(committer);
+        let mut engine = LsmEngine {
             views,
             time,
             durable_time,
-            committer,
+            committer: committer.clone(),
             jobs: Some(jobs),
-            thread: Some(thread),
-        })
+            committer_thread: None,
+            journal_thread: None,
+        };
+        engine.committer_thread = Some(start("bolide-committer", dir, move || committer.run(&queue))?);
+        let committer = engine.committer.clone();
+        engine.journal_thread = Some(start("bolide-journal", dir, move || {
+            committer.write_journal_ahead(&calls);
+        })?);
+        Ok(engine)
     }
 
     /// Sends a job to the committer and waits for its answer; `None` if the committer died before it answered.
@@ -64,6 +68,11 @@ impl LsmEngine {
         self.committer.send(self.jobs.as_ref()?, job(answer))?;
         answered.await.ok()
     }
+}
+
+fn start(name: &str, dir: &Path, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
+    let started = std::thread::Builder::new().name(name.into()).spawn(work);
+    started.map_err(crate::home::io_error("starting a thread of the store", dir))
 }
 
 /// The committer died, which only a bug or a store that asserts can bring about.
@@ -166,10 +175,10 @@ impl Engine for LsmEngine {
 impl Drop for LsmEngine {
     fn drop(&mut self) {
         self.jobs = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic in the committer was reported by the thread; there is nobody to tell here.
-            let _ = thread.join();
-        }
+        // A panic in a thread was reported by the thread; there is nobody to tell here.
+        let _ = self.committer_thread.take().map(JoinHandle::join);
+        self.committer.end();
+        let _ = self.journal_thread.take().map(JoinHandle::join);
         // Reads hold the engine, so none is under way: this is the last reference to the store, and closes it.
         self.views.withdraw();
     }

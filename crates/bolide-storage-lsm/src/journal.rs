@@ -60,6 +60,11 @@ pub(crate) fn check(path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
+/// Where a journal is.
+pub(crate) fn path(store: &Path, number: u64) -> PathBuf {
+    store.join(format!("{number}.jnl"))
+}
+
 /// The number of the journal that is written to.
 pub(crate) fn newest_number(path: &Path) -> Option<u64> {
     let newest = journals(path).ok()?.pop()?;

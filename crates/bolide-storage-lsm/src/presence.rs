@@ -25,12 +25,17 @@ impl Presence {
     pub(crate) fn of(lock: PathBuf, store: PathBuf) -> Option<Presence> {
         let id = file_id(&lock).ok()??;
         let newest = crate::journal::newest_number(&store);
-        let journal = newest.and_then(|number| Some((number, file_id(&journal_path(&store, number)).ok()??)));
+        let journal = newest.and_then(|number| Some((number, file_id(&crate::journal::path(&store, number)).ok()??)));
         Some(Presence {
             lock: (lock, id),
             store,
             journal,
         })
+    }
+
+    /// The number of the journal that was written to when it was last looked.
+    pub(crate) fn journal(&self) -> Option<u64> {
+        self.journal.map(|(number, _)| number)
     }
 
     /// Looks at the files. An error says what is gone.
@@ -47,20 +52,16 @@ impl Presence {
             return Ok(());
         };
         // The store begins a new journal when it likes, and numbers them one by one.
-        while let Ok(Some(next)) = file_id(&journal_path(&self.store, number + 1)) {
+        while let Ok(Some(next)) = file_id(&crate::journal::path(&self.store, number + 1)) {
             (number, id) = (number + 1, next);
         }
         self.journal = Some((number, id));
-        let path = journal_path(&self.store, number);
+        let path = crate::journal::path(&self.store, number);
         if is_gone(&path, id) {
             return Err(format!("the journal was removed or replaced. path={}", path.display()));
         }
         Ok(())
     }
-}
-
-fn journal_path(store: &Path, number: u64) -> PathBuf {
-    store.join(format!("{number}.jnl"))
 }
 
 /// Whether there is surely another file now, or none. A file that cannot be looked at may still be there.

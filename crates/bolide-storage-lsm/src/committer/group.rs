@@ -213,6 +213,12 @@ impl Group {
         Space::ALL.into_iter().zip(self.deletes)
     }
 
+    /// About how many bytes it takes in a journal, before its rows are taken.
+    pub(super) fn journal_bytes(&self) -> u64 {
+        const ROW_OVERHEAD: usize = 40;
+        self.bytes + (self.len() * ROW_OVERHEAD) as u64
+    }
+
     /// The highest stamp of its commits.
     pub(super) fn stamp(&self) -> UnixMillis {
         self.stamp

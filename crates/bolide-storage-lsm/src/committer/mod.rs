@@ -8,10 +8,12 @@
 mod compactor;
 mod durable_time;
 mod group;
+mod journal_ahead;
 mod removal;
 mod shared;
 
 use std::collections::{HashMap, VecDeque};
+use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,6 +36,7 @@ use compactor::Compactor;
 pub(crate) use compactor::{filter_of, idle};
 pub(crate) use durable_time::DurableTime;
 use group::{Group, Room};
+use journal_ahead::JournalAhead;
 use removal::Removal;
 pub(crate) use shared::SharedCommitter;
 
@@ -50,6 +53,10 @@ const REST_INTERVAL: Duration = Duration::from_millis(500);
 const RESTING_BYTES: u64 = 8 << 20;
 /// A write of the store that takes longer is waited for on the committer's thread, so that others have the one it came from.
 const QUICK_WRITE: Duration = Duration::from_millis(1);
+/// A disk on which writes take less has nothing to gain from a journal that is written ahead.
+const SLOW_WRITE: Duration = Duration::from_micros(50);
+/// Free space beside the reserve without which the journal is not written ahead.
+const SPARE_BYTES: u64 = 256 << 20;
 /// How often a store that failed is tried again.
 const MEND_INTERVAL: Duration = Duration::from_secs(1);
 /// How often to look whether the files are in their place, where writes do not wait for the disk.
@@ -118,6 +125,8 @@ pub(crate) struct Committer {
     partitions: HashMap<PartitionId, History>,
     removals: VecDeque<Removal>,
     compactor: Compactor,
+    /// `None` where nobody calls for it.
+    journal_ahead: Option<JournalAhead>,
     /// The newest write of all.
     newest: Sequence,
     /// The newest write of each space that was carried out.
@@ -173,6 +182,7 @@ impl Committer {
             partitions: HashMap::new(),
             removals: VecDeque::new(),
             compactor,
+            journal_ahead: None,
             newest: Sequence::NONE,
             written: Numbers::default(),
             durable: Numbers::default(),
@@ -339,6 +349,7 @@ impl Committer {
             number: self.newest.number + 1,
             stamp: self.newest.stamp.max(group.stamp()),
         };
+        let journal_bytes = group.journal_bytes();
         let mode = match self.options.durability {
             Durability::Sync => PersistMode::SyncData,
             Durability::Interval(_) | Durability::Buffered => PersistMode::Buffer,
@@ -360,7 +371,24 @@ impl Committer {
         batch.commit()?;
         self.write_time = (self.write_time * 7 + began.elapsed()) / 8;
         self.written = written;
+        self.note_appended(journal_bytes);
         Ok(())
+    }
+
+    fn note_appended(&mut self, bytes: u64) {
+        let is_worth_it = self.options.durability == Durability::Sync && self.write_time >= SLOW_WRITE;
+        let journal = self.presence.as_ref().and_then(Presence::journal);
+        if let (Some(ahead), Some(journal)) = (&mut self.journal_ahead, journal) {
+            ahead.note(journal, bytes, is_worth_it);
+        }
+    }
+
+    /// Writes some of the journal ahead, where the disk has room. Returns the file that is to be synced.
+    fn write_journal_ahead(&mut self) -> Option<File> {
+        let room = self.room(self.store.as_ref()?);
+        let has_room = room.free >= room.reserve.saturating_add(SPARE_BYTES);
+        let is_due = has_room && self.trouble.is_none() && !self.is_closed;
+        self.journal_ahead.as_mut().filter(|_| is_due)?.advance()
     }
 
     /// Makes a group that was written the state of the engine, and shows it.

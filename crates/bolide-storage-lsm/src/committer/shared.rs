@@ -4,19 +4,20 @@
 //! quarter of the time that a lone writer's commit takes on a fast disk. It is carried out on the thread it comes from.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, sync_channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use bolide_storage::{Batch, Down, Outcome, PartitionId};
 use tokio::sync::oneshot;
 
+use super::journal_ahead::JournalAhead;
 use super::{Committer, Job, Write};
 
 /// See the module.
 pub(crate) struct SharedCommitter {
-    /// `None` once the thread has ended; poisoned if the committer panicked.
+    /// `None` once the engine is dropped; poisoned if the committer panicked.
     committer: Mutex<Option<Committer>>,
     /// Jobs, and the thread's own chores, that wait for the committer. While there are any nobody else takes it.
     waiting: AtomicUsize,
@@ -25,12 +26,16 @@ pub(crate) struct SharedCommitter {
 }
 
 impl SharedCommitter {
-    pub(crate) fn new(committer: Committer) -> SharedCommitter {
-        SharedCommitter {
+    /// Shares a committer. The receiver is for [`SharedCommitter::write_journal_ahead`].
+    pub(crate) fn new(mut committer: Committer) -> (SharedCommitter, Receiver<()>) {
+        let (wake, calls) = sync_channel(1);
+        committer.journal_ahead = Some(JournalAhead::new(committer.home.store_path(), wake));
+        let shared = SharedCommitter {
             committer: Mutex::new(Some(committer)),
             waiting: AtomicUsize::new(0),
             has_several_cores: std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1),
-        }
+        };
+        (shared, calls)
     }
 
     /// Sends a job to the thread. `None` if it has ended.
@@ -111,12 +116,26 @@ impl SharedCommitter {
                 return;
             }
         }
-        let Some(mut committer) = self.committer.lock().ok().and_then(|mut guard| guard.take()) else {
-            return;
-        };
-        if let Err(error) = committer.close() {
-            tracing::warn!(%error, "the store was not closed cleanly");
+        self.with(|committer| {
+            if let Err(error) = committer.close() {
+                tracing::warn!(%error, "the store was not closed cleanly");
+            }
+        });
+    }
+
+    /// What another thread does: writes blocks of the journal before they are needed, whenever it is called, until the committer ends.
+    pub(crate) fn write_journal_ahead(&self, calls: &Receiver<()>) {
+        while calls.recv().is_ok() {
+            while let Some(file) = self.with(Committer::write_journal_ahead).flatten() {
+                // The store finds out itself if its journal cannot be brought to the disk.
+                let _ = file.sync_data();
+            }
         }
+    }
+
+    /// Ends the committer, whatever became of it.
+    pub(crate) fn end(&self) {
+        drop(self.committer.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// Does something with the committer; `None` if there is none any more.
@@ -147,7 +166,7 @@ mod tests {
     /// A committer at LSN 1 without a thread, on a machine with several cores and a fast disk.
     fn shared() -> Shared {
         let dir = tempfile::tempdir().unwrap();
-        let mut committer = SharedCommitter::new(written(dir.path(), Durability::Sync));
+        let (mut committer, _calls) = SharedCommitter::new(written(dir.path(), Durability::Sync));
         committer.has_several_cores = true;
         let (jobs, queue) = channel();
         let shared = Shared {

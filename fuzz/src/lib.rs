@@ -14,5 +14,6 @@ pub mod partition_key;
 pub mod patch;
 pub mod query;
 pub mod request;
+pub mod resume_filter;
 mod rig;
 pub mod stored_bytes;

@@ -1,14 +1,18 @@
 //! Queries: a text, then items, one a line. Whatever compiles has a plan or a refusal, and its pages add up to its result.
 
+use std::sync::Arc;
+
 use bolide_query::schema::PartitionKeyKind;
-use bolide_query::{Environment, Finished, PageLimit, Parameters, Progress, Query, Result, Schema, SupportedFeatures};
+use bolide_query::{
+    Environment, Finished, PageLimit, Parameters, Progress, Query, Result, ResumeFilter, Schema, SupportedFeatures,
+};
 
 use super::input::Input;
 
 /// Between the text and the items: a byte that neither has.
-const SEPARATOR: u8 = 0;
+pub(super) const SEPARATOR: u8 = 0;
 /// Items of any kind for texts that bring none. Arrays are short, so that joins stay small.
-const ITEMS: [&str; 5] = [
+pub(super) const ITEMS: [&str; 5] = [
     r#"{"id":"a","pk":"p","n":1,"s":"Red fox","tags":["x","y"],"o":{"k":[1,{"z":null}]},"_ts":100}"#,
     r#"{"id":"b","pk":"p","n":-2.5e3,"s":"","tags":[],"b":true,"_ts":101}"#,
     r#"{"id":"c","pk":"q","n":9007199254740993,"s":"ä\u0000\ud83d\ude00","v":[0.5,1],"_ts":102}"#,
@@ -18,7 +22,7 @@ const ITEMS: [&str; 5] = [
 /// More pages than any of these results has; the paging must end before.
 const PAGES: usize = 200;
 /// Enough for any case; a join over fuzzed arrays could have more rows than anybody would wait for.
-const ITEM_BYTES: usize = 400;
+pub(super) const ITEM_BYTES: usize = 400;
 
 /// Compiles and runs the text.
 pub fn run(data: &[u8]) {
@@ -43,18 +47,18 @@ pub fn run(data: &[u8]) {
         if items.len() > ITEM_BYTES {
             continue;
         }
-        let own: Vec<&[u8]> = items
-            .split(|byte| *byte == b'\n')
-            .filter(|item| is_item(item))
-            .collect();
-        let fixed = ITEMS.iter().map(|item| item.as_bytes());
-        let items: Vec<&[u8]> = fixed.chain(own).collect();
-        let Ok(whole) = page(&query, &items, 0, PageLimit::NONE, None) else {
+        let items = with_fixed(items);
+        let run = Run {
+            query: &query,
+            items: &items,
+            filter: None,
+        };
+        let Ok(whole) = run.page(0, PageLimit::NONE, None) else {
             continue;
         };
         assert_eq!(whole.finished.resume, None, "without a limit there is one page");
         if is_repeatable(text) {
-            let (mut paged, mut whole) = (in_pages(&query, &items), rows(&whole.finished));
+            let (mut paged, mut whole) = (run.in_pages(), rows(&whole.finished));
             if !has_an_order(text) {
                 paged.sort();
                 whole.sort();
@@ -79,57 +83,76 @@ fn is_repeatable(text: &str) -> bool {
     !text.to_ascii_uppercase().contains("RAND")
 }
 
-struct Page {
-    finished: Finished,
+/// The items of the input behind those that are always there.
+pub(super) fn with_fixed(items: &[u8]) -> Vec<&[u8]> {
+    let own = items.split(|byte| *byte == b'\n').filter(|item| is_item(item));
+    ITEMS.iter().map(|item| item.as_bytes()).chain(own).collect()
+}
+
+pub(super) struct Page {
+    pub finished: Finished,
     /// The item that the next page begins with.
     next: usize,
 }
 
-fn page(query: &Query, items: &[&[u8]], first: usize, limit: PageLimit, resume: Option<&str>) -> Result<Page> {
-    let environment = Environment {
-        now_ms: 1_700_000_000_000,
-        ..Environment::default()
-    };
-    let mut execution = query.execution(environment, limit, resume)?;
-    let mut next = first;
-    let mut is_end = true;
-    if query.reads_items() {
-        for (at, item) in items.iter().enumerate().skip(first) {
-            next = at;
-            let progress = execution.push(item, at as u64 + 1)?;
-            if progress != Progress::Continue {
-                is_end = progress == Progress::Done;
-                break;
+/// A query over items, whose numbers are their places from 1 on.
+pub(super) struct Run<'a> {
+    pub query: &'a Query,
+    pub items: &'a [&'a [u8]],
+    pub filter: Option<Arc<ResumeFilter>>,
+}
+
+impl Run<'_> {
+    pub fn page(&self, first: usize, limit: PageLimit, resume: Option<&str>) -> Result<Page> {
+        let environment = Environment {
+            now_ms: 1_700_000_000_000,
+            ..Environment::default()
+        };
+        let mut execution = self
+            .query
+            .filtered_execution(environment, limit, resume, self.filter.clone())?;
+        let mut next = first;
+        let mut is_end = true;
+        if self.query.reads_items() {
+            for (at, item) in self.items.iter().enumerate().skip(first) {
+                next = at;
+                let progress = execution.push(item, at as u64 + 1)?;
+                if progress != Progress::Continue {
+                    is_end = progress == Progress::Done;
+                    break;
+                }
+                next = at + 1;
             }
-            next = at + 1;
         }
+        Ok(Page {
+            finished: execution.finish(is_end)?,
+            next,
+        })
     }
-    Ok(Page {
-        finished: execution.finish(is_end)?,
-        next,
-    })
+
+    /// The rows of all pages of two rows each.
+    pub fn in_pages(&self) -> Vec<Vec<u8>> {
+        let limit = PageLimit {
+            rows: 2,
+            ..PageLimit::NONE
+        };
+        let mut all = Vec::new();
+        let (mut first, mut resume) = (0, None::<String>);
+        for _ in 0..PAGES.max(self.items.len() * PAGES) {
+            let page = self
+                .page(first, limit, resume.as_deref())
+                .expect("the same query ran in one page");
+            all.extend(rows(&page.finished));
+            resume = page.finished.resume;
+            if resume.is_none() {
+                return all;
+            }
+            first = if self.query.rescans() { 0 } else { page.next };
+        }
+        panic!("the pages do not end");
+    }
 }
 
-/// The rows of all pages of two rows each.
-fn in_pages(query: &Query, items: &[&[u8]]) -> Vec<Vec<u8>> {
-    let limit = PageLimit {
-        rows: 2,
-        ..PageLimit::NONE
-    };
-    let mut all = Vec::new();
-    let (mut first, mut resume) = (0, None::<String>);
-    for _ in 0..PAGES.max(items.len() * PAGES) {
-        let page = page(query, items, first, limit, resume.as_deref()).expect("the same query ran in one page");
-        all.extend(rows(&page.finished));
-        resume = page.finished.resume;
-        if resume.is_none() {
-            return all;
-        }
-        first = if query.rescans() { 0 } else { page.next };
-    }
-    panic!("the pages do not end");
-}
-
-fn rows(finished: &Finished) -> Vec<Vec<u8>> {
+pub(super) fn rows(finished: &Finished) -> Vec<Vec<u8>> {
     finished.rows.iter().map(<[u8]>::to_vec).collect()
 }

@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn secrets_are_left_out() {
-        for name in SECRET {
+        for name in ["authorization", "proxy-authorization", "cookie", "x-api-key"] {
             assert_eq!(shown(name, "type=master&sig=secret"), format!("{name}: (left out)"));
         }
         assert_eq!(shown("x-ms-version", "2020-07-15"), r#"x-ms-version: "2020-07-15""#);

@@ -20,7 +20,7 @@ use crate::wire::{Reply, headers};
 /// Quota of a container, in the units of the service's headers (kilobytes; -1 is without limit).
 pub(super) const RESOURCE_QUOTA: &str =
     "documentSize=10240;documentsSize=10485760;documentsCount=-1;collectionSize=10485760;";
-/// What stands for a container's usage where nobody asked for it to be counted.
+/// What stands for a container's usage where nobody asked for it to be counted: -1 is no count, and the sizes are none.
 const USAGE_UNCOUNTED: &str = "documentSize=0;documentsSize=0;documentsCount=-1;collectionSize=0;";
 
 /// What a write may ask of the index.
@@ -144,8 +144,11 @@ pub(super) fn add_container_headers(reply: &mut Reply, call: &Call<'_>, containe
     reply.header(&headers::CONTENT_PATH, paths.rid);
 }
 
-/// What a container may hold, and a stand-in for what it holds: that is counted only for those who ask for it with
-/// `x-ms-documentdb-populatequotainfo`, while clients expect the header on every answer.
+/// What a container may hold, and a stand-in for what it holds, since clients expect the header on every answer.
+///
+/// The figures themselves are those of reading the container with `x-ms-documentdb-populatequotainfo`. To the second (TTL-253) they take a
+/// turn of each range's worker, which no point read should wait for; older ones would count what has expired. And a token for one
+/// partition key must not learn how much the others hold.
 pub(super) fn add_quota_headers(reply: &mut Reply) {
     reply.fixed(&headers::RESOURCE_QUOTA, RESOURCE_QUOTA);
     reply.fixed(&headers::RESOURCE_USAGE, USAGE_UNCOUNTED);

@@ -1,5 +1,8 @@
 //! Where the rows of a sorted query begin, as a client says that merges several ranges (cosmos-rest §6.1).
 
+#[cfg(test)]
+mod tests;
+
 use std::cmp::Ordering;
 
 use smallvec::SmallVec;

@@ -58,6 +58,11 @@ fn answers_about_items_and_scripts_have_quotas_and_replicas() {
                 "{name}"
             );
         }
+        let usage = answer.header("x-ms-resource-usage").expect("usage");
+        assert!(
+            usage.contains("documentsCount=-1;"),
+            "no count that may be an old one: {usage}"
+        );
         assert_eq!(answer.header("x-ms-alt-content-path"), Some("dbs/d/colls/c"));
         assert!(answer.header("x-ms-content-path").is_some());
     }

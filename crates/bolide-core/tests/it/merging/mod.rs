@@ -4,6 +4,7 @@
 mod client;
 mod order;
 mod rewriting;
+mod sdk_texts;
 
 use bolide_core::{QueryItems, Scope};
 use bolide_model::ErrorKind;

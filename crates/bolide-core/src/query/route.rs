@@ -20,21 +20,39 @@ const PLAN_RANGE_BYTES: usize = 1024;
 pub(super) struct Route {
     /// The parts of physical partitions it reads, in the order of their keys.
     pub slices: Vec<Slice>,
-    /// The caller named no part of the container, and the container has several ranges.
-    is_over_all_ranges: bool,
+    /// What the client has to merge although one range may have it all.
+    left_to_client: LeftToClient,
     /// By how many components of the partition key, the first ones, items are found; the key itself or the filter gave them.
     pub key_components: usize,
 }
 
+/// Which queries clients merge even in one range.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LeftToClient {
+    /// The client named a part of the container, or cannot merge.
+    None,
+    /// The filter pins the key: aggregates without VALUE only, as the Python SDK's tests expect.
+    AggregatesIntoObjects,
+    /// A client that can merge asks over all keys: all that need a merge, as the Go and Python SDKs' tests expect.
+    All,
+}
+
 impl Route {
-    /// Whether the client has to merge the results of several ranges. Several keys may lie in one.
-    ///
-    /// Aggregates without VALUE are refused over all ranges even where the filter pins the key: the Python SDK's tests expect it.
+    /// Whether the client has to merge the results of several ranges, or would have to. Several keys may lie in one range.
     pub fn needs_merge(&self, query: &Query) -> bool {
+        let is_left = match self.left_to_client {
+            LeftToClient::None => false,
+            LeftToClient::AggregatesIntoObjects => query.aggregates_into_object(),
+            LeftToClient::All => true,
+        };
+        query.needs_merge() && (is_left || !self.is_in_one_range())
+    }
+
+    /// Whether all that it reads lies in one physical partition.
+    pub fn is_in_one_range(&self) -> bool {
         let mut ranges = self.slices.iter().map(|slice| slice.partition.range);
         let first = ranges.next();
-        let is_in_one = ranges.all(|range| Some(range) == first);
-        query.needs_merge() && (!is_in_one || (self.is_over_all_ranges && query.aggregates_into_object()))
+        ranges.all(|range| Some(range) == first)
     }
 }
 
@@ -52,7 +70,7 @@ pub(super) fn route(
     if !compiled.reads_items() {
         return Ok(Route {
             slices: Vec::new(),
-            is_over_all_ranges: false,
+            left_to_client: LeftToClient::None,
             key_components: 0,
         });
     }
@@ -63,7 +81,7 @@ pub(super) fn route(
     if named != Scope::default() {
         return Ok(Route {
             slices: named.slices(state)?,
-            is_over_all_ranges: false,
+            left_to_client: LeftToClient::None,
             key_components: named.partition_key.map_or(0, |key| key.0.len()),
         });
     }
@@ -74,10 +92,18 @@ pub(super) fn route(
              x-ms-documentdb-partitionkey, or revise your query to avoid this exception.",
         ));
     }
+    let slices = slices_of(&ranges, state, memory)?;
+    let key_components = key_components(&ranges, &state.properties.partition_key);
+    let has_several_ranges = state.layout.partitions.len() > 1;
+    let left_to_client = match query.cross_partition {
+        true if query.client_merges && key_components == 0 && !slices.is_empty() => LeftToClient::All,
+        true if query.client_merges || has_several_ranges => LeftToClient::AggregatesIntoObjects,
+        _ => LeftToClient::None,
+    };
     Ok(Route {
-        slices: slices_of(&ranges, state, memory)?,
-        is_over_all_ranges: state.layout.partitions.len() > 1 && query.cross_partition,
-        key_components: key_components(&ranges, &state.properties.partition_key),
+        slices,
+        left_to_client,
+        key_components,
     })
 }
 

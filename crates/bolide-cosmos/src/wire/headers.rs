@@ -52,6 +52,7 @@ headers! {
     QUERY_FEATURES = "x-ms-cosmos-supported-query-features",
     READ_KEY_TYPE = "x-ms-read-key-type",
     SCRIPT_LOGGING = "x-ms-documentdb-script-enable-logging",
+    SDK_CAPABILITIES = "x-ms-cosmos-sdk-supportedcapabilities",
     START_EPK = "x-ms-start-epk",
 }
 

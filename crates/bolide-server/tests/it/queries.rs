@@ -224,3 +224,60 @@ fn continuations_go_on_in_the_children_of_a_split_and_over_all_of_them() {
         }
     }
 }
+
+/// A query as an SDK sends it that can merge by a plan.
+fn of_sdk(text: &str) -> Request {
+    query(text).header("x-ms-cosmos-sdk-supportedcapabilities", "1")
+}
+
+/// Source: `TestCrossPartitionQueryFailsIfGatewayCannotSatisfyRequest` of the Go SDK and `test_partition_split_query.py` of the Python SDK.
+#[test]
+fn one_range_leaves_the_merge_over_all_keys_to_sdks() {
+    let server = Server::in_memory(&[]);
+    let mut client = with_items(&server, 5);
+    for text in [
+        "SELECT * FROM c ORDER BY c.id",
+        "SELECT * FROM c WHERE c.id = 'i1' ORDER BY c.id",
+        "SELECT TOP 2 * FROM c",
+        "SELECT * FROM c OFFSET 1 LIMIT 2",
+        "SELECT DISTINCT VALUE c.id FROM c",
+        "SELECT VALUE COUNT(1) FROM c",
+        "SELECT COUNT(1) AS n FROM c",
+        "SELECT c.id, COUNT(1) AS n FROM c GROUP BY c.id",
+        "SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.id FROM c) AS d",
+    ] {
+        let refusal = client.send(&of_sdk(text)).expect(400);
+        assert_eq!(refusal.header("x-ms-substatus"), Some("1004"), "{text}");
+        let body = refusal.json();
+        let message = body["message"].as_str().expect("a message");
+        assert!(
+            message.contains("cross partition query can not be directly served by the gateway"),
+            "{message}"
+        );
+        let plan = body["additionalErrorInfo"].as_str().expect("a plan");
+        assert!(plan.contains("\"queryRanges\":"), "{plan}");
+        // Programs that could do nothing with a plan, and SDKs that do what it says.
+        client.send(&query(text)).expect(200);
+        client
+            .send(&of_sdk(text).header("x-ms-documentdb-partitionkeyrangeid", "0"))
+            .expect(200);
+    }
+}
+
+#[test]
+fn one_range_answers_sdks_what_needs_no_merge_over_all_keys() {
+    let server = Server::in_memory(&[]);
+    let mut client = with_items(&server, 5);
+    for text in [
+        "SELECT * FROM c",
+        "SELECT * FROM c WHERE c.pk = 'p' ORDER BY c.id",
+        "SELECT VALUE COUNT(1) FROM c WHERE c.pk = 'p'",
+        "SELECT * FROM c WHERE c.pk IN ('p', 'q') ORDER BY c.id",
+        "SELECT TOP 1 * FROM c WHERE c.pk = 'p' AND c.pk = 'q'",
+        // No client can merge it.
+        "SELECT VALUE SUM(LENGTH(d)) FROM (SELECT DISTINCT VALUE c.id FROM c) AS d",
+    ] {
+        client.send(&of_sdk(text)).expect(200);
+    }
+    client.send(&of_sdk("SELECT * FROM c ORDER BY c.id").pk()).expect(200);
+}

@@ -66,8 +66,9 @@ pub struct QueryItems {
     pub continuation_limit_kb: Option<u32>,
     /// Merge the results of several ranges here, which the wire leaves to its clients.
     pub merges_ranges: bool,
-    /// The client can ask for a plan and merge by it. Over all keys it is told to, even if there is one range.
-    pub client_merges: bool,
+    /// An SDK of the service asks, and gets what the service answers: over all keys it is told to merge by a plan even if there is one range,
+    /// and learns that nothing is left by an empty page behind a full one. Others are spared both.
+    pub is_by_sdk: bool,
     /// Tell what the text tells about the query.
     pub reports_usage: bool,
 }
@@ -320,6 +321,7 @@ impl QueryJob {
             },
             memory: self.memory.budget(),
             watch,
+            ends_with_empty_page: route.ends_with_empty_page,
             until: started + self.page_time,
             limit: PageLimit {
                 rows: page_items(query.max_items),

@@ -22,8 +22,8 @@ pub(super) struct Route {
     pub slices: Vec<Slice>,
     /// What the client has to merge although one range may have it all.
     left_to_client: LeftToClient,
-    /// Its last page, if it is full, is not told from those before it. So have it Go's `TestCrossPartitionQuery` and the JavaScript SDK's tests of
-    /// iterators for one range; those for several take no empty page at the end.
+    /// Its last page, if it is full, is not told from those before it. Go's `TestCrossPartitionQuery` and JavaScript's tests of iterators expect so
+    /// of one range; over several, JavaScript's take no empty page at the end.
     pub ends_with_empty_page: bool,
     /// By how many components of the partition key, the first ones, items are found; the key itself or the filter gave them.
     pub key_components: usize,
@@ -34,7 +34,7 @@ pub(super) struct Route {
 enum LeftToClient {
     /// The client named a part of the container, or is no SDK.
     None,
-    /// The filter pins the key: aggregates without VALUE only, as the Python SDK's tests expect.
+    /// The container has several ranges, and the filter may pin the key: aggregates without VALUE only, as the Python SDK's tests expect.
     AggregatesIntoObjects,
     /// An SDK asks over all keys: all that need a merge, as the Go and Python SDKs' tests expect.
     All,
@@ -102,7 +102,7 @@ pub(super) fn route(
     let has_several_ranges = state.layout.partitions.len() > 1;
     let left_to_client = match query.cross_partition {
         true if query.is_by_sdk && key_components == 0 && !slices.is_empty() => LeftToClient::All,
-        true if query.is_by_sdk || has_several_ranges => LeftToClient::AggregatesIntoObjects,
+        true if has_several_ranges => LeftToClient::AggregatesIntoObjects,
         _ => LeftToClient::None,
     };
     Ok(Route {

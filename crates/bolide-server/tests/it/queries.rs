@@ -323,6 +323,7 @@ fn one_range_answers_sdks_what_needs_no_merge_over_all_keys() {
         "SELECT * FROM c",
         "SELECT * FROM c WHERE c.pk = 'p' ORDER BY c.id",
         "SELECT VALUE COUNT(1) FROM c WHERE c.pk = 'p'",
+        "SELECT COUNT(1) AS n FROM c WHERE c.pk = 'p'",
         "SELECT * FROM c WHERE c.pk IN ('p', 'q') ORDER BY c.id",
         "SELECT TOP 1 * FROM c WHERE c.pk = 'p' AND c.pk = 'q'",
         // No client can merge it.

@@ -116,12 +116,12 @@ pub(crate) fn permission(account: &Account, route: &Route<'_>) -> Result<Permiss
 /// What the last segment of an item's path names: a resource id of this very container, or else an item's id.
 ///
 /// # Errors
-/// `NotFound` for an id with a slash: such items exist, but not under a path (cosmos-rest §3.6).
+/// `NotFound` for an id with a bare slash (`TestItemIdEncoding` of .NET).
 pub(crate) fn item(container: &Container, leaf: &str) -> Result<ItemTarget> {
-    if leaf.contains('/') {
-        return Err(Error::not_found(format!(
-            "an id with a slash cannot be reached by a path. id=`{leaf}`"
-        )));
+    if leaf.is_empty() {
+        return Err(Error::not_found(
+            "Resource Not Found: the path has more segments than that of an item. A slash in the id has to be sent as `%2F`.",
+        ));
     }
     match ItemRid::parse(leaf) {
         Some(rid) if rid.container == container.rid() => Ok(ItemTarget::Rid(rid.number)),

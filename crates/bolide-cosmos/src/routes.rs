@@ -104,7 +104,7 @@ impl<'p> Route<'p> {
         let mut segments = [""; MAX_SEGMENTS];
         let mut count = 0;
         if !path.is_empty() {
-            // What follows the last slot stays in it: ids with a bare `/` inside, which lead nowhere.
+            // What follows the last slot stays in it: ids with a bare `/` inside, which lead nowhere. An escaped one is part of the id.
             for segment in path.splitn(MAX_SEGMENTS, '/') {
                 segments[count] = segment;
                 count += 1;
@@ -250,8 +250,8 @@ fn place<'s>(segments: &[&'s str]) -> (Place, [&'s str; 3]) {
         ["dbs", db, "colls", c] => (Place::Container, [db, c, ""]),
         ["dbs", db, "colls", c, "docs"] => (Place::Items, [db, c, ""]),
         ["dbs", db, "colls", c, "docs", id] => (Place::Item, [db, c, id]),
-        // An id with a bare slash: nothing can be found under it, see `addressing`.
-        ["dbs", db, "colls", c, "docs", _, ..] => (Place::Item, [db, c, "/"]),
+        // An id with a bare slash, as .NET sends it, leads nowhere. No item has the empty id.
+        ["dbs", db, "colls", c, "docs", _, ..] => (Place::Item, [db, c, ""]),
         ["dbs", db, "colls", c, "pkranges"] => (Place::PartitionKeyRanges, [db, c, ""]),
         ["dbs", db, "colls", c, "conflicts"] => (Place::Conflicts, [db, c, ""]),
         ["dbs", db, "colls", c, "conflicts", id] => (Place::Conflict, [db, c, id]),
@@ -378,6 +378,23 @@ mod tests {
     #[test]
     fn an_id_with_a_bare_slash_leads_nowhere() {
         let route = parse("/dbs/a/colls/b/docs/c/d");
-        assert_eq!((route.place, &*route.leaf), (Place::Item, "/"));
+        assert_eq!((route.place, &*route.leaf), (Place::Item, ""));
+    }
+
+    #[test]
+    fn escaped_slashes_belong_to_the_id_and_to_what_is_signed() {
+        for (path, id) in [
+            ("/dbs/a/colls/b/docs/c%2Fd", "c/d"),
+            ("/dbs/a/colls/b/docs/%2f", "/"),
+            ("/dbs/a/colls/b/docs/c%2F/", "c/"),
+            ("/dbs/a/colls/b/docs/c%5Cd", "c\\d"),
+            ("/dbs/a/colls/b/docs/..%2F..%2Fsprocs%2Fs", "../../sprocs/s"),
+        ] {
+            let route = parse(path);
+            assert_eq!((route.place, &*route.leaf), (Place::Item, id), "{path}");
+            let signed = route.signed();
+            assert_eq!(signed.resource_type, "docs", "{path}");
+            assert_eq!(signed.link, path.trim_matches('/'), "{path}");
+        }
     }
 }

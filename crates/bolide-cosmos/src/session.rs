@@ -9,6 +9,9 @@ use http::HeaderMap;
 
 use crate::wire::headers;
 
+/// The token of answers about definitions, which everybody reads as they are: it asks nothing of a range.
+pub(crate) const OF_DEFINITIONS: &str = "0:-1#0";
+
 /// The range that an answer comes from, of those that were touched: the last, as pages end with the range that gave them something.
 pub(crate) fn range_of_answer(touched: &[RangePosition]) -> Option<&RangePosition> {
     touched.last()

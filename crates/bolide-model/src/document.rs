@@ -82,7 +82,7 @@ impl Document {
     /// The caller's name for the item.
     ///
     /// # Errors
-    /// `BadRequest`: missing, not a string, empty, too long, or with a backslash. The server never makes ids up.
+    /// `BadRequest`: missing, not a string, empty, too long, `.` or `..`. The server never makes ids up.
     pub fn id(&self) -> Result<&str> {
         match self.members.get("id") {
             None => Err(Error::bad_request(

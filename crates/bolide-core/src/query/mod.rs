@@ -66,6 +66,9 @@ pub struct QueryItems {
     pub continuation_limit_kb: Option<u32>,
     /// Merge the results of several ranges here, which the wire leaves to its clients.
     pub merges_ranges: bool,
+    /// An SDK of the service asks, and gets what the service answers: over all keys it is told to merge by a plan even if there is one range,
+    /// and learns that nothing is left by an empty page behind a full one. Others are spared both.
+    pub is_by_sdk: bool,
     /// Tell what the text tells about the query.
     pub reports_usage: bool,
 }
@@ -134,7 +137,7 @@ impl Account {
     /// # Errors
     /// - `QuerySyntax`: the text is no query; the body says where.
     /// - `BadRequest`: it would read several logical partitions, and the caller has not said that it may; or a continuation that is not one.
-    /// - `CrossPartitionQuery`: over several ranges it needs a merge by the client; the plan says which.
+    /// - `CrossPartitionQuery`: it is left to the client to merge the results of the ranges; the plan says how.
     /// - `RangeGone`: the range asked for was split.
     pub async fn query(
         &self,
@@ -284,8 +287,12 @@ impl QueryJob {
         let route = route::route(&compiled, query, state, &self.memory)?;
         // A continuation without a range was given when no merge was needed. After a split, the merge is done here.
         let is_merged_here = query.merges_ranges || query.continuation.is_some();
-        if route.needs_merge(&compiled) && !is_merged_here {
-            return Err(needs_client_merge(&compiled, properties, &self.memory));
+        if !is_merged_here && route.needs_merge(&compiled) {
+            let refusal = needs_client_merge(&compiled, properties, &self.memory);
+            // One range can answer what no client could merge.
+            if !route.is_in_one_range() || matches!(refusal.kind, ErrorKind::CrossPartitionQuery { .. }) {
+                return Err(refusal);
+            }
         }
         let filter = query.resume_filter.as_ref();
         let filter = filter.map(|filter| resume_filter(filter, container)).transpose()?;
@@ -314,6 +321,7 @@ impl QueryJob {
             },
             memory: self.memory.budget(),
             watch,
+            ends_with_empty_page: route.ends_with_empty_page,
             until: started + self.page_time,
             limit: PageLimit {
                 rows: page_items(query.max_items),

@@ -48,6 +48,8 @@ pub(super) struct PageRun<'a> {
     pub memory: &'a MemoryBudget,
     pub watch: Arc<Watch>,
     pub limit: PageLimit,
+    /// A full page is never the last.
+    pub ends_with_empty_page: bool,
     /// When the page has taken long enough.
     pub until: Instant,
 }
@@ -115,7 +117,8 @@ impl PageRun<'_> {
             after => self.scan(&mut execution, &mut walk, after).await?,
         };
         let (execution, costs) = execution.into_parts();
-        let mut finished = execution.finish(scanned.is_end).map_err(query_error)?;
+        let is_open = self.ends_with_empty_page && execution.metrics().rows == self.limit.rows as u64;
+        let mut finished = execution.finish(scanned.is_end && !is_open).map_err(query_error)?;
         let touched = self.touched(walk.touched(), &costs, &finished.metrics);
         let rows_ahead = finished.ahead.take();
 

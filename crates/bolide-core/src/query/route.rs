@@ -20,21 +20,42 @@ const PLAN_RANGE_BYTES: usize = 1024;
 pub(super) struct Route {
     /// The parts of physical partitions it reads, in the order of their keys.
     pub slices: Vec<Slice>,
-    /// The caller named no part of the container, and the container has several ranges.
-    is_over_all_ranges: bool,
+    /// What the client has to merge although one range may have it all.
+    left_to_client: LeftToClient,
+    /// Its last page, if it is full, is not told from those before it. Go's `TestCrossPartitionQuery` and JavaScript's tests of iterators expect so
+    /// of one range; over several, JavaScript's take no empty page at the end.
+    pub ends_with_empty_page: bool,
     /// By how many components of the partition key, the first ones, items are found; the key itself or the filter gave them.
     pub key_components: usize,
 }
 
+/// Which queries clients merge even in one range.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LeftToClient {
+    /// The client named a part of the container, or is no SDK.
+    None,
+    /// The container has several ranges, and the filter may pin the key: aggregates without VALUE only, as the Python SDK's tests expect.
+    AggregatesIntoObjects,
+    /// An SDK asks over all keys: all that need a merge, as the Go and Python SDKs' tests expect.
+    All,
+}
+
 impl Route {
-    /// Whether the client has to merge the results of several ranges. Several keys may lie in one.
-    ///
-    /// Aggregates without VALUE are refused over all ranges even where the filter pins the key: the Python SDK's tests expect it.
+    /// Whether the client has to merge the results of several ranges, or would have to. Several keys may lie in one range.
     pub fn needs_merge(&self, query: &Query) -> bool {
+        let is_left = match self.left_to_client {
+            LeftToClient::None => false,
+            LeftToClient::AggregatesIntoObjects => query.aggregates_into_object(),
+            LeftToClient::All => true,
+        };
+        query.needs_merge() && (is_left || !self.is_in_one_range())
+    }
+
+    /// Whether all that it reads lies in one physical partition.
+    pub fn is_in_one_range(&self) -> bool {
         let mut ranges = self.slices.iter().map(|slice| slice.partition.range);
         let first = ranges.next();
-        let is_in_one = ranges.all(|range| Some(range) == first);
-        query.needs_merge() && (!is_in_one || (self.is_over_all_ranges && query.aggregates_into_object()))
+        ranges.all(|range| Some(range) == first)
     }
 }
 
@@ -52,7 +73,8 @@ pub(super) fn route(
     if !compiled.reads_items() {
         return Ok(Route {
             slices: Vec::new(),
-            is_over_all_ranges: false,
+            left_to_client: LeftToClient::None,
+            ends_with_empty_page: false,
             key_components: 0,
         });
     }
@@ -63,7 +85,8 @@ pub(super) fn route(
     if named != Scope::default() {
         return Ok(Route {
             slices: named.slices(state)?,
-            is_over_all_ranges: false,
+            left_to_client: LeftToClient::None,
+            ends_with_empty_page: false,
             key_components: named.partition_key.map_or(0, |key| key.0.len()),
         });
     }
@@ -74,10 +97,19 @@ pub(super) fn route(
              x-ms-documentdb-partitionkey, or revise your query to avoid this exception.",
         ));
     }
+    let slices = slices_of(&ranges, state, memory)?;
+    let key_components = key_components(&ranges, &state.properties.partition_key);
+    let has_several_ranges = state.layout.partitions.len() > 1;
+    let left_to_client = match query.cross_partition {
+        true if query.is_by_sdk && key_components == 0 && !slices.is_empty() => LeftToClient::All,
+        true if has_several_ranges => LeftToClient::AggregatesIntoObjects,
+        _ => LeftToClient::None,
+    };
     Ok(Route {
-        slices: slices_of(&ranges, state, memory)?,
-        is_over_all_ranges: state.layout.partitions.len() > 1 && query.cross_partition,
-        key_components: key_components(&ranges, &state.properties.partition_key),
+        ends_with_empty_page: left_to_client == LeftToClient::All && !has_several_ranges && !compiled.needs_merge(),
+        slices,
+        left_to_client,
+        key_components,
     })
 }
 
@@ -180,8 +212,9 @@ fn plan_range(definition: &PartitionKeyDefinition, key: &PartitionKey) -> Value 
         let point = Epk::of(definition, key).to_hex();
         return json!({ "min": point, "max": point, "isMinInclusive": true, "isMaxInclusive": true });
     }
+    // The end is above all keys that begin so, and no key. The service counts it in all the same (the Rust SDK's tests).
     let range = EpkRange::of_prefix(definition, key);
-    json!({ "min": range.min.to_hex(), "max": range.max.to_hex(), "isMinInclusive": true, "isMaxInclusive": false })
+    json!({ "min": range.min.to_hex(), "max": range.max.to_hex(), "isMinInclusive": true, "isMaxInclusive": true })
 }
 
 /// Where a query goes that reads no items: any range can make its row, and each of several would make one. As at the service, the point

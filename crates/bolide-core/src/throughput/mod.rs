@@ -94,8 +94,18 @@ impl Throughput {
 
     /// How many physical partitions a new container with this throughput starts with (cosmos-rest §4.5).
     pub fn initial_ranges(self) -> u32 {
-        let ru = self.max_ru();
-        if ru <= 10_000 { 1 } else { ru.div_ceil(6_000) }
+        if self.least_ranges() == 1 {
+            1
+        } else {
+            self.max_ru().div_ceil(6_000)
+        }
+    }
+
+    /// How many physical partitions a container has to have for this throughput: each serves up to 10,000 request units per second.
+    ///
+    /// Source: the service's page on scaling provisioned throughput, by which existing ones are split until there are so many.
+    pub fn least_ranges(self) -> u32 {
+        self.max_ru().div_ceil(10_000)
     }
 }
 

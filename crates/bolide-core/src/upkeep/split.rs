@@ -57,13 +57,13 @@ impl Catalog {
         self.split_partition(container, &change, &parent).await
     }
 
-    /// Splits ranges until a container has as many as its throughput needs.
+    /// Splits ranges until a container has as many as its throughput needs at least. (A new one gets more: a split is avoided, not made.)
     pub async fn split_for_throughput(&self, offer: &Offer) -> Result<()> {
         let OfferResource::Container(rid) = offer.resource else {
             return Ok(());
         };
         let container = self.container_by_rid(rid)?;
-        while container.ranges().ranges.len() < offer.throughput.initial_ranges() as usize {
+        while container.ranges().ranges.len() < offer.throughput.least_ranges() as usize {
             self.split(&container, None).await?;
         }
         Ok(())

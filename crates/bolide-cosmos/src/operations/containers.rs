@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::data_plane::RESOURCE_QUOTA;
-use super::metadata::{Feed, Ids};
+use super::metadata::{Feed, Ids, created};
 use super::{if_match, offers};
 use crate::addressing;
 use crate::service::{Call, owner_path};
@@ -37,7 +37,7 @@ pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
     if container.shares_throughput() {
         reply.fixed(&headers::SHARE_THROUGHPUT, "true");
     }
-    Ok(reply)
+    Ok(created(call.headers(), reply))
 }
 
 pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {

@@ -6,7 +6,7 @@ use bolide_model::{Error, Result};
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::metadata::{Feed, Ids};
+use super::metadata::{Feed, Ids, created};
 use super::{if_match, offers};
 use crate::addressing;
 use crate::service::Call;
@@ -28,7 +28,7 @@ pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
     };
     let throughput = offers::requested(call.headers())?;
     let database = call.account().create_database(&call.ctx, id, throughput).await?;
-    Ok(reply(StatusCode::CREATED, &database))
+    Ok(created(call.headers(), reply(StatusCode::CREATED, &database)))
 }
 
 pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {

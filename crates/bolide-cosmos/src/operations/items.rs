@@ -5,8 +5,10 @@ use std::sync::Arc;
 use bolide_core::{Answer, Answered, Container, CreateItem, DeleteItem, ItemRead, ItemWritten, PatchItem, ReadItem};
 use bolide_core::{ItemTarget, ItemWrite, ReplaceItem, StoredItem, TriggeredWrite, UpsertItem, Work};
 use bolide_model::document::{Document, Patch};
+use bolide_model::names::refuse_backslash;
 use bolide_model::{Error, ErrorKind, Result};
 use http::{HeaderMap, HeaderValue, StatusCode};
+use serde_json::Value;
 
 use super::data_plane::map;
 use super::{if_match, if_none_match};
@@ -170,8 +172,19 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Answere
 }
 
 async fn document(call: &Call<'_>) -> Result<Document> {
-    call.decoded(|| Document::parse(&binary_json::to_text(call.body)?))
-        .await
+    let document = call
+        .decoded(|| Document::parse(&binary_json::to_text(call.body)?))
+        .await?;
+    check_id(call.headers(), &document)?;
+    Ok(document)
+}
+
+/// Refuses an id that clients of older versions could not use.
+pub(super) fn check_id(headers: &HeaderMap, document: &Document) -> Result<()> {
+    match document.value().get("id").and_then(Value::as_str) {
+        Some(id) if headers::knows_no_backslash(headers) => refuse_backslash(id),
+        _ => Ok(()),
+    }
 }
 
 async fn patch_of(call: &Call<'_>) -> Result<Patch> {

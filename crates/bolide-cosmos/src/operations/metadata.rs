@@ -14,8 +14,21 @@ use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
 use crate::service::Call;
+use crate::session;
 use crate::status::Failure;
 use crate::wire::{Reply, body, envelope, headers, scope};
+
+/// What is said of a new database or container, and no more of it to clients that want no body.
+///
+/// Source: `create_database_and_container_through_driver` of the Rust SDK's tests.
+pub(super) fn created(sent: &HeaderMap, mut reply: Reply) -> Reply {
+    reply.fixed(&headers::SESSION_TOKEN, session::OF_DEFINITIONS);
+    if headers::prefers_minimal(sent) {
+        reply.without_body()
+    } else {
+        reply
+    }
+}
 
 /// A kind of resource that has feeds.
 pub(super) struct Feed<'f> {

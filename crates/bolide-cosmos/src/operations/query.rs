@@ -36,6 +36,7 @@ pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered
         resume_filter,
         continuation_limit_kb: continuation_limit(call.headers())?,
         merges_ranges: false,
+        is_by_sdk: call.headers().contains_key(&headers::SDK_CAPABILITIES),
         reports_usage: [&headers::POPULATE_INDEX_METRICS_V2, &headers::POPULATE_QUERY_ADVICE]
             .into_iter()
             .any(|name| headers::flag(call.headers(), name)),

@@ -52,6 +52,7 @@ headers! {
     QUERY_FEATURES = "x-ms-cosmos-supported-query-features",
     READ_KEY_TYPE = "x-ms-read-key-type",
     SCRIPT_LOGGING = "x-ms-documentdb-script-enable-logging",
+    SDK_CAPABILITIES = "x-ms-cosmos-sdk-supportedcapabilities",
     START_EPK = "x-ms-start-epk",
 }
 
@@ -120,12 +121,26 @@ pub(crate) const ALL_VERSIONS: &str = "Full-Fidelity Feed";
 
 /// The first version of the API that shows a partition key of containers that have none.
 const FIRST_VERSION_WITH_SYSTEM_KEY: &str = "2018-12-31";
+/// See [`knows_no_backslash`].
+const FIRST_VERSION_WITH_BACKSLASH: &str = "2020-11-05";
 
 /// Whether a client is from before containers without a partition key were shown with a system key: it makes such containers, sees them
 /// without a key, and sends none.
 pub(crate) fn knows_no_system_key(headers: &HeaderMap) -> bool {
+    is_before(headers, FIRST_VERSION_WITH_SYSTEM_KEY)
+}
+
+/// Whether a client is from before ids of items could hold a backslash.
+///
+/// Source: .NET's and Java's tests of ids (2020-07-15) want a 400, Go's (2020-11-05) a 201, of the same emulator.
+pub(crate) fn knows_no_backslash(headers: &HeaderMap) -> bool {
+    is_before(headers, FIRST_VERSION_WITH_BACKSLASH)
+}
+
+/// Whether a client says that it is of a version before this one.
+fn is_before(headers: &HeaderMap, first: &str) -> bool {
     let version = non_empty(headers, &VERSION).ok().flatten();
-    version.is_some_and(|version| version < FIRST_VERSION_WITH_SYSTEM_KEY)
+    version.is_some_and(|version| version < first)
 }
 
 /// Reads a header as text.

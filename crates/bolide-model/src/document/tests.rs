@@ -178,7 +178,7 @@ fn what_grows_when_it_is_written_is_measured_again() {
 fn ids_are_strings_that_the_client_gives() {
     assert_eq!(parse(r#"{"id":"a/b?"}"#).id(), Ok("a/b?"));
     assert!(parse("{}").id().unwrap_err().message.contains("'id; ' - are missing"));
-    for body in [r#"{"id":1}"#, r#"{"id":null}"#, r#"{"id":""}"#, r#"{"id":"a\\b"}"#] {
+    for body in [r#"{"id":1}"#, r#"{"id":null}"#, r#"{"id":""}"#, r#"{"id":".."}"#] {
         assert_eq!(parse(body).id().unwrap_err().kind, ErrorKind::BadRequest, "{body}");
     }
 }

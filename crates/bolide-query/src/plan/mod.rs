@@ -103,14 +103,19 @@ impl Plan {
     }
 
     /// The service's JSON around ranges that are already mapped, such as
-    /// `{"min":"","max":"FF","isMinInclusive":true,"isMaxInclusive":false}`.
+    /// `{"min":"","max":"FF","isMinInclusive":true,"isMaxInclusive":false}`. Without a ranking it says so (the Rust SDK's tests).
     pub fn to_json(&self, query_ranges: &[Json]) -> Json {
         let mut out = Map::new();
         out.insert("partitionedQueryExecutionInfoVersion".into(), json!(2));
         match &self.body {
-            Body::Query(info) => out.insert("queryInfo".into(), info.to_json()),
-            Body::Hybrid(hybrid) => out.insert("hybridSearchQueryInfo".into(), hybrid.to_json()),
-        };
+            Body::Query(info) => {
+                out.insert("queryInfo".into(), info.to_json());
+                out.insert("hybridSearchQueryInfo".into(), Json::Null);
+            }
+            Body::Hybrid(hybrid) => {
+                out.insert("hybridSearchQueryInfo".into(), hybrid.to_json());
+            }
+        }
         out.insert("queryRanges".into(), Json::Array(query_ranges.to_vec()));
         Json::Object(out)
     }

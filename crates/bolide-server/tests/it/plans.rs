@@ -77,6 +77,35 @@ fn in_each(client: &mut Client, ranges: &[String], text: &str) -> Vec<Value> {
     rows
 }
 
+/// Source: `query_results_plans_and_resume_paths_match` of the Rust SDK's tests.
+#[test]
+fn a_plan_says_that_nothing_is_ranked_and_closes_the_range_of_a_prefix() {
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    client.send(&Request::post("/dbs", r#"{"id": "d"}"#)).expect(201);
+    let key = json!({"paths": ["/tenant", "/user"], "kind": "MultiHash", "version": 2});
+    let definition = json!({"id": "c", "partitionKey": key}).to_string();
+    client.send(&Request::post("/dbs/d/colls", definition)).expect(201);
+    let mut range_of = |filter: &str| {
+        let plan = plan(&mut client, &format!("SELECT * FROM c{filter}"), "None")
+            .expect(200)
+            .json();
+        assert_eq!(plan.get("hybridSearchQueryInfo"), Some(&Value::Null), "{plan}");
+        assert_eq!(plan["queryRanges"].as_array().map(Vec::len), Some(1), "{plan}");
+        plan["queryRanges"][0].clone()
+    };
+    let is_closed = |range: &Value| (range["isMinInclusive"].clone(), range["isMaxInclusive"].clone());
+    let prefix = range_of(" WHERE c.tenant = 't'");
+    assert_eq!(is_closed(&prefix), (json!(true), json!(true)));
+    assert_eq!(prefix["max"], format!("{}FF", prefix["min"].as_str().expect("hex")));
+    let point = range_of(" WHERE c.tenant = 't' AND c.user = 'u'");
+    assert_eq!(
+        (is_closed(&point), &point["min"]),
+        ((json!(true), json!(true)), &point["max"])
+    );
+    assert_eq!(is_closed(&range_of("")), (json!(true), json!(false)));
+}
+
 /// LINQ's `Skip(1)`: the text for each range asked for one row more than a query may ask for, and was refused.
 #[test]
 fn nearly_all_rows_can_be_skipped_to() {

@@ -162,9 +162,17 @@ fn continuations_have_a_limit_of_at_least_a_kilobyte() {
     );
 }
 
-/// The rows of a page, and where it goes on.
+/// The rows of a page of two, and where it goes on.
 fn page(client: &mut Client, request: &Request, continuation: Option<&str>) -> (Vec<Value>, Option<String>) {
-    let request = request.clone().header("x-ms-max-item-count", "2");
+    page_of(
+        client,
+        &request.clone().header("x-ms-max-item-count", "2"),
+        continuation,
+    )
+}
+
+fn page_of(client: &mut Client, request: &Request, continuation: Option<&str>) -> (Vec<Value>, Option<String>) {
+    let request = request.clone();
     let request = match continuation {
         Some(continuation) => request.header("x-ms-continuation", continuation),
         None => request,
@@ -223,4 +231,105 @@ fn continuations_go_on_in_the_children_of_a_split_and_over_all_of_them() {
             assert_eq!(rows, expected, "{text}");
         }
     }
+}
+
+/// A query as an SDK sends it that can merge by a plan.
+fn of_sdk(text: &str) -> Request {
+    query(text).header("x-ms-cosmos-sdk-supportedcapabilities", "1")
+}
+
+/// Source: `TestCrossPartitionQueryFailsIfGatewayCannotSatisfyRequest` of the Go SDK and `test_partition_split_query.py` of the Python SDK.
+#[test]
+fn one_range_leaves_the_merge_over_all_keys_to_sdks() {
+    let server = Server::in_memory(&[]);
+    let mut client = with_items(&server, 5);
+    for text in [
+        "SELECT * FROM c ORDER BY c.id",
+        "SELECT * FROM c WHERE c.id = 'i1' ORDER BY c.id",
+        "SELECT TOP 2 * FROM c",
+        "SELECT * FROM c OFFSET 1 LIMIT 2",
+        "SELECT DISTINCT VALUE c.id FROM c",
+        "SELECT VALUE COUNT(1) FROM c",
+        "SELECT COUNT(1) AS n FROM c",
+        "SELECT c.id, COUNT(1) AS n FROM c GROUP BY c.id",
+        "SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.id FROM c) AS d",
+    ] {
+        let refusal = client.send(&of_sdk(text)).expect(400);
+        assert_eq!(refusal.header("x-ms-substatus"), Some("1004"), "{text}");
+        let body = refusal.json();
+        let message = body["message"].as_str().expect("a message");
+        assert!(
+            message.contains("cross partition query can not be directly served by the gateway"),
+            "{message}"
+        );
+        let plan = body["additionalErrorInfo"].as_str().expect("a plan");
+        assert!(plan.contains("\"queryRanges\":"), "{plan}");
+        // Programs that could do nothing with a plan, and SDKs that do what it says.
+        client.send(&query(text)).expect(200);
+        client
+            .send(&of_sdk(text).header("x-ms-documentdb-partitionkeyrangeid", "0"))
+            .expect(200);
+    }
+}
+
+/// Sources: `TestCrossPartitionQuery` of the Go SDK; `asyncIterator` over four items in pages of two in JavaScript's `query.spec.ts`.
+#[test]
+fn the_last_page_over_one_range_tells_sdks_of_a_further_one_if_it_is_full() {
+    let server = Server::in_memory(&[]);
+    let mut client = server.client();
+    create_container(&mut client);
+    for n in 0..4 {
+        let item = json!({"id": format!("i{n}"), "pk": "p", "tags": ["a", "b"]});
+        let create = Request::post("/dbs/d/colls/c/docs", item.to_string()).pk();
+        client.send(&create).expect(201);
+    }
+    let mut pages = |request: Request| {
+        let mut sizes = Vec::new();
+        let mut continuation = None;
+        loop {
+            let (rows, next) = page_of(&mut client, &request, continuation.as_deref());
+            sizes.push(rows.len());
+            continuation = next;
+            if continuation.is_none() {
+                return sizes;
+            }
+        }
+    };
+    let sized = |request: Request, rows: usize| request.header("x-ms-max-item-count", &rows.to_string());
+    for (text, rows, expected) in [
+        ("SELECT * FROM c", 2, vec![2, 2, 0]),
+        ("SELECT * FROM c", 4, vec![4, 0]),
+        ("SELECT * FROM c", 3, vec![3, 1]),
+        ("SELECT VALUE c.id FROM c WHERE c.id > 'i1'", 1, vec![1, 1, 0]),
+        ("SELECT VALUE t FROM c JOIN t IN c.tags", 4, vec![4, 4, 0]),
+        ("SELECT * FROM c WHERE c.pk = 'p'", 2, vec![2, 2]),
+    ] {
+        assert_eq!(pages(sized(of_sdk(text), rows)), expected, "{text}");
+        let no_sdk = pages(sized(query(text), rows));
+        assert_eq!(
+            no_sdk,
+            expected.into_iter().filter(|rows| *rows > 0).collect::<Vec<_>>(),
+            "{text}"
+        );
+    }
+    assert_eq!(pages(sized(of_sdk("SELECT * FROM c ORDER BY c.id").pk(), 2)), [2, 2]);
+}
+
+#[test]
+fn one_range_answers_sdks_what_needs_no_merge_over_all_keys() {
+    let server = Server::in_memory(&[]);
+    let mut client = with_items(&server, 5);
+    for text in [
+        "SELECT * FROM c",
+        "SELECT * FROM c WHERE c.pk = 'p' ORDER BY c.id",
+        "SELECT VALUE COUNT(1) FROM c WHERE c.pk = 'p'",
+        "SELECT COUNT(1) AS n FROM c WHERE c.pk = 'p'",
+        "SELECT * FROM c WHERE c.pk IN ('p', 'q') ORDER BY c.id",
+        "SELECT TOP 1 * FROM c WHERE c.pk = 'p' AND c.pk = 'q'",
+        // No client can merge it.
+        "SELECT VALUE SUM(LENGTH(d)) FROM (SELECT DISTINCT VALUE c.id FROM c) AS d",
+    ] {
+        client.send(&of_sdk(text)).expect(200);
+    }
+    client.send(&of_sdk("SELECT * FROM c ORDER BY c.id").pk()).expect(200);
 }

@@ -387,6 +387,32 @@ fn throughput_makes_ranges_and_splits_are_seen() {
     );
 }
 
+/// Source: `create_database_and_container_through_driver` of the Rust SDK's tests.
+#[test]
+fn a_new_database_or_container_has_a_session_token_and_may_be_answered_without_a_body() {
+    let (_server, mut client) = started();
+    let definition = |id: &str| json!({"id": id, "partitionKey": {"paths": ["/pk"], "kind": "Hash"}}).to_string();
+    let mut tokens = Vec::new();
+    for (path, bodies) in [
+        ("/dbs", [r#"{"id":"e"}"#.to_owned(), r#"{"id":"f"}"#.to_owned()]),
+        ("/dbs/d/colls", [definition("e"), definition("f")]),
+    ] {
+        let [whole, minimal] = bodies.map(|body| Request::post(path, body));
+        let whole = client.send(&whole).expect(201);
+        assert_eq!(whole.json()["id"], "e");
+        let minimal = client.send(&minimal.header("prefer", "return=minimal")).expect(201);
+        assert_eq!((minimal.text().as_str(), minimal.header("content-type")), ("", None));
+        assert!(minimal.header("etag").is_some());
+        let token = |answer: &Answer| answer.header("x-ms-session-token").expect("a token").to_owned();
+        tokens.extend([token(&whole), token(&minimal)]);
+    }
+    // Clients may keep them for the new container and send them along.
+    for (token, id) in tokens.iter().zip(["e", "f", "e", "f"]) {
+        let read = Request::get(&format!("/dbs/d/colls/{id}/docs")).header("x-ms-session-token", token);
+        client.send(&read).expect(200);
+    }
+}
+
 #[test]
 fn an_offer_is_found_by_its_resource_and_replaced() {
     let (_server, mut client) = started();

@@ -462,6 +462,53 @@ fn segments_of_a_path_are_decoded_once_and_lead_nowhere_up() {
     }
 }
 
+/// Escaped, it is part of the id: neither a way to another resource nor within reach of a token or signature for one.
+#[test]
+fn a_slash_in_an_id_leads_to_that_item_only() {
+    let (_server, mut client) = started(&[]);
+    for id in ["a/b", "a/", "../sprocs/s", "s/a"] {
+        let body = json!({"id": id, "pk": "p"}).to_string();
+        client.send(&Request::post(DOCS, body).pk()).expect(201);
+    }
+    client
+        .send(&Request::post(
+            "/dbs/d/colls/c/sprocs",
+            r#"{"id":"s","body":"function s() {}"}"#,
+        ))
+        .expect(201);
+    let at = |id: &str| Request::get(&format!("{DOCS}/{id}")).pk();
+    for (name, link) in [
+        ("a", "dbs/d/colls/c/docs/a"),
+        ("bare", "dbs/d/colls/c/docs/a/b"),
+        ("escaped", "dbs/d/colls/c/docs/a%2Fb"),
+        ("script", "dbs/d/colls/c/sprocs/s"),
+    ] {
+        let token = token(&mut client, name, "All", link, None);
+        for id in ["a%2Fb", "a/b", "a%2F", "..%2Fsprocs%2Fs", "s%2Fa"] {
+            client.send(&with(at(id), &token)).expect_error(403);
+        }
+    }
+    let whole = token(&mut client, "container", "Read", "dbs/d/colls/c", None);
+    for (path, id) in [("a%2Fb", "a/b"), ("a%2F", "a/"), ("..%2Fsprocs%2Fs", "../sprocs/s")] {
+        assert_eq!(client.send(&with(at(path), &whole)).expect(200).json()["id"], id);
+    }
+    for (resource, link) in [
+        ("docs", "dbs/d/colls/c/docs/a"),
+        ("docs", "dbs/d/colls/c/docs/b"),
+        ("sprocs", "dbs/d/colls/c/docs/a/b"),
+        ("colls", "dbs/d/colls/c"),
+        ("docs", "a/b"),
+        ("docs", "b"),
+    ] {
+        client.send(&at("a%2Fb").signing_as(resource, link)).expect_error(401);
+    }
+    let of_script = at("..%2Fsprocs%2Fs").signing_as("sprocs", "dbs/d/colls/c/sprocs/s");
+    client.send(&of_script).expect_error(401);
+    // Names above items have no slash, so the same link cannot mean something else.
+    let deeper = Request::get("/dbs/d/colls/c%2Fdocs%2Fa/docs/b").pk();
+    client.send(&deeper).expect_error(404);
+}
+
 #[test]
 fn ids_are_what_a_path_can_hold() {
     let (_server, mut client) = started(&[]);

@@ -153,10 +153,18 @@ async fn an_offer_is_replaced_and_more_throughput_brings_more_ranges() {
         .replace_offer(&ctx, offer.rid, Throughput::Manual { ru: 450 }, None)
         .await;
     assert_eq!(bad.unwrap_err().kind, ErrorKind::BadRequest);
-    let more = Throughput::Manual { ru: 20_000 };
-    let replaced = stage.account.replace_offer(&ctx, offer.rid, more, None).await.unwrap();
-    assert_eq!(replaced.throughput, more);
-    assert_eq!(stage.container.ranges().ranges.len(), 4);
+    // As many as are needed, of which each serves 10,000: Python's `test_incremental_merge_handles_split_partitions`.
+    let mut before = Vec::new();
+    for (ru, count, kept) in [(11_000, 2, 0), (20_000, 2, 2), (25_000, 3, 1), (400, 3, 3)] {
+        let throughput = Throughput::Manual { ru };
+        let replaced = stage.account.replace_offer(&ctx, offer.rid, throughput, None).await;
+        assert_eq!(replaced.unwrap().throughput, throughput);
+        let ranges: Vec<u32> = stage.container.ranges().ranges.iter().map(|range| range.id).collect();
+        assert_eq!(ranges.len(), count, "{ru}");
+        let same = ranges.iter().filter(|range| before.contains(*range)).count();
+        assert_eq!(same, kept, "{ru}");
+        before = ranges;
+    }
     assert_eq!(stage.count().await, 10);
     stage.assert_sound().await;
 }

@@ -21,6 +21,23 @@ pub(super) struct Sent {
     pub is_minimal: bool,
 }
 
+impl Sent {
+    /// Refuses the operation if it writes a document that does not pass.
+    pub fn check(&mut self, check: impl Fn(&Document) -> Result<()>) {
+        let written = match &self.operation {
+            Ok(
+                BatchOperation::Create { document }
+                | BatchOperation::Upsert { document, .. }
+                | BatchOperation::Replace { document, .. },
+            ) => check(document),
+            _ => Ok(()),
+        };
+        if let Err(error) = written {
+            self.operation = Err(error);
+        }
+    }
+}
+
 /// What an operation is made of, in either form.
 struct Parts {
     kind: String,

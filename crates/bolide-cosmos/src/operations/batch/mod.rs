@@ -24,7 +24,10 @@ use to_wire::Results;
 
 pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
     items::refuse_triggers(call.headers())?;
-    let sent = call.decoded(|| from_wire::operations(call.body)).await?;
+    let mut sent = call.decoded(|| from_wire::operations(call.body)).await?;
+    for sent in &mut sent {
+        sent.check(|document| items::check_id(call.headers(), document));
+    }
     if headers::flag(call.headers(), &headers::BATCH_ATOMIC) {
         atomic(call, container, sent).await
     } else {

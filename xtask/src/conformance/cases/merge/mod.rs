@@ -82,7 +82,7 @@ pub fn query(container: &Container<'_>, body: &Value, page_size: i32) -> Result<
         page_size,
         list: overlapping(container.ranges()?, &plan["queryRanges"])?,
     };
-    if let Some(hybrid) = plan.get("hybridSearchQueryInfo") {
+    if let Some(hybrid) = plan.get("hybridSearchQueryInfo").filter(|info| !info.is_null()) {
         return hybrid::search(&over, hybrid).map(Merged::of);
     }
     let info = QueryInfo::deserialize(&plan["queryInfo"])?;

@@ -19,6 +19,7 @@ use super::items;
 use crate::service::Call;
 use crate::session::SessionToken;
 use crate::wire::{Reply, headers, scope};
+pub(crate) use from_wire::OPERATIONS;
 use from_wire::Sent;
 use to_wire::Results;
 
@@ -214,4 +215,11 @@ fn add_work(work: &mut Work, more: Work) {
             None => work.touched.push(position),
         }
     }
+}
+
+/// How many operations of a body can be decoded.
+#[cfg(test)]
+pub(crate) fn decodable(body: &bytes::Bytes) -> usize {
+    let sent = from_wire::operations(body).expect("a batch");
+    sent.iter().filter(|sent| sent.operation.is_ok()).count()
 }

@@ -117,9 +117,9 @@ async fn bulk(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> A
 async fn one(call: &Call<'_>, container: &Arc<Container>, sent: Sent) -> Answered<OperationResult> {
     let (account, ctx) = (call.account(), &call.ctx);
     let (operation, given) = (sent.operation?, sent.partition_key?);
+    let given = given.and_then(|key| container.properties().partition_key.meant_by(key));
     // The header's key, which was checked with the head, is not the one that counts here.
     call.sender.check_key(given.as_ref())?;
-    let given = given.and_then(|key| container.properties().partition_key.meant_by(key));
     let key = |key| scope::key_or_none(key, container);
     let written = |answer: Answer<bolide_core::ItemWritten>| finish(answer, OperationDone::Written);
     Ok(match operation {

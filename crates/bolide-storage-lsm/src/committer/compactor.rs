@@ -15,9 +15,16 @@
 //! Small tables on the way, because only those are merged that lie within the tables they are merged into: one that has tombstones for the whole
 //! key space would have all of it rewritten at once. A merge rests between pieces while others read or write, unless writes would soon have to wait for
 //! it, and ends when the store closes.
+//!
+//! A merge that fails (a damaged table, a full disk) takes away what it has written, and is tried again later. The store lets writes wait without end
+//! where too many new tables are not merged, so they are refused before.
 
 mod pace;
 
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -63,6 +70,12 @@ const MOST_TABLE_BYTES: u64 = 64 << 20;
 const LEAST_SMALL_TABLE_BYTES: u64 = 64 << 10;
 /// A key space of more bytes is not merged as a whole: that takes as much space again.
 const MOST_WHOLE_BYTES: u64 = 4 << 30;
+/// How long after a merge failed the next is begun.
+const RETRY: Duration = Duration::from_secs(30);
+/// New tables of a key space at which writes are refused where merges fail. The store lets writes wait at thirty; some more may be on their way.
+const MOST_NEW_TABLES: usize = 20;
+/// How long the store's own threads may take to come to rest before what a failed merge has left is taken away.
+const CLEARING: Duration = Duration::from_secs(5);
 /// Rows of a memtable that are looked at to tell how many are tombstones, after a start.
 const SAMPLE: usize = 20_000;
 
@@ -71,11 +84,28 @@ pub(super) struct Compactor {
     spaces: [Deletes; Space::ALL.len()],
     /// When to look whether a compaction is due.
     look_at: Option<Instant>,
-    /// Returns what it left of each key space.
-    running: Option<JoinHandle<Vec<(Space, u64)>>>,
+    running: Option<JoinHandle<Merged>>,
+    /// Why the last merges failed, if they did.
+    failed: Option<Failure>,
     pace: Arc<Pace>,
     /// Whether memtables were looked at that a start has filled.
     has_looked: bool,
+}
+
+/// What a run came to.
+#[derive(Debug, Default)]
+struct Merged {
+    /// Tombstones that are left in the tables of the key spaces that were due.
+    left: Vec<(Space, u64)>,
+    /// The first error.
+    error: Option<String>,
+}
+
+/// A run that failed.
+#[derive(Debug)]
+struct Failure {
+    reason: String,
+    again_at: Instant,
 }
 
 /// What is known of the deletes in a key space.
@@ -91,13 +121,14 @@ struct Deletes {
 }
 
 impl Compactor {
-    /// `free_bytes` tells how much room is left on the disk.
-    pub(super) fn new(views: Arc<Views>, free_bytes: impl Fn() -> u64 + Send + Sync + 'static) -> Compactor {
+    /// `spare_bytes` tells how much room the disk has left beyond what must stay free.
+    pub(super) fn new(views: Arc<Views>, spare_bytes: impl Fn() -> u64 + Send + Sync + 'static) -> Compactor {
         Compactor {
             spaces: [Deletes::default(); Space::ALL.len()],
             look_at: None,
             running: None,
-            pace: Arc::new(Pace::new(views, Box::new(free_bytes))),
+            failed: None,
+            pace: Arc::new(Pace::new(views, Box::new(spare_bytes))),
             has_looked: false,
         }
     }
@@ -105,6 +136,7 @@ impl Compactor {
     /// Begins anew with a store that was just opened.
     pub(super) fn start(&mut self, now: Instant) {
         self.spaces = Default::default();
+        self.failed = None;
         self.has_looked = false;
         self.look_at = Some(now + LOOK_INTERVAL);
     }
@@ -133,6 +165,10 @@ impl Compactor {
             return;
         }
         self.join();
+        if let Some(failed) = self.failed.as_ref().filter(|failed| failed.again_at > now) {
+            self.look_at = Some(failed.again_at);
+            return;
+        }
         self.count_memtables(store);
         let due: Vec<Space> = Space::ALL
             .into_iter()
@@ -153,8 +189,28 @@ impl Compactor {
                 self.running = Some(thread);
                 self.look_at = Some(now + LOOK_INTERVAL);
             }
-            Err(error) => tracing::warn!(%error, "tables were not merged"),
+            Err(error) => {
+                tracing::warn!(%error, "tables were not merged");
+                self.note_failure(error.to_string());
+            }
         }
+    }
+
+    /// Why nothing may be written now: merges fail, and tables become too many.
+    pub(super) fn hindrance(&self, store: &Store) -> Option<&str> {
+        let failed = self.failed.as_ref()?;
+        let are_many = |space: Space| store.space(space).l0_table_count() >= MOST_NEW_TABLES;
+        Space::ALL.into_iter().any(are_many).then_some(&failed.reason)
+    }
+
+    /// Merges failed.
+    pub(super) fn note_failure(&mut self, why: String) {
+        let again_at = Instant::now() + RETRY;
+        self.failed = Some(Failure {
+            reason: format!("tables cannot be merged: {why}"),
+            again_at,
+        });
+        self.look_at = Some(again_at);
     }
 
     /// Whether a compaction is under way.
@@ -170,11 +226,17 @@ impl Compactor {
     }
 
     fn join(&mut self) {
-        if let Some(thread) = self.running.take() {
-            // A panic was reported by the thread; a compaction that did not happen costs time and space only.
-            for (space, left) in thread.join().unwrap_or_default() {
-                self.spaces[space as usize].left = left;
-            }
+        let Some(thread) = self.running.take() else { return };
+        let merged = thread.join().unwrap_or_else(|_| Merged {
+            error: Some("a merge panicked".to_owned()),
+            ..Merged::default()
+        });
+        for (space, left) in merged.left {
+            self.spaces[space as usize].left = left;
+        }
+        match merged.error {
+            None => self.failed = None,
+            Some(error) => self.note_failure(error),
         }
     }
 
@@ -252,10 +314,10 @@ impl Run<'_> {
         }
     }
 
-    /// Merges what is to be merged, and brings down what is due. Returns how many tombstones are left in the tables of each of these.
-    fn merge_all(mut self, due: Vec<Space>) -> Vec<(Space, u64)> {
+    /// Merges what is to be merged, and brings down what is due.
+    fn merge_all(mut self, due: Vec<Space>) -> Merged {
         let _paced = self.pace.enter(self.store);
-        let mut left = Vec::new();
+        let mut merged = Merged::default();
         for space in Space::ALL {
             let done = match due.contains(&space) {
                 true => self.level().and_then(|()| self.push_down(space)),
@@ -266,17 +328,21 @@ impl Run<'_> {
             }
             if let Err(error) = done {
                 tracing::warn!(%error, space = SPACE_NAMES[space as usize], "tables were not merged");
+                merged.error.get_or_insert_with(|| error.to_string());
             }
             if due.contains(&space) {
-                left.push((space, self.store.space(space).tree.tombstone_count()));
+                merged
+                    .left
+                    .push((space, self.store.space(space).tree.tombstone_count()));
             }
         }
-        left
+        merged
     }
 
-    /// Levels all key spaces: those first that writes would have to wait for first.
+    /// Levels all key spaces: those first that writes would have to wait for first. One that cannot be levelled does not keep it from the others.
     fn level(&mut self) -> fjall::Result<()> {
         let mut blocked = [false; Space::ALL.len()];
+        let mut done = Ok(());
         while !self.pace.is_stopped() {
             let space = Space::ALL
                 .into_iter()
@@ -287,18 +353,21 @@ impl Run<'_> {
             let strategy = Leveled::default()
                 .with_l0_threshold(NEWEST_TABLES)
                 .with_table_target_size(TABLE_BYTES);
-            let has_moved = self.merge(space, strategy)?;
+            let has_moved = self.merge(space, strategy).unwrap_or_else(|error| {
+                done = Err(error);
+                false
+            });
             self.unlevelled[space as usize] = has_moved;
             blocked[space as usize] = !has_moved;
         }
-        Ok(())
+        done
     }
 
     /// One merge; tells whether there was one.
     fn merge(&self, space: Space, strategy: Leveled) -> fjall::Result<bool> {
         let tree = &self.store.space(space).tree;
         let before = tree.current_version().id();
-        tree.compact(Arc::new(strategy), self.pace.watermark())?;
+        self.attempt(space, || tree.compact(Arc::new(strategy), self.pace.watermark()))?;
         let has_merged = tree.current_version().id() != before;
         if has_merged {
             self.pace.rest();
@@ -341,10 +410,54 @@ impl Run<'_> {
         let tree = &self.store.space(space).tree;
         let (tombstones, bytes) = (tree.tombstone_count(), tree.disk_space());
         let is_much = tombstones >= LEAST_TOMBSTONES && is_much(space, tombstones, rows(self.store, space));
-        if is_much && bytes <= MOST_WHOLE_BYTES && self.pace.has_room(bytes) && !self.pace.is_stopped() {
-            tree.major_compact(table_bytes(self.store, space), self.pace.watermark())?;
+        if !is_much || bytes > MOST_WHOLE_BYTES || !self.pace.has_room(bytes) || self.pace.is_stopped() {
+            return Ok(());
         }
-        Ok(())
+        // It may take so long that writes would wait for what it leaves undone.
+        self.pace.give_way(true);
+        let merged = self.attempt(space, || {
+            tree.major_compact(table_bytes(self.store, space), self.pace.watermark())
+        });
+        self.pace.give_way(false);
+        if self.pace.gave_way() { Ok(()) } else { merged }
+    }
+
+    /// Merges, and takes away what a merge has written that did not come to its end: the store would leave it lying until it is opened again.
+    fn attempt(&self, space: Space, merge: impl FnOnce() -> Result<(), fjall::LsmError>) -> fjall::Result<()> {
+        let before = self.table_files(space)?;
+        self.pace.begin();
+        let merged = merge();
+        if merged.is_err() && self.pace.is_cut_short() {
+            let cleared = self.clear_away(space, &before);
+            if let Err(error) = cleared {
+                tracing::warn!(%error, "what a merge has left is there until the store is opened again");
+            }
+        }
+        Ok(merged?)
+    }
+
+    fn clear_away(&self, space: Space, before: &HashSet<PathBuf>) -> io::Result<()> {
+        let keyspace = self.store.space(space);
+        let written: Vec<PathBuf> = self.table_files(space)?.difference(before).cloned().collect();
+        // Among these may be tables that the store's own threads are writing, and which belong to it when that is done.
+        let deadline = Instant::now() + CLEARING;
+        while keyspace.sealed_memtable_count() > 0 || self.store.is_busy() {
+            if self.pace.is_stopped() || Instant::now() > deadline {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            std::thread::sleep(POLL);
+        }
+        let version = keyspace.tree.current_version();
+        let tables: HashSet<PathBuf> = version.iter_tables().map(|table| table.path.to_path_buf()).collect();
+        let is_ours = |path: &&PathBuf| !tables.contains(*path);
+        written.iter().filter(is_ours).try_for_each(fs::remove_file)
+    }
+
+    fn table_files(&self, space: Space) -> io::Result<HashSet<PathBuf>> {
+        let tables = self.store.space(space).path().join("tables");
+        fs::read_dir(tables)?
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect()
     }
 
     fn step_down(&self, space: Space, most_bytes: u64) -> fjall::Result<Down> {

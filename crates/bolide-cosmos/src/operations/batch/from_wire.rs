@@ -167,14 +167,14 @@ impl ResourceBody {
     fn document(self, room: &mut Room) -> Result<Document> {
         match self {
             ResourceBody::Value(value) => Document::from_value(value),
-            ResourceBody::Bytes(bytes) => Document::parse(&room.to_text(&bytes)?),
+            ResourceBody::Bytes(bytes) => Document::parse(&room.text_of(&bytes)?),
         }
     }
 
     fn patch(self, room: &mut Room) -> Result<Patch> {
         match self {
             ResourceBody::Value(value) => Patch::from_value(&value),
-            ResourceBody::Bytes(bytes) => Patch::parse(&room.to_text(&bytes)?),
+            ResourceBody::Bytes(bytes) => Patch::parse(&room.text_of(&bytes)?),
         }
     }
 }

@@ -41,7 +41,7 @@ const BATCH_TEXT_BYTES: usize = 8 * limits::ITEM_BYTES;
 /// - `BadRequest`: a binary body is cut short, nests too deep, or has a marker that stands for nothing.
 /// - `TooLarge`: its text is longer than a text body may be, which short references to long strings can bring about.
 pub(crate) fn to_text(body: &Bytes) -> Result<Bytes> {
-    Room::of_one().to_text(body)
+    Room::of_one().text_of(body)
 }
 
 /// How much text binary bodies may still stand for: short references to long strings make much of few bytes, the more so in each body of a batch.
@@ -63,11 +63,11 @@ impl Room {
         }
     }
 
-    /// As the function of this name, for one more body.
+    /// As [`to_text`], for one more body.
     ///
     /// # Errors
     /// As there; `TooLarge` also if there is no room left.
-    pub fn to_text(&mut self, body: &Bytes) -> Result<Bytes> {
+    pub fn text_of(&mut self, body: &Bytes) -> Result<Bytes> {
         if !is_binary(body) {
             return Ok(body.clone());
         }

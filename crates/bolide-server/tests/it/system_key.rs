@@ -152,6 +152,14 @@ fn items_without_a_key_are_the_same_to_old_and_new_clients() {
         assert_eq!(patched.json()["n"], 3);
 
         parts_are_told_apart(&mut client);
+        for (key, count) in [(json!([]), 2), (json!(["k"]), 1)] {
+            let query = json!({"query": "SELECT * FROM c", "partitionKey": key}).to_string();
+            let answer = client
+                .send(&Request::post("/_bolide/dbs/d/colls/c/query", query))
+                .expect(200);
+            let rows = answer.json()["rows"].as_array().map(Vec::len);
+            assert_eq!(rows, Some(count), "{key}");
+        }
 
         client.send(&none(Request::new("DELETE", &at("old")))).expect(204);
         client.send(&of(Request::get(&at("old")), "k")).expect(200);

@@ -17,10 +17,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bolide_core::{Account, AccountOptions, Container, CreateItem};
+use bolide_core::{Account, AccountOptions, Container};
 use bolide_model::Lsn;
 use bolide_model::container::ContainerProperties;
-use bolide_model::document::Document;
 use bolide_model::time::Clock;
 use bolide_storage::{Batch, CommitToken, Engine, Head, Key, Outcome, PartitionId, Put, Space};
 use bolide_storage_lsm::{LsmEngine, LsmOptions};
@@ -191,15 +190,7 @@ impl CoreCreator {
 impl Worker for CoreCreator {
     async fn step(&mut self) -> Result<()> {
         let text = item::document(&item::id(self.numbers.fetch_add(1, Ordering::Relaxed)), None);
-        let document = Document::parse(text.as_bytes()).map_err(|error| error.to_string())?;
-        let create = CreateItem {
-            document,
-            partition_key: None,
-        };
-        let ctx = self.account.begin().await.map_err(|error| error.to_string())?;
-        let created = self.account.create_item(&ctx, &self.container, create).await;
-        created.map_err(|refusal| refusal.error.to_string())?;
-        Ok(())
+        item::create(&self.account, &self.container, &text).await
     }
 }
 

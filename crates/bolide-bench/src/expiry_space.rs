@@ -10,9 +10,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bolide_core::{Account, AccountOptions, Container, CreateItem, QueryItems};
+use bolide_core::{Account, AccountOptions, Container, QueryItems};
 use bolide_model::container::ContainerProperties;
-use bolide_model::document::Document;
 use bolide_model::time::Clock;
 use bolide_storage_lsm::{LsmEngine, LsmOptions};
 use serde_json::{Value, json};
@@ -185,18 +184,7 @@ impl Store {
     }
 
     fn create(&self, number: u64, ttl: Option<i32>) -> impl Future<Output = Result<()>> + use<> {
-        let (account, container) = (self.account.clone(), self.container.clone());
-        async move {
-            let document = Document::parse(item::document(&item::id(number), ttl).as_bytes()).map_err(text)?;
-            let create = CreateItem {
-                document,
-                partition_key: None,
-            };
-            let ctx = account.begin().await.map_err(text)?;
-            let created = account.create_item(&ctx, &container, create).await;
-            created.map_err(|refusal| refusal.error.to_string())?;
-            Ok(())
-        }
+        item::create(&self.account, &self.container, &item::document(&item::id(number), ttl))
     }
 
     /// Lets all items end that live by the default.

@@ -1,5 +1,12 @@
 //! The items that are stored and read: documents of exactly 1 KB.
 
+use std::sync::Arc;
+
+use bolide_core::{Account, Container, CreateItem};
+use bolide_model::document::Document;
+
+use crate::Result;
+
 /// Bytes of a document.
 pub const BYTES: usize = 1024;
 
@@ -23,6 +30,26 @@ pub fn document(id: &str, ttl: Option<i32>) -> String {
     );
     text.push_str(END);
     text
+}
+
+/// Creates an item through the core.
+pub fn create(
+    account: &Arc<Account>,
+    container: &Arc<Container>,
+    document: &str,
+) -> impl Future<Output = Result<()>> + Send + use<> {
+    let (account, container) = (account.clone(), container.clone());
+    let document = Document::parse(document.as_bytes());
+    async move {
+        let create = CreateItem {
+            document: document.map_err(|error| error.to_string())?,
+            partition_key: None,
+        };
+        let ctx = account.begin().await.map_err(|error| error.to_string())?;
+        let created = account.create_item(&ctx, &container, create).await;
+        created.map_err(|refusal| refusal.error.to_string())?;
+        Ok(())
+    }
 }
 
 #[cfg(test)]

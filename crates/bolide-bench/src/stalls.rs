@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bolide_core::{Account, AccountOptions, Container, CreateItem, ItemTarget, ReadItem, UpsertItem};
+use bolide_core::{Account, AccountOptions, Container, ItemTarget, ReadItem, UpsertItem};
 use bolide_model::container::ContainerProperties;
 use bolide_model::document::Document;
 use bolide_model::partition_key::{Component, PartitionKey};
@@ -156,14 +156,7 @@ impl Clients {
     }
 
     async fn create(self: Arc<Self>, number: u64) -> Result<()> {
-        let create = CreateItem {
-            document: document(number, None)?,
-            partition_key: None,
-        };
-        let ctx = self.account.begin().await.map_err(text)?;
-        let created = self.account.create_item(&ctx, &self.container, create).await;
-        created.map_err(|refusal| refusal.error.to_string())?;
-        Ok(())
+        item::create(&self.account, &self.container, &item::document(&item::id(number), None)).await
     }
 
     async fn read_or_update(self: Arc<Self>, number: u64, items: u64) -> Result<()> {

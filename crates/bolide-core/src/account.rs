@@ -548,6 +548,17 @@ impl Account {
         let set = |catalog: Arc<Catalog>| async move { catalog.set_mongo_document_ttl(is_on).await };
         self.catalog.carry_out(set).await
     }
+
+    /// Gives no database a resource id that one of `other` has or had: links and tokens of that account then lead to nothing here, and not to
+    /// something else.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn leave_out_resource_ids_of(&self, other: &Account) -> Result<()> {
+        let upto = other.catalog.next_database();
+        let leave_out = move |catalog: Arc<Catalog>| async move { catalog.leave_out_databases(upto).await };
+        self.catalog.carry_out(leave_out).await
+    }
 }
 
 /// The error for users over their throughput.

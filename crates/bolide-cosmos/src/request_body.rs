@@ -13,9 +13,11 @@ use futures_util::{Stream, stream};
 use http::Version;
 
 use crate::operation::Operation;
+use crate::operations::batch;
 use crate::service::too_large;
 use crate::status::{self, Failure};
-use crate::wire::binary_json::{self, Size};
+use crate::wire::binary_json::{self, Room, Size};
+use crate::wire::hybrid_row;
 
 /// How long a request waits for memory that others hold before it is refused.
 pub const MEMORY_PATIENCE: Duration = Duration::from_secs(5);
@@ -212,7 +214,7 @@ pub struct Received {
 /// What is going to be held besides the body itself: what it is decoded to, and the answer of a write.
 ///
 /// A write takes room for its answer beforehand, as a refusal afterwards would hide what was done.
-pub(crate) fn working_bytes(body: &[u8], operation: Operation, has_pre_trigger: bool) -> usize {
+pub(crate) fn working_bytes(body: &Bytes, operation: Operation, has_pre_trigger: bool) -> usize {
     let is_grown = matches!(
         operation,
         Operation::PatchItem | Operation::Batch | Operation::ExecuteProcedure
@@ -221,25 +223,35 @@ pub(crate) fn working_bytes(body: &[u8], operation: Operation, has_pre_trigger: 
     decoded_bytes(body) + if writes_more { WRITE_ANSWER_BYTES } else { 0 }
 }
 
-/// What a body takes when it is decoded, at most: a value for each element and member, and a copy of its strings.
-fn decoded_bytes(body: &[u8]) -> usize {
+/// What a body takes when it is decoded, at most.
+fn decoded_bytes(body: &Bytes) -> usize {
+    if !hybrid_row::is_rows(body) {
+        return value_bytes(body, &mut Room::of_one());
+    }
+    // Malformed rows are decoded no further than here.
+    let rows = hybrid_row::operations(body, batch::OPERATIONS).unwrap_or_default();
+    let mut room = Room::of_batch();
+    let values = rows.iter().filter_map(|row| row.body.as_ref());
+    values.fold(body.len(), |bytes, value| {
+        bytes.saturating_add(value_bytes(value, &mut room))
+    })
+}
+
+/// What an item or anything else in JSON takes: a value for each element and member, and a copy of its strings.
+fn value_bytes(body: &[u8], room: &mut Room) -> usize {
     if binary_json::is_binary(body) {
-        let Size { values, text_bytes } = binary_json::size(body);
+        let Size { values, text_bytes } = room.size(body);
         // The text is held while it is read.
         return values.saturating_mul(VALUE_BYTES).saturating_add(2 * text_bytes);
     }
-    let values = match body.first() {
-        None => return 0,
-        // Rows of a batch: a value of binary JSON in them may be a single byte.
-        Some(first) if !first.is_ascii() => body.len(),
-        // Sums of bytes are added up many at a time.
-        Some(_) => {
-            1 + body
-                .chunks(255)
-                .map(|part| usize::from(part.iter().map(opens_value).sum::<u8>()))
-                .sum::<usize>()
-        }
-    };
+    if body.is_empty() {
+        return 0;
+    }
+    // Sums of bytes are added up many at a time.
+    let opened = body
+        .chunks(255)
+        .map(|part| usize::from(part.iter().map(opens_value).sum::<u8>()));
+    let values = 1 + opened.sum::<usize>();
     values.saturating_mul(VALUE_BYTES).saturating_add(body.len())
 }
 
@@ -276,19 +288,42 @@ impl RequestBody for Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::hybrid_row::batch_of;
 
     #[test]
     fn many_small_values_count_for_more_than_their_text() {
+        let decoded_bytes = |body: &[u8]| decoded_bytes(&Bytes::copy_from_slice(body));
         let numbers = format!("[{}0]", "0,".repeat(999));
         assert!(decoded_bytes(numbers.as_bytes()) >= 1000 * VALUE_BYTES);
         let text = format!("[\"{}\"]", "x".repeat(numbers.len()));
         assert!(decoded_bytes(text.as_bytes()) < 2 * numbers.len());
         assert_eq!(decoded_bytes(b""), 0);
-        assert!(decoded_bytes(&[0x81; 1000]) >= 1000 * VALUE_BYTES);
         let binary = [&[0x80, 0xE3, 0xE8, 0x03][..], &[0x01; 1000]].concat();
         assert!(decoded_bytes(&binary) >= 1000 * VALUE_BYTES);
+        let rows = batch_of(&[&binary, numbers.as_bytes()]);
+        assert!(decoded_bytes(&rows) >= 2000 * VALUE_BYTES);
         let binary = [&[0x80, 0xC1, 0xE8, 0x03][..], &[b'x'; 1000]].concat();
         assert!(decoded_bytes(&binary) < 3 * binary.len());
+    }
+
+    #[test]
+    fn references_in_the_rows_of_a_batch_count_for_the_text_that_they_stand_for() {
+        // {"id": a string of 2,000 bytes, "a": [it, 900 times]}
+        let mut item = [&[0x80, 0xEB, 0, 0, 0x2C, 0xC1, 0xD0, 0x07][..], &[b'x'; 2_000]].concat();
+        item.extend([0x81, b'a', 0xE3, 0x08, 0x07]);
+        item.extend([0xC3, 0x05].repeat(900));
+        let length = u16::try_from(item.len() - 4).expect("short");
+        item[2..4].copy_from_slice(&length.to_le_bytes());
+        let item = Bytes::from(item);
+        let text_bytes = binary_json::to_text(&item).expect("well formed").len();
+        assert!(text_bytes > 1_800_000);
+        let two = decoded_bytes(&batch_of(&[&item, &item]));
+        assert!(two >= 2 * text_bytes, "{two} of {text_bytes} each");
+        // More than there is room for is not decoded, so it does not count, and looking for it takes no longer.
+        let many = batch_of(&vec![&item[..]; batch::OPERATIONS]);
+        assert!(decoded_bytes(&many) < 25 * text_bytes);
+        let sent = batch::decodable(&many);
+        assert!(sent > 5 && sent < 10, "{sent} of {}", batch::OPERATIONS);
     }
 
     #[tokio::test]

@@ -13,10 +13,12 @@
 //!
 //! Server time decides what has expired, a virtual clock's too: a token's time is data, like an item's.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bolide_core::{Account, Container, PermissionMode};
-use bolide_model::partition_key::{Component, PartitionKey, PartitionKeyVersion, PartitionKind};
+use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::{ChildRid, ContainerRid, ItemRid};
 use bolide_model::{Error, ErrorKind, Result};
 use http::HeaderMap;
@@ -33,9 +35,6 @@ use crate::wire::{headers, scope};
 
 /// Stands before what is signed, so that no signature of a request is one of a token.
 const DOMAIN: &[u8] = b"bolide resource token\n";
-
-/// Bytes from which on strings of a partition key may be cut, where they are.
-const TOLD_APART_V1: usize = 100;
 
 /// What a token opens, and until when.
 #[derive(Debug, Clone, PartialEq)]
@@ -148,12 +147,12 @@ impl Grant {
         if operation == Operation::ReadAccount {
             return Ok(());
         }
-        if !self.is_of_container(account, route) || !self.names_the_same(&scope, route) {
-            return Err(self.elsewhere(operation));
-        }
+        let container = self.asked_container(account, route);
+        let container = container.filter(|_| self.names_the_same(&scope, route));
+        let container = container.ok_or_else(|| self.elsewhere(operation))?;
         check_extras(bound, headers)?;
         if rights::is_about_items(operation) && !has_a_key_each(operation, headers) {
-            self.check_key(scope::sent_key(headers)?.as_ref())?;
+            self.check_key(scope::partition_key(headers, &container)?.as_ref())?;
         }
         Ok(())
     }
@@ -198,25 +197,13 @@ impl Grant {
         }
     }
 
-    /// Whether a request is about the grant's container, and the grant means one partition key of it if it is for one.
-    fn is_of_container(&self, account: &Account, route: &Route<'_>) -> bool {
+    /// The container that a request is about, if it is the grant's.
+    fn asked_container(&self, account: &Account, route: &Route<'_>) -> Option<Arc<Container>> {
         if route.container.is_empty() {
-            return false;
+            return None;
         }
-        let asked = addressing::container(account, route);
-        asked.is_ok_and(|asked| Some(asked.rid()) == self.container && self.tells_keys_apart(&asked))
-    }
-
-    /// Under version 1 and kind Range only the first 100 bytes of a string are told apart: a longer key would open others that begin alike.
-    fn tells_keys_apart(&self, container: &Container) -> bool {
-        let is_short =
-            |component: &Component| !matches!(component, Component::String(text) if text.len() >= TOLD_APART_V1);
-        let Some(key) = &self.partition_key else {
-            return true;
-        };
-        let definition = &container.properties().partition_key;
-        let cuts = definition.version == PartitionKeyVersion::V1 || definition.kind == PartitionKind::Range;
-        !cuts || key.0.iter().all(is_short)
+        let asked = addressing::container(account, route).ok()?;
+        (Some(asked.rid()) == self.container).then_some(asked)
     }
 
     /// Whether the request is about the very item or script of the link, if the link is of one and the request is about one.
@@ -304,11 +291,9 @@ impl Scope {
     }
 
     /// The container that the link leads to now.
-    pub(crate) fn container(&self, account: &Account) -> Option<ContainerRid> {
+    pub(crate) fn container(&self, account: &Account) -> Option<Arc<Container>> {
         let route = Route::to_container(self.database.clone(), self.container.clone());
-        addressing::container(account, &route)
-            .ok()
-            .map(|container| container.rid())
+        addressing::container(account, &route).ok()
     }
 
     /// Whether the link names the container by its resource ids.

@@ -47,6 +47,19 @@ impl Document {
         ingest::parse_body(body, NESTING).and_then(Document::from_members_of)
     }
 
+    /// Reads an item as answers and exports show it: its system properties do not count towards its size.
+    ///
+    /// # Errors
+    /// As [`Document::parse`].
+    pub fn parse_shown(text: &[u8]) -> Result<Document> {
+        let document = ingest::parse_body(text, NESTING).and_then(Document::from_members_of)?;
+        // Written in full, a number can take several times as long.
+        if text.len() > ITEM_BYTES / 8 {
+            document.to_stored_text()?;
+        }
+        Ok(document)
+    }
+
     /// Takes a part of a larger body, such as a batch's, that [`parse_json_body`] has read.
     ///
     /// # Errors

@@ -191,17 +191,18 @@ impl EpkRange {
         EpkRange::new(min, max)
     }
 
-    /// The range that a client of a container means by this one: to clients, items without a partition key lie at `""` itself.
+    /// The range that a client of a container means by this one: to clients, items without a partition key lie at `""` itself, unless they
+    /// were told by a query's plan where they do lie.
     pub fn meant_by_client(self, definition: &PartitionKeyDefinition) -> EpkRange {
         let Some(none) = definition.key_of_none() else {
             return self;
         };
-        let first = EpkRange::point(Epk::of(definition, &none)).max;
+        let none = EpkRange::point(Epk::of(definition, &none));
         let bound = |epk: Epk| {
-            if epk == Epk::start() {
+            if epk == Epk::start() || epk >= none.min {
                 epk
             } else {
-                epk.max(first.clone())
+                none.max.clone()
             }
         };
         EpkRange::new(bound(self.min), bound(self.max))

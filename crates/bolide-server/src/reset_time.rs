@@ -5,6 +5,7 @@
 //! Server time never runs back within a store, so everything live is copied into a new one, which begins now. What had expired by the old store's
 //! time is not copied, and so stays gone. The old directory is left as it is; after a crash there is no NEW, and the copy is begun again.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use bolide_core::{
     Account, AccountOptions, Container, DatabaseInfo, OfferResource, OfferType, ReadFeed, RequestContext, Scope,
     ScriptDraft, ScriptKind, Throughput,
 };
+use bolide_model::rid::DatabaseRid;
 use bolide_model::time::Clock;
 use bolide_model::{Error, UnixSeconds};
 use bolide_storage_lsm::{LsmEngine, LsmOptions};
@@ -62,7 +64,8 @@ struct Copied {
 pub fn run(options: &ResetTimeOptions) -> Result<(), Failure> {
     let draft = draft_of(&options.to);
     for path in [&options.to, &draft] {
-        if path.exists() {
+        // A link that leads nowhere is there, too.
+        if path.symlink_metadata().is_ok() {
             let path = path.display();
             return Err(Failure::new(format!(
                 "--to: {path} is there already; name another directory, or remove it"
@@ -73,6 +76,11 @@ pub fn run(options: &ResetTimeOptions) -> Result<(), Failure> {
     if !is_store {
         let path = options.data_dir.display();
         return Err(Failure::new(format!("--data-dir: {path}: there is no store")));
+    }
+    if is_inside(&options.to, &options.data_dir) {
+        return Err(Failure::new(
+            "--to: it would lie inside the old store, which is left as it is; name a directory beside it",
+        ));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
@@ -94,6 +102,17 @@ pub fn run(options: &ResetTimeOptions) -> Result<(), Failure> {
     // The copy is made, whether or not anybody reads that.
     let _ = io::stdout().lock().write_all(report.as_bytes());
     Ok(())
+}
+
+/// Whether a path that is not there yet lies inside a directory.
+fn is_inside(path: &Path, directory: &Path) -> bool {
+    let Ok(directory) = directory.canonicalize() else {
+        return false;
+    };
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    // The nearest that is there: the others have no links.
+    let there = absolute.ancestors().find_map(|above| above.canonicalize().ok());
+    there.is_some_and(|there| there.starts_with(directory))
 }
 
 fn draft_of(to: &Path) -> PathBuf {
@@ -148,6 +167,9 @@ async fn open(option: &str, directory: &Path) -> Result<Arc<Account>, Failure> {
 async fn copy_all(old: &Arc<Account>, new: &Arc<Account>) -> Result<Copied, Error> {
     let mut copied = Copied::default();
     new.set_mongo_document_ttl(old.mongo_document_ttl()).await?;
+    new.leave_out_resource_ids_of(old).await?;
+    let mut places = Vec::new();
+    let mut links = HashMap::new();
     for database in old.list_databases() {
         let ctx = new.begin().await?;
         let shared = throughput(old, OfferResource::Database(database.rid));
@@ -162,17 +184,42 @@ async fn copy_all(old: &Arc<Account>, new: &Arc<Account>) -> Result<Copied, Erro
             let target = copy_container(old, new, &container, &made, shared.is_some()).await?;
             copy_items(old, new, (&container, &target), &mut copied).await?;
             copy_scripts(old, new, (&container, &target), &ctx).await?;
+            links.insert(link_of(&container), link_of(&target));
             copied.containers += 1;
         }
-        for user in old.list_users(database.rid)? {
-            let made = new.create_user(&ctx, made.rid, &user.id).await?;
-            for permission in old.list_permissions(user.rid)? {
-                new.create_permission(&ctx, made.rid, (*permission.properties).clone())
-                    .await?;
-            }
-        }
+        places.push((database.rid, made.rid));
+    }
+    // A permission may be for a container of any database.
+    for (from, to) in places {
+        copy_users(old, new, (from, to), &links).await?;
     }
     Ok(copied)
+}
+
+/// The link of a container by resource ids.
+fn link_of(container: &Container) -> String {
+    let rid = container.rid();
+    format!("dbs/{}/colls/{rid}", rid.database())
+}
+
+async fn copy_users(
+    old: &Account,
+    new: &Account,
+    (from, to): (DatabaseRid, DatabaseRid),
+    links: &HashMap<String, String>,
+) -> Result<(), Error> {
+    let ctx = new.begin().await?;
+    for user in old.list_users(from)? {
+        let made = new.create_user(&ctx, to, &user.id).await?;
+        for permission in old.list_permissions(user.rid)? {
+            let mut properties = (*permission.properties).clone();
+            if let Some(link) = links.get(properties.resource.trim_matches('/')) {
+                properties.resource.clone_from(link);
+            }
+            new.create_permission(&ctx, made.rid, properties).await?;
+        }
+    }
+    Ok(())
 }
 
 /// What an offer grants, and its level.

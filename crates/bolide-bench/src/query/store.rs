@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bolide_core::{Account, AccountOptions, Container, CreateItem, QueryItems};
+use bolide_core::{Account, AccountOptions, Container, QueryItems};
 use bolide_model::container::ContainerProperties;
-use bolide_model::document::Document;
 use bolide_model::time::Clock;
 use bolide_storage::Engine;
 use bolide_storage::memory::MemoryEngine;
@@ -16,10 +15,10 @@ use tokio::runtime::Runtime;
 
 use super::data;
 use super::questions::Rows;
-use crate::Result;
 use crate::connection::Connection;
 use crate::cosmos::Requests;
 use crate::server::Server;
+use crate::{Result, item};
 
 /// Items that are written at the same time, so that they share commits.
 const TOGETHER: u64 = 256;
@@ -105,18 +104,7 @@ impl Store {
     }
 
     fn create(&self, number: u64) -> impl Future<Output = Result<()>> + use<> {
-        let (account, container) = (self.account.clone(), self.container.clone());
-        async move {
-            let document = Document::parse(data::document(number).as_bytes()).map_err(text)?;
-            let create = CreateItem {
-                document,
-                partition_key: None,
-            };
-            let ctx = account.begin().await.map_err(text)?;
-            let created = account.create_item(&ctx, &container, create).await;
-            created.map_err(|refusal| refusal.error.to_string())?;
-            Ok(())
-        }
+        item::create(&self.account, &self.container, &data::document(number))
     }
 
     /// Runs a query to its end, page by page; tells how long it took up to the last row as JSON text.

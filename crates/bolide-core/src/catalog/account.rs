@@ -7,7 +7,7 @@ use bolide_storage::{Engine, PartitionId};
 use bytes::Bytes;
 
 use super::budget::{Definition, DefinitionUsage};
-use super::records::{account_key, container_key, dropped_key};
+use super::records::{AccountRow, account_key, container_key, dropped_key};
 use super::{Catalog, Moment};
 use crate::clock;
 use crate::container::{Change, Container, ContainerState};
@@ -40,6 +40,10 @@ impl Catalog {
     pub async fn set_mongo_document_ttl(&self, is_on: bool) -> Result<()> {
         let mut account = self.memory.read().account.clone();
         account.mongo_document_ttl = is_on;
+        self.commit_account(account).await
+    }
+
+    async fn commit_account(&self, account: AccountRow) -> Result<()> {
         let committed = account.clone();
         self.commit(move |round| {
             Moment::begin(round);
@@ -49,6 +53,18 @@ impl Catalog {
         .await?;
         self.memory.write().account = committed;
         Ok(())
+    }
+
+    /// The number of the database that will be created next.
+    pub fn next_database(&self) -> u32 {
+        self.memory.read().account.next_database
+    }
+
+    /// Gives no database a number below `upto`.
+    pub async fn leave_out_databases(&self, upto: u32) -> Result<()> {
+        let mut account = self.memory.read().account.clone();
+        account.next_database = account.next_database.max(upto);
+        self.commit_account(account).await
     }
 
     /// Takes `count` new partition ids and returns the first. They are named for removal until [`Catalog::commit_split`] says otherwise

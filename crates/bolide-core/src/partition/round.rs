@@ -47,9 +47,23 @@ pub(crate) struct Loaded {
     scans: HashMap<ScanId, Page>,
 }
 
-/// Names a scan within a round.
+/// Names a scan within a round. A decision is made again after each read, and later: where it ends a scan by the time, that may be elsewhere then.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct ScanId(Space, Bytes);
+struct ScanId {
+    space: Space,
+    from: Bytes,
+    to: Option<Bytes>,
+}
+
+impl ScanId {
+    fn of(scan: &Scan) -> ScanId {
+        ScanId {
+            space: scan.space,
+            from: scan.from.clone(),
+            to: scan.to.clone(),
+        }
+    }
+}
 
 /// What is still to be read for a round.
 #[derive(Debug, Default)]
@@ -89,7 +103,7 @@ impl Loaded {
             self.bytes += value.as_ref().map_or(0, Bytes::len);
             self.gets.insert(key, value);
         }
-        let ids = missing.scans.into_iter().map(|scan| ScanId(scan.space, scan.from));
+        let ids = missing.scans.iter().map(ScanId::of);
         self.scans
             .extend(ids.zip(reply.pages).filter(|(_, page)| page.is_made()));
     }
@@ -263,7 +277,7 @@ impl<'a> Round<'a> {
         let mut pages = Vec::with_capacity(scans.len());
         let mut complete = true;
         for scan in scans {
-            match self.loaded.scans.get(&ScanId(scan.space, scan.from.clone())) {
+            match self.loaded.scans.get(&ScanId::of(scan)) {
                 Some(page) => pages.push(page.clone()),
                 None => {
                     self.missing.scans.push(scan.clone());
@@ -415,4 +429,44 @@ pub(crate) trait Transaction: Send {
 /// The error for an engine's refusal.
 pub(crate) fn refused(why: String) -> Error {
     Error::new(ErrorKind::StorageFull, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page that ended early was taken for all there is up to a later end.
+    #[test]
+    fn a_scan_with_another_end_is_read_anew() {
+        let scan = |to: &'static [u8]| Scan {
+            space: Space::Expiry,
+            from: Bytes::from_static(b"a"),
+            to: Some(Bytes::from_static(to)),
+            reverse: false,
+            max_rows: 10,
+            max_bytes: 1_000,
+            keys_only: false,
+        };
+        let mut loaded = Loaded::default();
+        let missing = Missing {
+            scans: vec![scan(b"b")],
+            ..Missing::default()
+        };
+        let page = Page {
+            rows: vec![(Bytes::from_static(b"a1"), Bytes::new())],
+            ..Page::default()
+        };
+        let reply = Reply {
+            head: bolide_storage::Head {
+                lsn: Lsn(1),
+                stamp: UnixMillis(1),
+            },
+            gets: vec![],
+            pages: vec![page],
+        };
+        loaded.take(missing, reply);
+        let mut round = Round::new(UnixMillis(1), Lsn(1), PartitionState::default(), &loaded);
+        assert_eq!(round.scan_all(&[scan(b"b")]).expect("it was read")[0].rows.len(), 1);
+        assert!(matches!(round.scan_all(&[scan(b"c")]), Err(Stop::Missing)));
+    }
 }

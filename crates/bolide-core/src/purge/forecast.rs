@@ -299,9 +299,7 @@ impl<P: Place> Line<P> {
             let page = scan(round, from, to, rows)?;
             for (key, value) in &page.rows {
                 let (position, base) = P::decode(key, value)?;
-                // A page that was read for another cut goes on behind this one's limit.
-                let is_behind = limit.is_some_and(|limit| position >= limit);
-                if is_behind || base.is_some_and(|base| base >= bound) {
+                if base.is_some_and(|base| base >= bound) {
                     return Ok(self.arrive(cut, bound));
                 }
                 self.cuts[cut] = position.next();

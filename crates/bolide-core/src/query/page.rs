@@ -150,13 +150,11 @@ impl PageRun<'_> {
             return Ok(None);
         };
         let now = now.max(first.partition.now().await?);
-        let heads = self.heads().await?;
-        let Some((_, head)) = heads.first() else {
+        let (Some(head), heads) = self.heads().await? else {
             return Ok(None);
         };
-        let horizon = self.state.settings.horizon(judged_at(now, *head).seconds());
-        let lsns: Heads = heads.iter().map(|(range, head)| (*range, head.lsn)).collect();
-        let Some((mut rows, _memory)) = kept.if_unchanged(&lsns, self.state) else {
+        let horizon = self.state.settings.horizon(judged_at(now, head).seconds());
+        let Some((mut rows, _memory)) = kept.if_unchanged(&heads, self.state) else {
             return Ok(None);
         };
         rows.retain(|stamp| stamp.is_live(horizon));
@@ -170,7 +168,7 @@ impl PageRun<'_> {
         finished.metrics.items = finished.metrics.rows;
         finished.metrics.item_bytes = finished.metrics.row_bytes;
         let mut touched = Vec::new();
-        for (range, lsn) in &lsns {
+        for (range, lsn) in &heads {
             touch(&mut touched, *range, *lsn);
         }
         let touched = self.touched(&touched, &[], &finished.metrics);
@@ -180,7 +178,7 @@ impl PageRun<'_> {
         });
         let continuation = next.map(|next| owner.write(&next));
         if let (Some(rows), Some(continuation), Some(ahead)) = (finished.ahead.take(), &continuation, &self.ahead) {
-            ahead.put(continuation, rows, lsns, self.state);
+            ahead.put(continuation, rows, heads, self.state);
         }
         Ok(Some(PageDone::of(finished, continuation, touched)))
     }
@@ -188,24 +186,24 @@ impl PageRun<'_> {
     /// Keeps the rows behind a page, if nothing has changed since the first read of each partition.
     async fn keep(&self, continuation: &str, rows: Ahead, read: Heads) -> Result<()> {
         let Some(ahead) = &self.ahead else { return Ok(()) };
-        let heads = self.heads().await?;
-        let heads: Heads = heads.into_iter().map(|(range, head)| (range, head.lsn)).collect();
+        let (_, heads) = self.heads().await?;
         if heads == read {
             ahead.put(continuation, rows, heads, self.state);
         }
         Ok(())
     }
 
-    /// The heads of the partitions that are read, in their order.
-    async fn heads(&self) -> Result<Vec<(u32, Head)>> {
-        let mut heads: Vec<(u32, Head)> = Vec::new();
+    /// Where the partitions that are read stand, in their order, and the whole head of the first.
+    async fn heads(&self) -> Result<(Option<Head>, Heads)> {
+        let (mut first, mut heads) = (None, Heads::new());
         for slice in &self.slices {
             if heads.iter().all(|(range, _)| *range != slice.partition.range) {
-                let reply = slice.partition.read(Ask::default()).await?;
-                heads.push((slice.partition.range, reply.head));
+                let head = slice.partition.read(Ask::default()).await?.head;
+                first.get_or_insert(head);
+                heads.push((slice.partition.range, head.lsn));
             }
         }
-        Ok(heads)
+        Ok((first, heads))
     }
 
     /// The ranges touched, each with the cost of the items loaded in it and of the rows they gave. All bear the start evenly, and rows

@@ -209,7 +209,7 @@ impl Loaded {
             .ok()
             .and_then(|item| item.get("_ts")?.as_i64())
             .ok_or_else(|| Error::bad_request("every item needs an integer _ts"))?;
-        let document = Document::parse(text)?;
+        let document = Document::parse_shown(text)?;
         document.id()?;
         own_ttl(&document, state)?;
         let definition = &state.properties.partition_key;

@@ -27,7 +27,8 @@ pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Res
         text,
         parameters: Arc::new(parameters),
         scope: Scope {
-            partition_key: partition_key(members.get("partitionKey"))?,
+            partition_key: partition_key(members.get("partitionKey"))?
+                .and_then(|key| container.properties().partition_key.meant_by(key)),
             ..Scope::default()
         },
         cross_partition: true,

@@ -179,7 +179,7 @@ fn version_row(change: &ItemChange, definition: &PartitionKeyDefinition, shows_p
 
 /// The partition key of a deleted item as .NET reads it: an object of property name and value. What is undefined is left out.
 fn partition_key(item: &[u8], definition: &PartitionKeyDefinition) -> Result<Value> {
-    let key = Document::parse(item)?.partition_key(definition);
+    let key = Document::parse_shown(item)?.partition_key(definition);
     let members = definition
         .paths
         .iter()
@@ -191,6 +191,7 @@ fn partition_key(item: &[u8], definition: &PartitionKeyDefinition) -> Result<Val
 
 #[cfg(test)]
 mod tests {
+    use bolide_model::limits;
     use http::HeaderValue;
 
     use super::*;
@@ -202,6 +203,18 @@ mod tests {
                 .map(|(name, value)| (name.clone(), HeaderValue::from_static(value)))
                 .collect(),
         )
+    }
+
+    #[test]
+    fn the_key_of_a_deleted_item_is_shown_however_large_it_was() {
+        let definition = PartitionKeyDefinition::from_json(&json!({"paths": ["/pk"]})).expect("a definition");
+        let item = |filler: &str| json!({"id": "a", "pk": "p", "filler": filler}).to_string();
+        let filler = "x".repeat(limits::ITEM_BYTES - item("").len());
+        let shown = item(&filler).replacen('{', r#"{"_rid":"SnxPAOM2VfMBAAAAAAAAAA==","_ts":1,"#, 1);
+        assert_eq!(
+            partition_key(shown.as_bytes(), &definition).expect("a stored item"),
+            json!({"pk": "p"})
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What each operation reads from the wire, asks the core, and writes to the wire.
 
 mod account_root;
-mod batch;
+pub(crate) mod batch;
 mod change_feed;
 mod conflicts;
 mod containers;

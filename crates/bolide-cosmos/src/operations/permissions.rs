@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bolide_core::{Account, PermissionInfo, PermissionMode, PermissionProperties};
+use bolide_core::{Account, Container, PermissionInfo, PermissionMode, PermissionProperties};
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::PermissionRid;
 use bolide_model::{Error, Result};
@@ -126,13 +126,13 @@ fn sent(call: &Call<'_>) -> Result<PermissionProperties> {
         ))
     })?;
     let resource = text(&members, "resource")?;
-    Scope::of_link(resource)?;
+    let container = Scope::of_link(resource)?.container(call.account());
     Ok(PermissionProperties {
         id: text(&members, "id")?.to_owned(),
         mode,
         mode_text: mode_text.to_owned(),
         resource: resource.to_owned(),
-        partition_key: partition_key(members.get("resourcePartitionKey"))?,
+        partition_key: partition_key(members.get("resourcePartitionKey"), container.as_deref())?,
     })
 }
 
@@ -144,11 +144,16 @@ fn text<'m>(members: &'m Map<String, Value>, name: &str) -> Result<&'m str> {
     })
 }
 
-fn partition_key(value: Option<&Value>) -> Result<Option<PartitionKey>> {
+/// The key that is sent; an empty array is the key of items without one, where there are such.
+fn partition_key(value: Option<&Value>, container: Option<&Container>) -> Result<Option<PartitionKey>> {
     let Some(value) = value.filter(|value| !value.is_null()) else {
         return Ok(None);
     };
-    let key = PartitionKey::from_json(value).filter(|key| !key.is_empty());
+    let meant = |key: PartitionKey| match container {
+        Some(container) => container.properties().partition_key.meant_by(key),
+        None => Some(key).filter(|key| !key.is_empty()),
+    };
+    let key = PartitionKey::from_json(value).and_then(meant);
     key.map(Some).ok_or_else(|| {
         Error::bad_request("`resourcePartitionKey` of a permission must be an array with the key's values")
     })
@@ -197,7 +202,8 @@ impl Shape {
             resource: properties.resource.clone(),
             container: Scope::of_link(&properties.resource)
                 .ok()
-                .and_then(|scope| scope.container(&self.account)),
+                .and_then(|scope| scope.container(&self.account))
+                .map(|container| container.rid()),
             partition_key: properties.partition_key.clone(),
             expires: self.expires,
         };

@@ -48,7 +48,7 @@ pub(crate) fn key_or_none(sent: Option<PartitionKey>, container: &Container) -> 
 ///
 /// # Errors
 /// `BadRequest` when it is no JSON array of scalars.
-pub(crate) fn sent_key(headers: &HeaderMap) -> Result<Option<PartitionKey>> {
+fn sent_key(headers: &HeaderMap) -> Result<Option<PartitionKey>> {
     let Some(text) = headers::non_empty(headers, &headers::PARTITION_KEY)? else {
         return Ok(None);
     };

@@ -342,6 +342,9 @@ fn items_without_a_key_live_in_the_first_range() {
             EpkRange::new(Epk::start(), EpkRange::point(none.clone()).max)
         );
         assert!(!meant("00", "FF").contains(&none));
+        // As a query's plan names them.
+        assert!(meant(&none.to_hex(), "FF").contains(&none));
+        assert!(!meant("", &none.to_hex()).contains(&none));
         assert_eq!(meant("", "FF"), EpkRange::all());
     }
 }

@@ -71,11 +71,12 @@ impl Source for Local {
             .partition_key
             .as_ref()
             .map(|key| PartitionKey::from_header(&key.to_string()));
+        let partition_key = partition_key.transpose().map_err(|error| failure(&error))?;
         let query = QueryItems {
             text: options.text.clone(),
             parameters: Arc::new(options.parameters.clone()),
             scope: Scope {
-                partition_key: partition_key.transpose().map_err(|error| failure(&error))?,
+                partition_key: partition_key.and_then(|key| container.properties().partition_key.meant_by(key)),
                 ..Scope::default()
             },
             cross_partition: true,

@@ -258,6 +258,41 @@ fn a_token_for_a_partition_key_opens_its_items_only() {
 }
 
 #[test]
+fn a_token_for_a_long_key_opens_none_that_begins_alike() {
+    let (_server, mut client) = started(&[]);
+    for kind in ["Hash", "Range"] {
+        let definition = json!({"id": kind, "partitionKey": {"paths": ["/pk"], "kind": kind, "version": 1}});
+        client
+            .send(&Request::post("/dbs/d/colls", definition.to_string()))
+            .expect(201);
+        let (docs, long) = (format!("/dbs/d/colls/{kind}/docs"), "x".repeat(150));
+        let keys = [format!("{long}a"), format!("{long}b")];
+        let of =
+            |request: Request, key: &str| request.header("x-ms-documentdb-partitionkey", &json!([key]).to_string());
+        for key in &keys {
+            let item = json!({"id": "i", "pk": key});
+            client
+                .send(&of(Request::post(&docs, item.to_string()), key))
+                .expect(201);
+        }
+        let resource = format!("dbs/d/colls/{kind}");
+        let permission = json!({
+            "id": kind, "permissionMode": "All", "resource": resource, "resourcePartitionKey": [keys[0]],
+        });
+        let token = token_of(&grant(&mut client, &permission).expect(201));
+        for (key, status) in [(&keys[0], 200), (&keys[1], 403)] {
+            let item = Request::get(&format!("{docs}/i"));
+            client.send(&with(of(item, key), &token)).expect(status);
+        }
+        let listed = client
+            .send(&with(of(Request::get(&docs), &keys[0]), &token))
+            .expect(200);
+        assert_eq!(listed.json()["_count"], 1);
+        assert_eq!(listed.json()["Documents"][0]["pk"], keys[0]);
+    }
+}
+
+#[test]
 fn a_token_expires_by_server_time() {
     let (_server, mut client) = started(&["--virtual-clock=2030-01-01T00:00:00Z"]);
     let permission = json!({"id": "p", "permissionMode": "Read", "resource": "dbs/d/colls/c"});

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Output;
 
+use bolide_model::limits;
 use bolide_model::time::wall_clock;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -150,7 +151,84 @@ fn what_cannot_be_copied_is_refused_and_nothing_is_made() {
     assert!(refusal(&nowhere, &new).contains("no store"));
     assert!(!nowhere.exists() && !new.exists());
     assert!(refusal(&old, &old).contains("already"));
+    assert!(refusal(&old, &old.join("deep").join("new")).contains("inside the old store"));
+    #[cfg(unix)]
+    {
+        // A link to nothing would be replaced by the copy.
+        let link = files.path().join("link");
+        std::os::unix::fs::symlink(&nowhere, &link).expect("it can be made");
+        assert!(refusal(&old, &link).contains("already"));
+    }
+    let running = Server::on(&old, &[]);
+    assert!(refusal(&old, &new).contains("in use by another process"));
+    drop(running);
     // What a crash left behind is named, not taken for a store.
     std::fs::create_dir(files.path().join("new.incomplete")).expect("it can be made");
     assert!(refusal(&old, &new).contains("new.incomplete"));
+}
+
+/// The far store, where a first database was deleted: its numbers are not given again, in either store.
+#[test]
+fn permissions_are_for_the_same_containers_and_old_tokens_for_none() {
+    let files = TempDir::new().expect("a temporary directory");
+    let (old, new) = (files.path().join("old"), files.path().join("new"));
+    let mut server = Server::on(&old, &[FAR]);
+    let mut client = server.client();
+    let mut create = |path: &str, body: Value| client.send(&Request::post(path, body.to_string())).expect(201).json();
+    for database in ["gone", "d", "e"] {
+        create("/dbs", json!({"id": database}));
+        let definition = json!({"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash"}});
+        let container = create(&format!("/dbs/{database}/colls"), definition);
+        if database == "d" {
+            create("/dbs/d/users", json!({"id": "u"}));
+            let permission = json!({"id": "r", "permissionMode": "Read", "resource": container["_self"]});
+            create("/dbs/d/users/u/permissions", permission);
+        }
+    }
+    let token_of = |client: &mut Client| {
+        let permission = client
+            .send(&Request::get("/dbs/d/users/u/permissions/r"))
+            .expect(200)
+            .json();
+        let token = permission["_token"].as_str().expect("a token").to_owned();
+        token.replace('=', "%3D").replace('&', "%26").replace(';', "%3B")
+    };
+    let old_token = token_of(&mut client);
+    client.send(&Request::new("DELETE", "/dbs/gone")).expect(204);
+    server.stop();
+    let output = reset_time(&old, &new);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+
+    let server = Server::on(&new, &[]);
+    let mut client = server.client();
+    let token = token_of(&mut client);
+    for (token, database, status) in [
+        (&token, "d", 200),
+        (&token, "e", 403),
+        (&old_token, "d", 403),
+        (&old_token, "e", 403),
+    ] {
+        let read = Request::get(&format!("/dbs/{database}/colls/c")).header("authorization", token);
+        client.send(&read).expect(status);
+    }
+}
+
+#[test]
+fn an_item_as_large_as_may_be_is_copied() {
+    let files = TempDir::new().expect("a temporary directory");
+    let (old, new) = (files.path().join("old"), files.path().join("new"));
+    let mut server = Server::on(&old, &[FAR]);
+    let mut client = server.client();
+    client.send(&Request::post("/dbs", r#"{"id":"d"}"#)).expect(201);
+    let definition = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash"}}"#;
+    client.send(&Request::post("/dbs/d/colls", definition)).expect(201);
+    let item = |filler: &str| json!({"id": "large", "pk": "p", "filler": filler}).to_string();
+    let filler = "x".repeat(limits::ITEM_BYTES - item("").len());
+    client.send(&Request::post(DOCS, item(&filler)).pk()).expect(201);
+    server.stop();
+    let output = reset_time(&old, &new);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let server = Server::on(&new, &[]);
+    let copied = server.client().send(&Request::get(&format!("{DOCS}/large")).pk());
+    assert_eq!(copied.expect(200).json()["filler"], filler);
 }

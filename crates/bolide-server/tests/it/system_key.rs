@@ -152,6 +152,14 @@ fn items_without_a_key_are_the_same_to_old_and_new_clients() {
         assert_eq!(patched.json()["n"], 3);
 
         parts_are_told_apart(&mut client);
+        for (key, count) in [(json!([]), 2), (json!(["k"]), 1)] {
+            let query = json!({"query": "SELECT * FROM c", "partitionKey": key}).to_string();
+            let answer = client
+                .send(&Request::post("/_bolide/dbs/d/colls/c/query", query))
+                .expect(200);
+            let rows = answer.json()["rows"].as_array().map(Vec::len);
+            assert_eq!(rows, Some(count), "{key}");
+        }
 
         client.send(&none(Request::new("DELETE", &at("old")))).expect(204);
         client.send(&of(Request::get(&at("old")), "k")).expect(200);
@@ -248,4 +256,69 @@ fn items_without_a_key_expire() {
         .expect(200)
         .json();
     assert_eq!(why["state"], "live");
+}
+
+#[test]
+fn a_token_for_items_without_a_key_opens_them_however_the_request_says_so() {
+    let (_server, mut client) = started(&[], "400");
+    client.send(&none(Request::post(DOCS, r#"{"id":"a"}"#))).expect(201);
+    let keyed = Request::post(DOCS, r#"{"id":"a","_partitionKey":"k"}"#);
+    client.send(&of(keyed, "k")).expect(201);
+    let at = || Request::get("/dbs/d/colls/c/docs/a");
+    for (user, key) in [("u", json!([])), ("v", json!([{}]))] {
+        client
+            .send(&Request::post("/dbs/d/users", json!({"id": user}).to_string()))
+            .expect(201);
+        let permission = json!({
+            "id": "p", "permissionMode": "All", "resource": "dbs/d/colls/c", "resourcePartitionKey": key,
+        });
+        let permission = Request::post(&format!("/dbs/d/users/{user}/permissions"), permission.to_string());
+        let created = client.send(&permission).expect(201).json();
+        let token = created["_token"].as_str().expect("a token").replace('=', "%3D");
+        let with = |request: Request| request.header("authorization", &token.replace('&', "%26").replace(';', "%3B"));
+        client.send(&with(none(at()))).expect(200);
+        client
+            .send(&with(at().header("x-ms-documentdb-partitionkey", "[{}]")))
+            .expect(200);
+        assert_eq!(ids(&mut client, &with(none(Request::get(DOCS)))), ["a"]);
+        let read = |key: &str| json!([{"operationType": "Read", "id": "a", "partitionKey": key}]).to_string();
+        let bulk = |key: &str| Request::post(DOCS, read(key)).header("x-ms-cosmos-is-batch-request", "True");
+        let status = |answer: Answer| answer.json()[0]["statusCode"].clone();
+        assert_eq!(status(client.send(&with(bulk("[]")))), 200);
+        assert_eq!(status(client.send(&with(bulk("[\"k\"]")))), 403);
+        client.send(&with(of(at(), "k"))).expect_error(403);
+        client.send(&with(old(Request::get(DOCS)))).expect_error(403);
+    }
+}
+
+#[test]
+fn items_without_a_key_stay_where_they_are_found_when_their_range_is_split() {
+    let (_server, mut client) = started(&[], "400");
+    client.send(&old(Request::post(DOCS, r#"{"id":"a"}"#))).expect(201);
+    for key in ["k", "l", "m", "n"] {
+        let keyed = json!({"id": key, "_partitionKey": key}).to_string();
+        client.send(&of(Request::post(DOCS, keyed), key)).expect(201);
+    }
+    let changes = |request: Request| request.header("a-im", "Incremental feed");
+    let mut first = json!("0");
+    for _ in 0..3 {
+        let split = Request::post("/_bolide/dbs/d/colls/c/split", json!({"range": first}).to_string());
+        first = client.send(&split).expect(200).json()["children"][0].clone();
+        client.send(&none(Request::get("/dbs/d/colls/c/docs/a"))).expect(200);
+        for request in [
+            none(Request::get(DOCS)),
+            none(changes(Request::get(DOCS))),
+            none(query("SELECT * FROM c")),
+            old(query("SELECT * FROM c")),
+            query("SELECT * FROM c WHERE NOT IS_DEFINED(c._partitionKey)").query(),
+            between(Request::get(DOCS), "", "00"),
+        ] {
+            assert_eq!(
+                ids(&mut client, &request),
+                ["a"],
+                "{:?}",
+                String::from_utf8_lossy(&request.to_bytes())
+            );
+        }
+    }
 }

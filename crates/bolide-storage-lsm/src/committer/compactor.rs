@@ -15,9 +15,16 @@
 //! Small tables on the way, because only those are merged that lie within the tables they are merged into: one that has tombstones for the whole
 //! key space would have all of it rewritten at once. A merge rests between pieces while others read or write, unless writes would soon have to wait for
 //! it, and ends when the store closes.
+//!
+//! A merge that fails (a damaged table, a full disk) takes away what it has written, and is tried again later. The store lets writes wait without end
+//! where too many new tables are not merged, so they are refused before.
 
 mod pace;
 
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -63,6 +70,12 @@ const MOST_TABLE_BYTES: u64 = 64 << 20;
 const LEAST_SMALL_TABLE_BYTES: u64 = 64 << 10;
 /// A key space of more bytes is not merged as a whole: that takes as much space again.
 const MOST_WHOLE_BYTES: u64 = 4 << 30;
+/// How long after a merge failed the next is begun.
+const RETRY: Duration = Duration::from_secs(30);
+/// New tables of a key space at which writes are refused where merges fail. The store lets writes wait at thirty; some more may be on their way.
+const MOST_NEW_TABLES: usize = 20;
+/// How long the store's own threads may take to come to rest before what a failed merge has left is taken away.
+const CLEARING: Duration = Duration::from_secs(5);
 /// Rows of a memtable that are looked at to tell how many are tombstones, after a start.
 const SAMPLE: usize = 20_000;
 
@@ -71,11 +84,30 @@ pub(super) struct Compactor {
     spaces: [Deletes; Space::ALL.len()],
     /// When to look whether a compaction is due.
     look_at: Option<Instant>,
-    /// Returns what it left of each key space.
-    running: Option<JoinHandle<Vec<(Space, u64)>>>,
+    running: Option<JoinHandle<Merged>>,
+    /// Of key spaces in which the last merge failed.
+    failed: [Option<Failure>; Space::ALL.len()],
     pace: Arc<Pace>,
     /// Whether memtables were looked at that a start has filled.
     has_looked: bool,
+}
+
+/// What a run came to.
+#[derive(Debug, Default)]
+struct Merged {
+    /// Tombstones that are left in the tables of the key spaces that were brought down; `None`: that was put off.
+    left: Vec<(Space, Option<u64>)>,
+    /// Key spaces that were left alone.
+    skipped: [bool; Space::ALL.len()],
+    /// Of key spaces in which a merge failed, why.
+    failed: [Option<String>; Space::ALL.len()],
+}
+
+/// A merge that failed.
+#[derive(Debug)]
+struct Failure {
+    reason: String,
+    again_at: Instant,
 }
 
 /// What is known of the deletes in a key space.
@@ -88,16 +120,19 @@ struct Deletes {
     memtable: u64,
     /// Tombstones that the last compaction had to leave.
     left: u64,
+    /// When a compaction that was put off may be begun.
+    again_at: Option<Instant>,
 }
 
 impl Compactor {
-    /// `free_bytes` tells how much room is left on the disk.
-    pub(super) fn new(views: Arc<Views>, free_bytes: impl Fn() -> u64 + Send + Sync + 'static) -> Compactor {
+    /// `spare_bytes` tells how much room the disk has left beyond what must stay free.
+    pub(super) fn new(views: Arc<Views>, spare_bytes: impl Fn() -> u64 + Send + Sync + 'static) -> Compactor {
         Compactor {
             spaces: [Deletes::default(); Space::ALL.len()],
             look_at: None,
             running: None,
-            pace: Arc::new(Pace::new(views, Box::new(free_bytes))),
+            failed: Default::default(),
+            pace: Arc::new(Pace::new(views, Box::new(spare_bytes))),
             has_looked: false,
         }
     }
@@ -105,6 +140,7 @@ impl Compactor {
     /// Begins anew with a store that was just opened.
     pub(super) fn start(&mut self, now: Instant) {
         self.spaces = Default::default();
+        self.failed = Default::default();
         self.has_looked = false;
         self.look_at = Some(now + LOOK_INTERVAL);
     }
@@ -134,11 +170,11 @@ impl Compactor {
         }
         self.join();
         self.count_memtables(store);
-        let due: Vec<Space> = Space::ALL
-            .into_iter()
-            .filter(|space| self.is_due(*space, store))
-            .collect();
-        if due.is_empty() && Space::ALL.into_iter().all(|space| !is_full(store, space)) {
+        let waits = Space::ALL.map(|space| self.waits(space, now));
+        let tried = || Space::ALL.into_iter().filter(|space| !waits[*space as usize]);
+        let due: Vec<Space> = tried().filter(|space| self.is_due(*space, store, now)).collect();
+        if due.is_empty() && tried().all(|space| !is_full(store, space)) {
+            self.look_at = self.again_at(now);
             return;
         }
         for space in &due {
@@ -147,14 +183,46 @@ impl Compactor {
         let (store, pace) = (store.clone(), self.pace.clone());
         let thread = std::thread::Builder::new()
             .name("bolide-compactor".into())
-            .spawn(move || Run::over(&store, &pace).merge_all(due));
+            .spawn(move || Run::over(&store, &pace, waits).merge_all(&due));
         match thread {
-            Ok(thread) => {
-                self.running = Some(thread);
-                self.look_at = Some(now + LOOK_INTERVAL);
-            }
-            Err(error) => tracing::warn!(%error, "tables were not merged"),
+            Ok(thread) => self.running = Some(thread),
+            Err(error) => self.note_failures(Space::ALL.map(|_| Some(error.to_string()))),
         }
+        self.look_at = Some(now + LOOK_INTERVAL);
+    }
+
+    /// Why nothing may be written now: merges fail, and tables become too many.
+    pub(super) fn hindrance(&self, store: &Store) -> Option<&str> {
+        let mut failed = Space::ALL.into_iter().zip(&self.failed);
+        failed.find_map(|(space, failed)| {
+            let failed = failed.as_ref()?;
+            (store.space(space).l0_table_count() >= MOST_NEW_TABLES).then_some(failed.reason.as_str())
+        })
+    }
+
+    /// Merges failed in these key spaces.
+    pub(super) fn note_failures(&mut self, failed: [Option<String>; Space::ALL.len()]) {
+        let again_at = Instant::now() + RETRY;
+        for ((space, failed), why) in SPACE_NAMES.iter().zip(&mut self.failed).zip(failed) {
+            if let Some(why) = why {
+                tracing::warn!(error = why, space, "tables were not merged");
+                let reason = format!("tables of the key space {space} cannot be merged: {why}");
+                *failed = Some(Failure { reason, again_at });
+            }
+        }
+    }
+
+    /// Whether a key space is left alone because merges of it failed a moment ago.
+    fn waits(&self, space: Space, now: Instant) -> bool {
+        let failed = &self.failed[space as usize];
+        failed.as_ref().is_some_and(|failed| failed.again_at > now)
+    }
+
+    /// When something that is left alone now is to be tried again.
+    fn again_at(&self, now: Instant) -> Option<Instant> {
+        let failed = self.failed.iter().flatten().map(|failed| failed.again_at);
+        let put_off = self.spaces.iter().filter_map(|known| known.again_at);
+        failed.chain(put_off).filter(|at| *at > now).min()
     }
 
     /// Whether a compaction is under way.
@@ -170,19 +238,28 @@ impl Compactor {
     }
 
     fn join(&mut self) {
-        if let Some(thread) = self.running.take() {
-            // A panic was reported by the thread; a compaction that did not happen costs time and space only.
-            for (space, left) in thread.join().unwrap_or_default() {
-                self.spaces[space as usize].left = left;
-            }
+        let Some(thread) = self.running.take() else { return };
+        let merged = thread.join().unwrap_or_else(|_| Merged {
+            failed: Space::ALL.map(|_| Some("a merge panicked".to_owned())),
+            ..Merged::default()
+        });
+        for (space, left) in merged.left {
+            let known = &mut self.spaces[space as usize];
+            known.again_at = left.is_none().then(|| Instant::now() + RETRY);
+            known.left = left.unwrap_or(known.left);
         }
+        for (failed, was_skipped) in self.failed.iter_mut().zip(merged.skipped) {
+            failed.take_if(|_| !was_skipped);
+        }
+        self.note_failures(merged.failed);
     }
 
-    fn is_due(&self, space: Space, store: &Store) -> bool {
+    fn is_due(&self, space: Space, store: &Store, now: Instant) -> bool {
         let known = self.spaces[space as usize];
         let tombstones = known.in_memtable + store.space(space).tree.tombstone_count();
+        let is_put_off = known.again_at.is_some_and(|at| at > now);
         // What it could not remove it need not try again before there is more.
-        tombstones >= known.left + LEAST_TOMBSTONES && is_much(space, tombstones, rows(store, space))
+        !is_put_off && tombstones >= known.left + LEAST_TOMBSTONES && is_much(space, tombstones, rows(store, space))
     }
 
     /// Counts the tombstones of memtables; those of memtables that were written out count among those of tables.
@@ -230,6 +307,10 @@ struct Run<'a> {
     pace: &'a Arc<Pace>,
     /// Key spaces in which a level may hold more than it should.
     unlevelled: [bool; Space::ALL.len()],
+    /// Key spaces that are left alone.
+    skipped: [bool; Space::ALL.len()],
+    /// Of key spaces in which a merge failed, why: these are left alone from then on.
+    failed: [Option<String>; Space::ALL.len()],
 }
 
 /// How far a key space was brought.
@@ -244,61 +325,83 @@ enum Down {
 }
 
 impl Run<'_> {
-    fn over<'a>(store: &'a Store, pace: &'a Arc<Pace>) -> Run<'a> {
+    fn over<'a>(store: &'a Store, pace: &'a Arc<Pace>, skipped: [bool; Space::ALL.len()]) -> Run<'a> {
         Run {
             store,
             pace,
             unlevelled: [true; Space::ALL.len()],
+            skipped,
+            failed: Default::default(),
         }
     }
 
-    /// Merges what is to be merged, and brings down what is due. Returns how many tombstones are left in the tables of each of these.
-    fn merge_all(mut self, due: Vec<Space>) -> Vec<(Space, u64)> {
+    /// Merges what is to be merged, and brings down what is due.
+    fn merge_all(mut self, due: &[Space]) -> Merged {
         let _paced = self.pace.enter(self.store);
         let mut left = Vec::new();
-        for space in Space::ALL {
-            let done = match due.contains(&space) {
-                true => self.level().and_then(|()| self.push_down(space)),
-                false => self.level(),
-            };
+        self.level();
+        for space in due.iter().copied() {
             if self.pace.is_stopped() {
                 break;
             }
-            if let Err(error) = done {
-                tracing::warn!(%error, space = SPACE_NAMES[space as usize], "tables were not merged");
+            if self.is_left_alone(space) {
+                continue;
             }
-            if due.contains(&space) {
-                left.push((space, self.store.space(space).tree.tombstone_count()));
+            match self.push_down(space) {
+                Ok(is_done) => {
+                    let tombstones = self.store.space(space).tree.tombstone_count();
+                    left.push((space, is_done.then_some(tombstones)));
+                }
+                Err(error) => self.fail(space, &error),
             }
+            self.level();
         }
-        left
+        Merged {
+            left,
+            skipped: self.skipped,
+            failed: self.failed,
+        }
     }
 
-    /// Levels all key spaces: those first that writes would have to wait for first.
-    fn level(&mut self) -> fjall::Result<()> {
+    fn is_left_alone(&self, space: Space) -> bool {
+        self.skipped[space as usize] || self.failed[space as usize].is_some()
+    }
+
+    fn fail(&mut self, space: Space, error: &fjall::Error) {
+        // A merge that was ended has not failed.
+        if !self.pace.is_stopped() {
+            self.failed[space as usize] = Some(error.to_string());
+        }
+    }
+
+    /// Levels all key spaces: those first that writes would have to wait for first. One that cannot be levelled does not keep it from the others.
+    fn level(&mut self) {
         let mut blocked = [false; Space::ALL.len()];
         while !self.pace.is_stopped() {
             let space = Space::ALL
                 .into_iter()
-                .filter(|space| !blocked[*space as usize])
+                .filter(|space| !blocked[*space as usize] && !self.is_left_alone(*space))
                 .filter(|space| self.unlevelled[*space as usize] || is_full(self.store, *space))
                 .max_by_key(|space| self.store.space(*space).l0_table_count());
             let Some(space) = space else { break };
             let strategy = Leveled::default()
                 .with_l0_threshold(NEWEST_TABLES)
                 .with_table_target_size(TABLE_BYTES);
-            let has_moved = self.merge(space, strategy)?;
-            self.unlevelled[space as usize] = has_moved;
-            blocked[space as usize] = !has_moved;
+            match self.merge(space, strategy) {
+                Ok(has_moved) => {
+                    self.unlevelled[space as usize] = has_moved;
+                    blocked[space as usize] = !has_moved;
+                }
+                Err(error) => self.fail(space, &error),
+            }
         }
-        Ok(())
     }
 
     /// One merge; tells whether there was one.
     fn merge(&self, space: Space, strategy: Leveled) -> fjall::Result<bool> {
         let tree = &self.store.space(space).tree;
         let before = tree.current_version().id();
-        tree.compact(Arc::new(strategy), self.pace.watermark())?;
+        self.attempt(space, || tree.compact(Arc::new(strategy), self.pace.watermark()))?;
         let has_merged = tree.current_version().id() != before;
         if has_merged {
             self.pace.rest();
@@ -306,8 +409,8 @@ impl Run<'_> {
         Ok(has_merged)
     }
 
-    /// Writes the memtable of a key space out and brings its tables down to the last level.
-    fn push_down(&mut self, space: Space) -> fjall::Result<()> {
+    /// Writes the memtable of a key space out and brings its tables down to the last level. `false` if a part of it is better done later.
+    fn push_down(&mut self, space: Space) -> fjall::Result<bool> {
         let (keyspace, began) = (self.store.space(space), Instant::now());
         keyspace.rotate_memtable()?;
         while keyspace.sealed_memtable_count() > 0 && !self.pace.is_stopped() && began.elapsed() < TURN {
@@ -329,22 +432,72 @@ impl Run<'_> {
                 }
                 Down::Done => break,
             }
-            self.level_others(space)?;
+            self.level_others(space);
         }
         self.merge_whole(space)
     }
 
     /// Merges all tables of a key space into one run, if much of it is dead still: tombstones of rows that were never there before them come to the
     /// last level without meeting any, and a table that reaches beyond the ends of those below it is not taken down. In a large store that
-    /// is never much.
-    fn merge_whole(&self, space: Space) -> fjall::Result<()> {
+    /// is never much. `false` if there is no room or no time for it now.
+    fn merge_whole(&self, space: Space) -> fjall::Result<bool> {
         let tree = &self.store.space(space).tree;
         let (tombstones, bytes) = (tree.tombstone_count(), tree.disk_space());
         let is_much = tombstones >= LEAST_TOMBSTONES && is_much(space, tombstones, rows(self.store, space));
-        if is_much && bytes <= MOST_WHOLE_BYTES && self.pace.has_room(bytes) && !self.pace.is_stopped() {
-            tree.major_compact(table_bytes(self.store, space), self.pace.watermark())?;
+        if !is_much || bytes > MOST_WHOLE_BYTES || self.pace.is_stopped() {
+            return Ok(true);
         }
-        Ok(())
+        if !self.pace.has_room(bytes) {
+            return Ok(false);
+        }
+        // It may take so long that writes would wait for what it leaves undone.
+        self.pace.give_way(true);
+        let merged = self.attempt(space, || {
+            tree.major_compact(table_bytes(self.store, space), self.pace.watermark())
+        });
+        self.pace.give_way(false);
+        if self.pace.gave_way() {
+            return Ok(false);
+        }
+        merged.map(|()| true)
+    }
+
+    /// Merges, and takes away what a merge has written that did not come to its end: the store would leave it lying until it is opened again.
+    fn attempt(&self, space: Space, merge: impl FnOnce() -> Result<(), fjall::LsmError>) -> fjall::Result<()> {
+        let before = self.table_files(space)?;
+        self.pace.begin();
+        let merged = merge();
+        if merged.is_err() && self.pace.is_cut_short() {
+            let cleared = self.clear_away(space, &before);
+            if let Err(error) = cleared {
+                tracing::warn!(%error, "what a merge has left is there until the store is opened again");
+            }
+        }
+        Ok(merged?)
+    }
+
+    fn clear_away(&self, space: Space, before: &HashSet<PathBuf>) -> io::Result<()> {
+        let keyspace = self.store.space(space);
+        let written: Vec<PathBuf> = self.table_files(space)?.difference(before).cloned().collect();
+        // Among these may be tables that the store's own threads are writing, and which belong to it when that is done.
+        let deadline = Instant::now() + CLEARING;
+        while keyspace.sealed_memtable_count() > 0 || self.store.is_busy() {
+            if self.pace.is_stopped() || Instant::now() > deadline {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            std::thread::sleep(POLL);
+        }
+        let version = keyspace.tree.current_version();
+        let tables: HashSet<PathBuf> = version.iter_tables().map(|table| table.path.to_path_buf()).collect();
+        let is_ours = |path: &&PathBuf| !tables.contains(*path);
+        written.iter().filter(is_ours).try_for_each(fs::remove_file)
+    }
+
+    fn table_files(&self, space: Space) -> io::Result<HashSet<PathBuf>> {
+        let tables = self.store.space(space).path().join("tables");
+        fs::read_dir(tables)?
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect()
     }
 
     fn step_down(&self, space: Space, most_bytes: u64) -> fjall::Result<Down> {
@@ -356,13 +509,10 @@ impl Run<'_> {
     }
 
     /// What has become full meanwhile does not wait for the end.
-    fn level_others(&mut self, space: Space) -> fjall::Result<()> {
-        match Space::ALL
-            .into_iter()
-            .any(|other| other != space && is_full(self.store, other))
-        {
-            true => self.level(),
-            false => Ok(()),
+    fn level_others(&mut self, space: Space) {
+        let is_waiting = |other: &Space| *other != space && !self.is_left_alone(*other) && is_full(self.store, *other);
+        if Space::ALL.iter().any(is_waiting) {
+            self.level();
         }
     }
 }

@@ -167,7 +167,10 @@ impl Committer {
         let durable_time = mark.marked().time.max(found.newest.stamp);
         let now = Instant::now();
         let (free_space, path) = (options.free_space.clone(), home.path().to_owned());
-        let compactor = Compactor::new(views.clone(), move || free_space.at(&path));
+        // Below that not even deletes are taken.
+        let reserve_bytes = options.reserve_bytes / 2;
+        let spare_bytes = move || free_space.at(&path).saturating_sub(reserve_bytes);
+        let compactor = Compactor::new(views.clone(), spare_bytes);
         let mut committer = Committer {
             home,
             presence: None,
@@ -329,7 +332,10 @@ impl Committer {
             return Err(Refusal::Closed);
         }
         match (&self.trouble, &self.store) {
-            (None, Some(store)) => Ok(store.clone()),
+            (None, Some(store)) => match self.compactor.hindrance(store) {
+                None => Ok(store.clone()),
+                Some(why) => Err(Refusal::Broken(format!("the store cannot be written: {why}"))),
+            },
             (Some(trouble), _) => Err(Refusal::Broken(trouble.reason.clone())),
             (None, None) => Err(Refusal::Closed),
         }

@@ -103,3 +103,39 @@ fn a_store_without_space_is_closed_without_writing_tables() {
     assert_eq!(committer.close(), Ok(()));
     assert_eq!(store.space(Space::Item).table_count(), 0);
 }
+
+/// The committer waited in the store for merges that never came, and with it every write and the end of the server.
+#[test]
+fn writes_are_refused_where_tables_become_too_many_because_merges_fail() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut committer = written(dir.path(), Durability::Sync);
+    let store = committer.store.clone().unwrap();
+    let space = store.space(Space::Item);
+    while space.l0_table_count() < 25 {
+        space.insert(b"a", b"").unwrap();
+        space.insert(b"z", b"").unwrap();
+        space.rotate_memtable_and_wait().unwrap();
+    }
+    let failed = Space::ALL.map(|space| (space == Space::Item).then(|| "a table is damaged".to_owned()));
+    committer.compactor.note_failures(failed);
+    let (answer, mut refused) = oneshot::channel();
+    let batch = Batch {
+        base: Lsn(1),
+        next: Lsn(2),
+        stamp: NOW,
+        token: CommitToken(2),
+        puts: vec![],
+        deletes: vec![],
+    };
+    committer.write(vec![Write::Commit {
+        partition: HOME,
+        batch,
+        answer,
+    }]);
+    let refused = refused.try_recv();
+    assert!(
+        matches!(&refused, Ok(Ok(Outcome::Refused(why))) if why.contains("a table is damaged")),
+        "{refused:?}"
+    );
+    assert_eq!(committer.close(), Ok(()));
+}

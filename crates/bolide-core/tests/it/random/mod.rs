@@ -12,7 +12,7 @@ mod drops;
 mod feeds;
 mod items;
 mod life;
-mod program;
+pub mod program;
 mod queries;
 mod runner;
 mod scripts;

@@ -9,6 +9,7 @@ mod continuations;
 mod definitions;
 mod delete_all;
 mod feeds;
+mod forecast;
 mod ghosts;
 mod items;
 mod limits;

@@ -7,10 +7,11 @@ use bolide_model::{Error, Result};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use crate::wire::{binary_json, hybrid_row};
+use crate::wire::binary_json::{self, Room};
+use crate::wire::hybrid_row;
 
 /// Most operations of one request (cosmos-rest §3.6).
-const OPERATIONS: usize = 100;
+pub(crate) const OPERATIONS: usize = 100;
 
 /// One operation as it was sent. What is wrong with it fails this operation, and the others as the mode has it.
 pub(super) struct Sent {
@@ -61,7 +62,8 @@ enum ResourceBody {
 pub(super) fn operations(body: &Bytes) -> Result<Vec<Sent>> {
     let sent: Vec<Sent> = if hybrid_row::is_rows(body) {
         let rows = hybrid_row::operations(body, OPERATIONS)?;
-        rows.into_iter().map(sent_row).collect()
+        let mut room = Room::of_batch();
+        rows.into_iter().map(|row| sent_row(row, &mut room)).collect()
     } else {
         let operations = array(body)?;
         operations.into_iter().map(sent_value).collect()
@@ -97,13 +99,13 @@ fn sent_value(operation: Value) -> Sent {
     let is_minimal = members.get("minimalReturnPreference") == Some(&Value::Bool(true));
     let partition_key = partition_key(&members);
     Sent {
-        operation: parts(&mut members).and_then(Parts::read),
+        operation: parts(&mut members).and_then(|parts| parts.read(&mut Room::of_batch())),
         partition_key,
         is_minimal,
     }
 }
 
-fn sent_row(row: hybrid_row::Operation) -> Sent {
+fn sent_row(row: hybrid_row::Operation, room: &mut Room) -> Sent {
     let is_minimal = row.is_minimal;
     let partition_key = row.partition_key.as_deref().map(PartitionKey::from_header).transpose();
     let operation = row.check().and_then(|()| {
@@ -114,7 +116,7 @@ fn sent_row(row: hybrid_row::Operation) -> Sent {
             if_match: row.if_match,
             if_none_match: row.if_none_match,
         };
-        parts.read()
+        parts.read(room)
     });
     Sent {
         operation,
@@ -135,7 +137,7 @@ fn parts(members: &mut Map<String, Value>) -> Result<Parts> {
 }
 
 impl Parts {
-    fn read(self) -> Result<BatchOperation> {
+    fn read(self, room: &mut Room) -> Result<BatchOperation> {
         let Parts {
             kind,
             id,
@@ -147,20 +149,20 @@ impl Parts {
         let body = || body.ok_or_else(|| Error::bad_request("`resourceBody` of a batch operation is missing"));
         Ok(match kind.as_str() {
             "Create" => BatchOperation::Create {
-                document: body()?.document()?,
+                document: body()?.document(room)?,
             },
             "Upsert" => BatchOperation::Upsert {
-                document: body()?.document()?,
+                document: body()?.document(room)?,
                 if_match,
             },
             "Replace" => BatchOperation::Replace {
                 id: id()?,
-                document: body()?.document()?,
+                document: body()?.document(room)?,
                 if_match,
             },
             "Patch" => BatchOperation::Patch {
                 id: id()?,
-                patch: body()?.patch()?,
+                patch: body()?.patch(room)?,
                 if_match,
             },
             "Delete" => BatchOperation::Delete { id: id()?, if_match },
@@ -179,17 +181,17 @@ impl Parts {
 }
 
 impl ResourceBody {
-    fn document(self) -> Result<Document> {
+    fn document(self, room: &mut Room) -> Result<Document> {
         match self {
             ResourceBody::Value(value) => Document::from_value(value),
-            ResourceBody::Bytes(bytes) => Document::parse(&binary_json::to_text(&bytes)?),
+            ResourceBody::Bytes(bytes) => Document::parse(&room.text_of(&bytes)?),
         }
     }
 
-    fn patch(self) -> Result<Patch> {
+    fn patch(self, room: &mut Room) -> Result<Patch> {
         match self {
             ResourceBody::Value(value) => Patch::from_value(&value),
-            ResourceBody::Bytes(bytes) => Patch::parse(&binary_json::to_text(&bytes)?),
+            ResourceBody::Bytes(bytes) => Patch::parse(&room.text_of(&bytes)?),
         }
     }
 }
@@ -259,8 +261,15 @@ mod tests {
     #[test]
     fn items_of_rows_may_be_binary() {
         let body = ResourceBody::Bytes(Bytes::from_static(&[0x80, 0xE9, 0x2C, 0x81, b'a']));
-        assert_eq!(body.document().expect("an item").to_text(), r#"{"id":"a"}"#);
+        assert_eq!(
+            body.document(&mut Room::of_batch()).expect("an item").to_text(),
+            r#"{"id":"a"}"#
+        );
         let patch = b"\x80\xE9\x8Aoperations\xE1\xEA\x12\x82op\x86remove\x84path\x82/n";
-        assert!(ResourceBody::Bytes(Bytes::from_static(patch)).patch().is_ok());
+        assert!(
+            ResourceBody::Bytes(Bytes::from_static(patch))
+                .patch(&mut Room::of_batch())
+                .is_ok()
+        );
     }
 }

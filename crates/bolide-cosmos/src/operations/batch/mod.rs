@@ -19,6 +19,7 @@ use super::items;
 use crate::service::Call;
 use crate::session::SessionToken;
 use crate::wire::{Reply, headers, scope};
+pub(crate) use from_wire::OPERATIONS;
 use from_wire::Sent;
 use to_wire::Results;
 
@@ -119,9 +120,9 @@ async fn bulk(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> A
 async fn one(call: &Call<'_>, container: &Arc<Container>, sent: Sent) -> Answered<OperationResult> {
     let (account, ctx) = (call.account(), &call.ctx);
     let (operation, given) = (sent.operation?, sent.partition_key?);
+    let given = given.and_then(|key| container.properties().partition_key.meant_by(key));
     // The header's key, which was checked with the head, is not the one that counts here.
     call.sender.check_key(given.as_ref())?;
-    let given = given.and_then(|key| container.properties().partition_key.meant_by(key));
     let key = |key| scope::key_or_none(key, container);
     let written = |answer: Answer<bolide_core::ItemWritten>| finish(answer, OperationDone::Written);
     Ok(match operation {
@@ -217,4 +218,11 @@ fn add_work(work: &mut Work, more: Work) {
             None => work.touched.push(position),
         }
     }
+}
+
+/// How many operations of a body can be decoded.
+#[cfg(test)]
+pub(crate) fn decodable(body: &bytes::Bytes) -> usize {
+    let sent = from_wire::operations(body).expect("a batch");
+    sent.iter().filter(|sent| sent.operation.is_ok()).count()
 }

@@ -31,6 +31,9 @@ const MARK: u8 = 0x80;
 const NESTING: usize = limits::NESTING + 8;
 /// Longest text that a body may stand for; a text body can have no more bytes either.
 const TEXT_BYTES: usize = limits::ITEM_BYTES;
+/// Longest text that all bodies of a batch may stand for together. Numbers of four bytes that take twenty as text are the longest that a client
+/// comes to without references.
+const BATCH_TEXT_BYTES: usize = 8 * limits::ITEM_BYTES;
 
 /// The body as JSON text, whichever form it came in.
 ///
@@ -38,12 +41,57 @@ const TEXT_BYTES: usize = limits::ITEM_BYTES;
 /// - `BadRequest`: a binary body is cut short, nests too deep, or has a marker that stands for nothing.
 /// - `TooLarge`: its text is longer than a text body may be, which short references to long strings can bring about.
 pub(crate) fn to_text(body: &Bytes) -> Result<Bytes> {
-    if !is_binary(body) {
-        return Ok(body.clone());
+    Room::of_one().text_of(body)
+}
+
+/// How much text binary bodies may still stand for: short references to long strings make much of few bytes, the more so in each body of a batch.
+#[derive(Debug)]
+pub(crate) struct Room {
+    text_bytes: usize,
+}
+
+impl Room {
+    /// For one body.
+    pub fn of_one() -> Room {
+        Room { text_bytes: TEXT_BYTES }
     }
-    let mut decoder = Decoder::new(body, Some(Vec::with_capacity(body.len() * 2)));
-    decoder.body()?;
-    Ok(decoder.text.kept.unwrap_or_default().into())
+
+    /// For the bodies of a batch.
+    pub fn of_batch() -> Room {
+        Room {
+            text_bytes: BATCH_TEXT_BYTES,
+        }
+    }
+
+    /// As [`to_text`], for one more body.
+    ///
+    /// # Errors
+    /// As there; `TooLarge` also if there is no room left.
+    pub fn text_of(&mut self, body: &Bytes) -> Result<Bytes> {
+        if !is_binary(body) {
+            return Ok(body.clone());
+        }
+        let kept = Vec::with_capacity((body.len() * 2).min(self.text_bytes));
+        let mut decoder = Decoder::new(body, Some(kept), self);
+        let done = decoder.body();
+        let text = decoder.text;
+        self.text_bytes = self.text_bytes.saturating_sub(text.bytes);
+        done?;
+        Ok(text.kept.unwrap_or_default().into())
+    }
+
+    /// How large a binary body gets when it is decoded, as far as there is room; of a malformed one, up to where decoding stops.
+    pub fn size(&mut self, body: &[u8]) -> Size {
+        let mut decoder = Decoder::new(body, None, self);
+        // What is wrong with it is told when it is decoded.
+        let _ = decoder.body();
+        let size = Size {
+            values: decoder.values,
+            text_bytes: decoder.text.bytes,
+        };
+        self.text_bytes = self.text_bytes.saturating_sub(size.text_bytes);
+        size
+    }
 }
 
 pub(crate) fn is_binary(body: &[u8]) -> bool {
@@ -59,17 +107,6 @@ pub(crate) struct Size {
     pub text_bytes: usize,
 }
 
-/// How large a binary body gets when it is decoded; of a malformed one, up to where decoding stops.
-pub(crate) fn size(body: &[u8]) -> Size {
-    let mut decoder = Decoder::new(body, None);
-    // What is wrong with it is told when it is decoded.
-    let _ = decoder.body();
-    Size {
-        values: decoder.values,
-        text_bytes: decoder.text.bytes,
-    }
-}
-
 struct Decoder<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -81,12 +118,13 @@ struct Decoder<'b> {
 struct Text {
     kept: Option<Vec<u8>>,
     bytes: usize,
+    most_bytes: usize,
 }
 
 impl Write for Text {
     fn write(&mut self, part: &[u8]) -> io::Result<usize> {
         self.bytes += part.len();
-        if self.bytes > TEXT_BYTES {
+        if self.bytes > self.most_bytes {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         if let Some(text) = &mut self.kept {
@@ -110,11 +148,15 @@ struct Extent {
 }
 
 impl<'b> Decoder<'b> {
-    fn new(bytes: &'b [u8], kept: Option<Vec<u8>>) -> Decoder<'b> {
+    fn new(bytes: &'b [u8], kept: Option<Vec<u8>>, room: &Room) -> Decoder<'b> {
         Decoder {
             bytes,
             at: 1,
-            text: Text { kept, bytes: 0 },
+            text: Text {
+                kept,
+                bytes: 0,
+                most_bytes: room.text_bytes.min(TEXT_BYTES),
+            },
             values: 0,
         }
     }
@@ -326,8 +368,10 @@ fn bad(what: &str, at: usize) -> Error {
 }
 
 fn too_large() -> Error {
-    let message =
-        format!("Request size is too large: as text, the body takes more than the {TEXT_BYTES} bytes allowed.");
+    let message = format!(
+        "Request size is too large: as text, the body takes more than the {TEXT_BYTES} bytes allowed, or all bodies of the batch more than \
+         {BATCH_TEXT_BYTES}."
+    );
     Error::new(ErrorKind::TooLarge, message)
 }
 

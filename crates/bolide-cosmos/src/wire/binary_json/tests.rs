@@ -12,6 +12,10 @@ fn decoded(body: impl Into<Bytes>) -> Result<String> {
     Ok(String::from_utf8(text.to_vec()).expect("JSON text is UTF-8"))
 }
 
+fn size(body: &[u8]) -> Size {
+    Room::of_one().size(body)
+}
+
 fn text(hex: &str) -> Result<String> {
     decoded(bytes(hex))
 }

@@ -38,3 +38,5 @@ pub(crate) fn is_rows(body: &Bytes) -> bool {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::batch_of;

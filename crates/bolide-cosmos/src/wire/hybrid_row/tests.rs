@@ -29,6 +29,23 @@ fn framed(row: &str) -> Bytes {
     stream.into()
 }
 
+/// A batch that creates these items.
+pub(crate) fn batch_of(items: &[&[u8]]) -> Bytes {
+    let mut stream = bytes(SEGMENT).to_vec();
+    for item in items {
+        let mut row = bytes("817054e17f 43 00000000 02000000").to_vec();
+        let mut length = item.len();
+        while length >= 0x80 {
+            row.push((length & 0x7F) as u8 | 0x80);
+            length >>= 7;
+        }
+        row.push(length as u8);
+        row.extend_from_slice(item);
+        record_io::record(&mut stream, &row);
+    }
+    stream.into()
+}
+
 fn refusal(body: &Bytes) -> String {
     let error = operations(body, 100).expect_err("the body is malformed");
     assert_eq!(error.kind, bolide_model::ErrorKind::BadRequest, "{}", error.message);

@@ -1,4 +1,4 @@
-//! How a compaction holds back while others read and write, and how it is ended.
+//! How a compaction holds back while others read and write, and how it is ended: when the store closes, and when the disk fills up.
 
 use std::cell::RefCell;
 use std::io;
@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bolide_storage::Space;
-use fjall::Keyspace;
 use fjall::compaction::filter::{CompactionFilter, CompactionFilterResult, Context, Factory, ItemAccessor, Verdict};
+use fjall::{Database, Keyspace};
 
 use crate::store::Store;
 use crate::view::Views;
@@ -29,7 +29,10 @@ thread_local! {
 #[derive(Clone)]
 struct Held {
     pace: Arc<Pace>,
+    db: Database,
     spaces: [Keyspace; Space::ALL.len()],
+    /// Whether the merge ends when others become urgent.
+    gives_way: bool,
 }
 
 /// See the module.
@@ -38,7 +41,11 @@ pub(super) struct Pace {
     /// How much had been read and written when it was last looked.
     seen: AtomicU64,
     stopped: AtomicBool,
-    free_bytes: Box<dyn Fn() -> u64 + Send + Sync>,
+    /// Whether a merge ended because it gave way.
+    gave_way: AtomicBool,
+    /// Whether the merge that was begun last has read all of its tables: what it wrote may be part of the store from then on.
+    has_read_all: AtomicBool,
+    spare_bytes: Box<dyn Fn() -> u64 + Send + Sync>,
 }
 
 /// As long as it lives, merges of this thread keep to its pace.
@@ -51,26 +58,54 @@ impl Drop for Paced {
 }
 
 impl Pace {
-    pub(super) fn new(views: Arc<Views>, free_bytes: Box<dyn Fn() -> u64 + Send + Sync>) -> Pace {
+    pub(super) fn new(views: Arc<Views>, spare_bytes: Box<dyn Fn() -> u64 + Send + Sync>) -> Pace {
         Pace {
             views,
             seen: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
-            free_bytes,
+            gave_way: AtomicBool::new(false),
+            has_read_all: AtomicBool::new(false),
+            spare_bytes,
         }
     }
 
     /// Whether the disk has room for so many bytes once more, with as much to spare.
     pub(super) fn has_room(&self, bytes: u64) -> bool {
-        (self.free_bytes)() / 2 >= bytes
+        (self.spare_bytes)() / 2 >= bytes
     }
 
     pub(super) fn enter(self: &Arc<Pace>, store: &Store) -> Paced {
         PACE.set(Some(Held {
             pace: self.clone(),
+            db: store.db.clone(),
             spaces: store.spaces.clone(),
+            gives_way: false,
         }));
         Paced
+    }
+
+    /// From now on, merges of this thread end when others become urgent, or do not.
+    pub(super) fn give_way(&self, gives_way: bool) {
+        PACE.with_borrow_mut(|held| {
+            if let Some(held) = held {
+                held.gives_way = gives_way;
+            }
+        });
+    }
+
+    /// Whether a merge gave way since this was last asked.
+    pub(super) fn gave_way(&self) -> bool {
+        self.gave_way.swap(false, Ordering::Relaxed)
+    }
+
+    /// Whether what the merge that was begun last has written is certainly no part of the store, if it failed.
+    pub(super) fn is_cut_short(&self) -> bool {
+        !self.has_read_all.load(Ordering::Relaxed)
+    }
+
+    /// A merge begins.
+    pub(super) fn begin(&self) {
+        self.has_read_all.store(false, Ordering::Relaxed);
     }
 
     pub(super) fn stop(&self, is_stopped: bool) {
@@ -117,6 +152,25 @@ impl Held {
             _ => 0,
         }
     }
+
+    /// Whether the merge may go on.
+    fn check(&self) -> io::Result<()> {
+        if self.pace.is_stopped() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        if self.gives_way && self.rests() == 0 {
+            self.pace.gave_way.store(true, Ordering::Relaxed);
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        // What is in memtables needs room as tables; and where there is none, the store fails.
+        if (self.pace.spare_bytes)() <= self.db.write_buffer_size() {
+            return Err(io::Error::new(
+                io::ErrorKind::StorageFull,
+                "the disk has too little space to merge tables",
+            ));
+        }
+        Ok(())
+    }
 }
 
 struct Filters;
@@ -148,14 +202,18 @@ impl CompactionFilter for Filter {
         };
         self.bytes += item.key().len() + item.value()?.len();
         if self.bytes >= PIECE_BYTES {
-            if held.pace.is_stopped() {
-                return Err(fjall::LsmError::Io(io::ErrorKind::Interrupted.into()));
-            }
+            held.check().map_err(fjall::LsmError::Io)?;
             if held.pace.has_company() {
                 std::thread::sleep((self.since.elapsed() * held.rests()).min(LONGEST_REST));
             }
             (self.bytes, self.since) = (0, Instant::now());
         }
         Ok(Verdict::Keep)
+    }
+
+    fn finish(self: Box<Self>) {
+        if let Some(held) = self.held {
+            held.pace.has_read_all.store(true, Ordering::Relaxed);
+        }
     }
 }

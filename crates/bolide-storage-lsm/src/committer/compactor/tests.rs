@@ -55,7 +55,7 @@ fn of_deleted_rows_nothing_is_left() {
     // The tables that were merged are kept for readers of before; there are none.
     views.publish(&store, []);
     store.release_versions(views.oldest());
-    let files = std::fs::read_dir(space.path().join("tables")).unwrap().count();
+    let files = fs::read_dir(space.path().join("tables")).unwrap().count();
     assert_eq!(files, space.table_count());
 }
 
@@ -224,4 +224,132 @@ fn a_table_that_reaches_beyond_those_below_does_not_stay() {
     merging.start(Instant::now());
     run(&mut merging, &store);
     assert_eq!(space.approximate_len(), ends.len());
+}
+
+/// A store whose only table below the newest ones is damaged in its last block of rows, so that no merge comes to its end.
+fn damaged(dir: &std::path::Path) -> (Arc<Store>, Arc<Views>) {
+    let (store, views) = store(dir);
+    let space = store.space(Space::Item);
+    (0..ROWS).for_each(|n| space.insert(key(n), [7; 200]).unwrap());
+    space.rotate_memtable_and_wait().unwrap();
+    let table = files(space).into_iter().next().unwrap();
+    let mut bytes = fs::read(&table).unwrap();
+    // Rows come first, in blocks without compression.
+    let last_row = bytes.windows(100).rposition(|row| row == [7; 100]).unwrap();
+    bytes[last_row] = 0;
+    fs::write(&table, bytes).unwrap();
+    (store, views)
+}
+
+fn files(space: &fjall::Keyspace) -> HashSet<PathBuf> {
+    let entries = fs::read_dir(space.path().join("tables")).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+/// New tables that lie over each other.
+fn add_tables(store: &Store, space: Space, tables: usize) {
+    let space = store.space(space);
+    let before = space.l0_table_count();
+    while space.l0_table_count() < before + tables {
+        for end in [0, u32::MAX] {
+            space.insert(end.to_be_bytes(), [8; 200]).unwrap();
+        }
+        space.rotate_memtable_and_wait().unwrap();
+    }
+}
+
+/// Every merge that met a damaged table left all it had written before, four times a second, and once there were thirty new tables writes waited for
+/// ever.
+#[test]
+fn a_merge_that_fails_leaves_nothing_behind_and_writes_are_refused_before_they_wait() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, views) = damaged(dir.path());
+    let space = store.space(Space::Item);
+    add_tables(&store, Space::Item, usize::from(NEWEST_TABLES));
+    add_tables(&store, Space::Log, usize::from(NEWEST_TABLES));
+    let before = files(space);
+    let mut merging = compactor(&views);
+    merging.start(Instant::now());
+    run(&mut merging, &store);
+    assert_eq!(files(space), before);
+    let failed = merging.failed[Space::Item as usize]
+        .as_ref()
+        .expect("the table is damaged");
+    assert!(failed.reason.contains("cannot be merged"), "{failed:?}");
+    assert!(!is_full(&store, Space::Log), "the others are merged all the same");
+
+    // It is tried again, but not at once.
+    assert!(merging.hindrance(&store).is_none());
+    merging.note_write();
+    merging.look(&store, Instant::now());
+    assert!(!merging.is_running());
+    assert!(merging.look_at().is_some_and(|at| at > Instant::now() + RETRY / 2));
+    add_tables(&store, Space::Log, MOST_NEW_TABLES);
+    assert!(merging.hindrance(&store).is_none(), "those can be merged");
+    run(&mut merging, &store);
+    assert!(!is_full(&store, Space::Log));
+    add_tables(&store, Space::Item, MOST_NEW_TABLES);
+    assert!(merging.hindrance(&store).is_some());
+    merging.look(&store, Instant::now() + 2 * RETRY);
+    assert!(merging.is_running());
+    merging.finish();
+}
+
+/// A merge needs room for what it writes, which stayed there when it found none, and no write was taken any more.
+#[test]
+fn a_merge_without_room_leaves_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, views) = store(dir.path());
+    let space = store.space(Space::Item);
+    while !is_full(&store, Space::Item) {
+        (0..ROWS / 4).for_each(|n| space.insert(key(n), [7; 200]).unwrap());
+        space.rotate_memtable_and_wait().unwrap();
+    }
+    let before = files(space);
+    let has_room = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let probe = has_room.clone();
+    let spare_bytes = move || {
+        if probe.load(std::sync::atomic::Ordering::Relaxed) {
+            u64::MAX
+        } else {
+            0
+        }
+    };
+    let mut merging = Compactor::new(views.clone(), spare_bytes);
+    merging.start(Instant::now());
+    run(&mut merging, &store);
+    assert_eq!(files(space), before);
+    let failed = merging.failed[Space::Item as usize].as_ref().expect("there is no room");
+    assert!(failed.reason.contains("too little space"), "{failed:?}");
+
+    has_room.store(true, std::sync::atomic::Ordering::Relaxed);
+    merging.look(&store, Instant::now() + 2 * RETRY);
+    while merging.is_running() {
+        std::thread::sleep(POLL);
+    }
+    merging.join();
+    assert!(merging.failed.iter().all(Option::is_none) && !is_full(&store, Space::Item));
+}
+
+/// Writes waited until gigabytes were merged.
+#[test]
+fn a_merge_of_a_whole_key_space_gives_way_to_tables_that_writes_would_wait_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, views) = store(dir.path());
+    let space = store.space(Space::Item);
+    (0..ROWS).for_each(|n| space.insert(key(n), [7; 200]).unwrap());
+    space.rotate_memtable_and_wait().unwrap();
+    (0..ROWS / 2).for_each(|n| space.remove(key(n)).unwrap());
+    space.rotate_memtable_and_wait().unwrap();
+    let before = files(space);
+    add_tables(&store, Space::Log, 14);
+    views.publish(&store, []);
+    let pace = compactor(&views).pace;
+    let mut run = Run::over(&store, &pace, [false; Space::ALL.len()]);
+    let _paced = pace.enter(&store);
+    assert!(!run.merge_whole(Space::Item).unwrap(), "it is put off");
+    assert_eq!(files(space), before);
+    run.level();
+    assert!(run.merge_whole(Space::Item).unwrap());
+    assert_eq!(space.approximate_len(), ROWS as usize / 2);
 }

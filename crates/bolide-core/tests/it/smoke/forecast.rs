@@ -1,0 +1,203 @@
+//! The forecast of a container of many items, counted in several rounds, against a recount of what is live (TTL-272).
+
+use bolide_core::PurgeMode;
+use bytes::Bytes;
+use futures_util::stream;
+use serde_json::{Value, json};
+
+use crate::random::program::Dice;
+use crate::stage::{Stage, key, shown};
+
+/// When the items have been written, and programs begin, in seconds.
+const NOW: i64 = 20_000_000;
+const KEYS: [&str; 4] = ["p", "q", "r", "s"];
+/// Seconds, below and above every end of a slice.
+const SPANS: [i64; 10] = [
+    1,
+    59,
+    61,
+    3_599,
+    3_601,
+    86_401,
+    604_799,
+    2_592_001,
+    8_000_000,
+    2_147_483_647,
+];
+
+/// A container, and what its default ttl is.
+struct Program {
+    stage: Stage,
+    dice: Dice,
+    default_ttl: Option<i64>,
+    now: i64,
+}
+
+impl Program {
+    /// A container with so many items of every age.
+    async fn begin(seed: u64, items: u64) -> Program {
+        let mut dice = Dice::new(seed);
+        let default_ttl = default_ttl(&mut dice);
+        let stage = Stage::with(json!({ "defaultTtl": default_ttl })).await;
+        stage.at(NOW);
+        let lines = (0..items).map(|n| {
+            let age = pick(&mut dice, &SPANS).min(NOW) + dice.roll(50) as i64;
+            let mut item = item(&mut dice, n);
+            item["_ts"] = (NOW - age).into();
+            Ok(Bytes::from(format!("{item}\n")))
+        });
+        let lines: Vec<_> = lines.collect();
+        let imported = stage.account.import(&stage.container, stream::iter(lines)).await;
+        assert_eq!(imported, Ok(items));
+        Program {
+            stage,
+            dice,
+            default_ttl,
+            now: NOW,
+        }
+    }
+
+    async fn step(&mut self) {
+        match self.dice.roll(20) {
+            0..7 => self.write().await,
+            7..11 => {
+                self.now += pick(&mut self.dice, &SPANS[..8]);
+                self.stage.at(self.now);
+            }
+            11..13 => {
+                self.default_ttl = default_ttl(&mut self.dice);
+                let defined = self.stage.define(json!({ "defaultTtl": self.default_ttl })).await;
+                assert_eq!(defined, Ok(()));
+            }
+            13..15 => {
+                let most = 1 + self.dice.roll(60);
+                let purged = self
+                    .stage
+                    .account
+                    .purge(&self.stage.container, PurgeMode::Force, Some(most));
+                assert!(purged.await.expect("a purge") <= most);
+            }
+            15 => {
+                let split = self.stage.account.split(&self.stage.container, None).await;
+                split.expect("there are keys on both sides of it");
+            }
+            16 if self.dice.percent(40) => {
+                let key = key(pick(&mut self.dice, &KEYS));
+                let ctx = self.stage.begin().await;
+                let deleted = self.stage.account.delete_all_of_key(&ctx, &self.stage.container, &key);
+                deleted.await.expect("a key");
+            }
+            _ => {
+                // Counted in several rounds, between which others write.
+                let account = self.stage.account.clone();
+                let container = self.stage.container.clone();
+                let (report, ()) = tokio::join!(account.ttl_report(&container), self.write());
+                report.expect("a report");
+            }
+        }
+    }
+
+    /// Some writes and deletes.
+    async fn write(&mut self) {
+        for _ in 0..=self.dice.roll(40) {
+            let mut item = item(&mut self.dice, 1_000_000);
+            item["id"] = self.dice.roll(200).to_string().into();
+            item["pk"] = "p".into();
+            if self.dice.percent(25) {
+                let _ = self.stage.delete(item["id"].as_str().expect("a string"), None).await;
+            } else {
+                self.stage.upsert(item, None).await.expect("an item");
+            }
+        }
+    }
+
+    async fn check(&self, when: &str) {
+        let report = self
+            .stage
+            .account
+            .ttl_report(&self.stage.container)
+            .await
+            .expect("a report");
+        let ends = self.ends().await;
+        let counted: Vec<u64> = report.forecast.iter().map(|slice| slice.items).collect();
+        let recounted = report.forecast.iter().map(|slice| {
+            let is_in = |end: &&i64| (slice.from_seconds..slice.to_seconds).contains(*end);
+            ends.iter().filter(is_in).count() as u64
+        });
+        assert_eq!(
+            counted,
+            recounted.collect::<Vec<_>>(),
+            "{when}, by {:?}",
+            self.default_ttl
+        );
+        assert_eq!(report.next_expiry_seconds, ends.into_iter().min(), "{when}");
+    }
+
+    /// When the live items end that do.
+    async fn ends(&self) -> Vec<i64> {
+        let (mut ends, mut continuation) = (Vec::new(), None);
+        loop {
+            let (items, next) = self.stage.list(1_000, continuation).await;
+            ends.extend(items.iter().filter_map(|item| {
+                let own = shown(item).get("ttl").and_then(Value::as_i64);
+                let ttl = self.default_ttl.map(|default| own.unwrap_or(default))?;
+                (ttl != -1).then(|| item.last_modified().0 + ttl)
+            }));
+            continuation = next;
+            if continuation.is_none() {
+                return ends;
+            }
+        }
+    }
+}
+
+fn pick<T: Copy>(dice: &mut Dice, from: &[T]) -> T {
+    from[dice.roll(from.len() as u64) as usize]
+}
+
+fn default_ttl(dice: &mut Dice) -> Option<i64> {
+    match dice.roll(8) {
+        0 => None,
+        1 => Some(-1),
+        _ => Some(pick(dice, &SPANS)),
+    }
+}
+
+fn item(dice: &mut Dice, n: u64) -> Value {
+    let mut item = json!({"id": format!("i{n}"), "pk": pick(dice, &KEYS)});
+    match dice.roll(6) {
+        0..3 => {}
+        3 => item["ttl"] = (-1).into(),
+        _ => item["ttl"] = pick(dice, &SPANS).into(),
+    }
+    item
+}
+
+#[tokio::test]
+async fn a_forecast_is_what_a_recount_finds_after_any_program() {
+    for (seed, items, steps) in [(1, 5_000, 12), (2, 400, 60), (3, 400, 60), (4, 60, 90), (5, 0, 90)] {
+        let mut program = Program::begin(seed, items).await;
+        for step in 0..steps {
+            program.step().await;
+            if step % 3 == 0 {
+                program.check(&format!("seed {seed}, step {step}")).await;
+            }
+            if step % 30 == 29 {
+                let Program {
+                    stage,
+                    dice,
+                    default_ttl,
+                    now,
+                } = program;
+                let stage = stage.reopen().await;
+                program = Program {
+                    stage,
+                    dice,
+                    default_ttl,
+                    now,
+                };
+            }
+        }
+        program.check(&format!("seed {seed}, at its end")).await;
+    }
+}

@@ -8,6 +8,7 @@
 mod compactor;
 mod durable_time;
 mod group;
+mod jobs;
 mod journal_ahead;
 mod removal;
 mod shared;
@@ -20,9 +21,8 @@ use std::time::{Duration, Instant};
 
 use bolide_model::UnixMillis;
 use bolide_model::time::{Clock, MonotoneClock};
-use bolide_storage::{Batch, Down, Head, History, Outcome, PartitionId, Settled, Ticket};
+use bolide_storage::{Down, History, PartitionId, Settled, Ticket};
 use fjall::PersistMode;
-use tokio::sync::oneshot;
 
 use crate::home::Home;
 use crate::layout::{Sequence, sequence_key};
@@ -36,6 +36,8 @@ use compactor::Compactor;
 pub(crate) use compactor::{filter_of, idle};
 pub(crate) use durable_time::DurableTime;
 use group::{Group, Room};
+use jobs::{Answer, Refusal};
+pub(crate) use jobs::{Job, Write};
 use journal_ahead::JournalAhead;
 use removal::Removal;
 pub(crate) use shared::SharedCommitter;
@@ -63,44 +65,6 @@ const MEND_INTERVAL: Duration = Duration::from_secs(1);
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 /// How long reads may take to let go of a store that is to be opened again.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(5);
-
-/// Where an answer goes. Nobody may be waiting any more; the job is done all the same.
-pub(crate) type Answer<T> = oneshot::Sender<Result<T, Down>>;
-
-/// A change of the store. What waits at the same time is carried out together.
-pub(crate) enum Write {
-    Commit {
-        partition: PartitionId,
-        batch: Batch,
-        answer: Answer<Outcome>,
-    },
-    Create {
-        partition: PartitionId,
-        head: Head,
-        answer: Answer<()>,
-    },
-    Remove {
-        partition: PartitionId,
-        answer: Answer<()>,
-    },
-}
-
-/// What the committer is asked to do, in the order it was asked.
-pub(crate) enum Job {
-    Write(Write),
-    Settle {
-        partition: PartitionId,
-        ticket: Ticket,
-        answer: Answer<Settled>,
-    },
-    KeepTime {
-        until: UnixMillis,
-        answer: Answer<()>,
-    },
-    Close(Answer<()>),
-    /// Look when the next chore is due: earlier than the thread thinks.
-    Look,
-}
 
 /// Why the store cannot be written, and when to look again.
 struct Trouble {
@@ -743,36 +707,6 @@ impl Committer {
         let _ = self.write_mark(self.durable_time.get());
         self.is_closed = true;
         Ok(())
-    }
-}
-
-/// Why writes are turned away before they are looked at.
-pub(crate) enum Refusal {
-    Closed,
-    Broken(String),
-}
-
-impl Write {
-    fn bytes(&self) -> usize {
-        match self {
-            Write::Commit { batch, .. } => batch.bytes(),
-            Write::Create { .. } | Write::Remove { .. } => 0,
-        }
-    }
-
-    fn refuse(self, refusal: &Refusal) {
-        let down = match refusal {
-            Refusal::Closed => Down::Unavailable("the store is closed".into()),
-            Refusal::Broken(reason) => Down::Unavailable(reason.clone()),
-        };
-        // Nobody may be waiting any more.
-        let _ = match (self, refusal) {
-            (Write::Commit { answer, .. }, Refusal::Broken(reason)) => {
-                answer.send(Ok(Outcome::Refused(reason.clone()))).is_ok()
-            }
-            (Write::Commit { answer, .. }, Refusal::Closed) => answer.send(Err(down)).is_ok(),
-            (Write::Create { answer, .. } | Write::Remove { answer, .. }, _) => answer.send(Err(down)).is_ok(),
-        };
     }
 }
 

@@ -1,8 +1,9 @@
 //! Claims about closing a store that failed.
 
 use bolide_model::Lsn;
-use bolide_storage::{CommitToken, Key, Put, Space};
+use bolide_storage::{Batch, CommitToken, Head, Key, Outcome, Put, Space};
 use bytes::Bytes;
+use tokio::sync::oneshot;
 
 use super::*;
 
@@ -126,6 +127,7 @@ fn writes_are_refused_where_tables_become_too_many_because_merges_fail() {
         token: CommitToken(2),
         puts: vec![],
         deletes: vec![],
+        may_block: false,
     };
     committer.write(vec![Write::Commit {
         partition: HOME,

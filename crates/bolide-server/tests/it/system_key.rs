@@ -322,3 +322,28 @@ fn items_without_a_key_stay_where_they_are_found_when_their_range_is_split() {
         }
     }
 }
+
+#[test]
+fn what_an_old_client_reads_of_a_container_it_can_write_back() {
+    let (_server, mut client) = started(&[], "400");
+    for mode in ["none", "consistent"] {
+        let definition = json!({"id": "c", "indexingPolicy": {"indexingMode": mode, "automatic": mode != "none"}});
+        client
+            .send(&old(Request::put(CONTAINER, definition.to_string())))
+            .expect(200);
+        let new = client.send(&Request::get(CONTAINER)).expect(200).json();
+        let read = client.send(&old(Request::get(CONTAINER))).expect(200).json();
+        let names = |policy: &Value| {
+            policy
+                .as_object()
+                .map(|policy| policy.keys().cloned().collect::<Vec<_>>())
+        };
+        assert_eq!(names(&read["indexingPolicy"]), names(&new["indexingPolicy"]), "{mode}");
+        let written = client
+            .send(&old(Request::put(CONTAINER, read.to_string())))
+            .expect(200)
+            .json();
+        assert_eq!(written["indexingPolicy"], read["indexingPolicy"], "{mode}");
+        assert_eq!(written.get("partitionKey"), None);
+    }
+}

@@ -20,7 +20,7 @@ use bolide_model::Result;
 use super::{Decoder, bad};
 
 /// The names with a marker of their own, from 0x20 on.
-const SYSTEM: [&str; 32] = [
+pub(super) const SYSTEM: [&str; 32] = [
     "$s",
     "$t",
     "$v",

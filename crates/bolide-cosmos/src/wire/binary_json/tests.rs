@@ -1,5 +1,7 @@
 //! The forms of binary JSON, each against its text, and what hostile bodies come to.
 
+use serde_json::Value;
+
 use super::*;
 
 fn bytes(hex: &str) -> Bytes {
@@ -330,7 +332,7 @@ fn a_changed_byte_gives_json_or_a_refusal() {
                 changed[at] = byte;
                 let changed = Bytes::from(changed);
                 if let Ok(text) = to_text(&changed) {
-                    let json: serde_json::Result<serde_json::Value> = serde_json::from_slice(&text);
+                    let json: serde_json::Result<Value> = serde_json::from_slice(&text);
                     assert!(json.is_ok(), "{changed:02X?}");
                     assert_eq!(size(&changed).text_bytes, text.len());
                 }
@@ -379,4 +381,193 @@ fn the_size_is_what_decoding_comes_to() {
 fn text_passes_untouched() {
     let body = Bytes::from_static(br#"{"id":"1"}"#);
     assert_eq!(to_text(&body).expect("text"), body);
+}
+
+/// Chance that can be repeated: SplitMix64.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % sides
+    }
+
+    fn value(&mut self, depth: u64) -> Value {
+        match self.roll(if depth > 4 { 6 } else { 9 }) {
+            0 => Value::Null,
+            1 => (self.roll(2) == 0).into(),
+            2 => (self.roll(40) as i64 - 5).into(),
+            3 => (self.roll(u64::MAX >> 11) as i64 - (1 << 52)).into(),
+            4 => (self.roll(1_000_000) as f64 / 64.0 + 0.5 / 128.0).into(),
+            5 => self.string().into(),
+            6 => (0..self.roll(40)).map(|_| self.value(depth + 1)).collect(),
+            7 => (0..self.roll(9)).map(|n| Value::from(300 * n)).collect(),
+            _ => Value::Object(
+                (0..self.roll(9))
+                    .map(|_| (self.string(), self.value(depth + 1)))
+                    .collect(),
+            ),
+        }
+    }
+
+    fn string(&mut self) -> String {
+        match self.roll(4) {
+            0 => strings::SYSTEM[self.roll(32) as usize].to_owned(),
+            1 => characters("né\"\\\u{1}😀", self.roll(3) as usize).replace(|c: char| !c.is_ascii(), "é"),
+            _ => characters("abcdefghij", self.roll(300) as usize),
+        }
+    }
+}
+
+/// Writes values in one of the forms that stand for them, whichever the dice choose.
+struct Encoder {
+    dice: Dice,
+    /// Where strings stand that were written whole.
+    strings: Vec<(String, usize)>,
+    out: Vec<u8>,
+}
+
+impl Encoder {
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::Null => self.out.push(0xD0),
+            Value::Bool(value) => self.out.push(0xD1 + u8::from(*value)),
+            Value::Number(number) => self.number(number),
+            Value::String(string) => self.string(string),
+            Value::Array(items)
+                if self.dice.roll(2) == 0
+                    && items
+                        .iter()
+                        .all(|item| item.as_i64().is_some_and(|n| (0..30_000).contains(&n))) =>
+            {
+                self.out.extend([0xF0, 0xD9, items.len() as u8]);
+                let numbers = items.iter().filter_map(Value::as_i64);
+                self.out
+                    .extend(numbers.flat_map(|number| (number as i16).to_le_bytes()));
+            }
+            Value::Array(items) => self.elements(0xE0, items.len(), |encoder| {
+                items.iter().for_each(|item| encoder.value(item));
+            }),
+            Value::Object(members) => self.elements(0xE8, members.len(), |encoder| {
+                for (name, value) in members {
+                    encoder.string(name);
+                    encoder.value(value);
+                }
+            }),
+        }
+    }
+
+    fn number(&mut self, number: &Number) {
+        match number.as_i64() {
+            Some(small @ 0..32) if self.dice.roll(2) == 0 => self.out.push(small as u8),
+            Some(number) if i16::try_from(number).is_ok() && self.dice.roll(2) == 0 => {
+                self.out.push(0xC9);
+                self.out.extend((number as i16).to_le_bytes());
+            }
+            Some(number) => {
+                self.out.push(if self.dice.roll(2) == 0 { 0xCB } else { 0xDB });
+                self.out.extend(number.to_le_bytes());
+            }
+            None => {
+                self.out.push(if self.dice.roll(2) == 0 { 0xCC } else { 0xCE });
+                self.out.extend(number.as_f64().expect("a double").to_le_bytes());
+            }
+        }
+    }
+
+    fn string(&mut self, string: &str) {
+        if let Some((_, at)) = self.strings.iter().find(|(known, _)| known == string)
+            && self.dice.roll(2) == 0
+        {
+            let at = *at;
+            let width = if at < 256 && self.dice.roll(2) == 0 {
+                1
+            } else {
+                2 + self.dice.roll(3) as usize
+            };
+            if at < 1 << (8 * width) {
+                self.out.push(0xC2 + width as u8);
+                self.out.extend(&at.to_le_bytes()[..width]);
+                return;
+            }
+        }
+        self.strings.push((string.to_owned(), self.out.len()));
+        let bytes = string.as_bytes();
+        if let Some(system) = strings::SYSTEM.iter().position(|name| *name == string) {
+            self.out.push(0x20 + system as u8);
+        } else if bytes.len() < 64 && self.dice.roll(2) == 0 {
+            self.out.push(MARK | bytes.len() as u8);
+            self.out.extend(bytes);
+        } else if string.is_ascii() && bytes.len() < 256 && self.dice.roll(2) == 0 {
+            self.out.extend([0x7E, bytes.len() as u8]);
+            self.out.extend(packed(string.bytes(), 7));
+        } else {
+            self.out.push(0xC1);
+            self.out.extend((bytes.len() as u16).to_le_bytes());
+            self.out.extend(bytes);
+        }
+    }
+
+    /// An array or object with its length, or length and count, in four bytes.
+    fn elements(&mut self, marker: u8, count: usize, write: impl FnOnce(&mut Encoder)) {
+        match count {
+            0 if self.dice.roll(2) == 0 => return self.out.push(marker),
+            1 if self.dice.roll(2) == 0 => {
+                self.out.push(marker + 1);
+                return write(self);
+            }
+            _ => {}
+        }
+        let has_count = self.dice.roll(2) == 0;
+        self.out.push(marker + if has_count { 7 } else { 4 });
+        let at = self.out.len();
+        self.out.extend([0; 4]);
+        if has_count {
+            self.out.extend((count as u32).to_le_bytes());
+        }
+        let start = self.out.len();
+        write(self);
+        let length = (self.out.len() - start) as u32;
+        self.out[at..at + 4].copy_from_slice(&length.to_le_bytes());
+    }
+}
+
+/// And whatever is changed in it, what is taken is JSON, of the size that was counted.
+#[test]
+fn every_value_comes_back_from_every_form() {
+    for seed in 0..400 {
+        let value = Dice(seed).value(0);
+        let mut encoder = Encoder {
+            dice: Dice(!seed),
+            strings: Vec::new(),
+            out: vec![MARK],
+        };
+        encoder.value(&value);
+        let body = Bytes::from(encoder.out);
+        let text = decoded(body.clone()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        assert_eq!(
+            serde_json::from_str::<Value>(&text).expect("JSON"),
+            value,
+            "seed {seed}"
+        );
+        let mut dice = Dice(seed ^ 0xFFFF);
+        for _ in 0..50 {
+            let mut changed = body.to_vec();
+            for _ in 0..=dice.roll(3) {
+                let at = dice.roll(changed.len() as u64) as usize;
+                changed[at] = dice.roll(256) as u8;
+            }
+            changed.truncate(1 + dice.roll(2 * changed.len() as u64) as usize);
+            changed[0] = MARK;
+            if let Ok(text) = decoded(changed.clone()) {
+                assert!(
+                    serde_json::from_str::<Value>(&text).is_ok(),
+                    "seed {seed}: {changed:02X?}"
+                );
+                assert_eq!(size(&changed).text_bytes, text.len());
+            }
+        }
+    }
 }

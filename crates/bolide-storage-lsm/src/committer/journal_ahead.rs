@@ -17,8 +17,12 @@ use crate::journal;
 
 /// How far ahead of what is appended: what is appended while a table of the largest size is on its way to the disk.
 const AHEAD_BYTES: u64 = 8 << 20;
-/// Zeros written at once. A fsync of the journal that comes upon them waits for them.
-const PIECE_BYTES: usize = 256 << 10;
+/// Zeros that are written and synced together. A commit's fsync that comes upon them waits for them, and for the file system: seldom is better than soon.
+const STRETCH_BYTES: u64 = 2 << 20;
+/// Zeros written at once, while no commit can be: a few microseconds.
+const PIECE_BYTES: usize = 16 << 10;
+/// Pieces of a stretch.
+pub(super) const PIECES: u64 = STRETCH_BYTES / PIECE_BYTES as u64;
 static ZEROS: [u8; PIECE_BYTES] = [0; PIECE_BYTES];
 
 /// See the module.
@@ -56,7 +60,7 @@ impl JournalAhead {
             (self.number, self.appended, self.written) = (number, 0, 0);
         }
         self.appended += bytes;
-        if is_worth_it && self.file.is_some() && self.missing() >= PIECE_BYTES as u64 {
+        if is_worth_it && self.file.is_some() && self.missing() >= STRETCH_BYTES {
             // If it was called already, or has ended with the store, that is well, too.
             let _ = self.wake.try_send(());
         }
@@ -87,7 +91,8 @@ impl JournalAhead {
     fn write_piece(&mut self) -> io::Result<Option<File>> {
         let Some(file) = &mut self.file else { return Ok(None) };
         let length = file.metadata()?.len();
-        let mut found = vec![0; PIECE_BYTES];
+        // Not on the heap: its first use by a thread takes memory that is never given back.
+        let mut found = [0; PIECE_BYTES];
         if self.written == 0 && length >= PIECE_BYTES as u64 {
             file.seek(SeekFrom::Start(length - PIECE_BYTES as u64))?;
             file.read_exact(&mut found)?;
@@ -210,7 +215,7 @@ mod tests {
         stage.ahead.note(0, 1_000, true);
         assert_eq!(stage.advance(), 0);
         assert!(stage.bytes(0) == recovered);
-        stage.ahead.note(0, PIECE, true);
+        stage.ahead.note(0, STRETCH_BYTES, true);
         assert_eq!(stage.calls.try_iter().count(), 1, "the call of the first note only");
     }
 

@@ -12,7 +12,7 @@ use std::time::Instant;
 use bolide_storage::{Batch, Down, Outcome, PartitionId};
 use tokio::sync::oneshot;
 
-use super::journal_ahead::JournalAhead;
+use super::journal_ahead::{self, JournalAhead};
 use super::{Committer, Job, Write};
 
 /// See the module.
@@ -126,7 +126,12 @@ impl SharedCommitter {
     /// What another thread does: writes blocks of the journal before they are needed, whenever it is called, until the committer ends.
     pub(crate) fn write_journal_ahead(&self, calls: &Receiver<()>) {
         while calls.recv().is_ok() {
-            while let Some(file) = self.with(Committer::write_journal_ahead).flatten() {
+            let stretch = || {
+                let pieces =
+                    (0..journal_ahead::PIECES).map_while(|_| self.with(Committer::write_journal_ahead).flatten());
+                pieces.last()
+            };
+            while let Some(file) = stretch() {
                 // The store finds out itself if its journal cannot be brought to the disk.
                 let _ = file.sync_data();
             }

@@ -30,17 +30,23 @@ pub(super) fn written(dir: &std::path::Path, durability: Durability) -> Committe
         answer,
     }]);
     assert_eq!(created.try_recv(), Ok(Ok(())));
-    let (answer, mut committed) = oneshot::channel();
     let put = Put {
         key: Key::new(Space::Item, Bytes::from_static(b"key")),
         value: Bytes::from_static(b"value"),
     };
+    let committed = commit(&mut committer, 0, vec![put]);
+    assert!(matches!(committed, Ok(Outcome::Done(_))), "{committed:?}");
+    committer
+}
+
+fn commit(committer: &mut Committer, base: u64, puts: Vec<Put>) -> Result<Outcome, Down> {
+    let (answer, mut answered) = oneshot::channel();
     let batch = Batch {
-        base: Lsn(0),
-        next: Lsn(1),
+        base: Lsn(base),
+        next: Lsn(base + 1),
         stamp: NOW,
-        token: CommitToken(1),
-        puts: vec![put],
+        token: CommitToken(u128::from(base) + 1),
+        puts,
         deletes: vec![],
         may_block: false,
     };
@@ -49,9 +55,7 @@ pub(super) fn written(dir: &std::path::Path, durability: Durability) -> Committe
         batch,
         answer,
     }]);
-    let committed = committed.try_recv();
-    assert!(matches!(committed, Ok(Ok(Outcome::Done(_)))), "{committed:?}");
-    committer
+    answered.try_recv().expect("every write is answered")
 }
 
 /// The server stopped with status 1 on a full disk, although nothing was missing.
@@ -119,24 +123,9 @@ fn writes_are_refused_where_tables_become_too_many_because_merges_fail() {
     }
     let failed = Space::ALL.map(|space| (space == Space::Item).then(|| "a table is damaged".to_owned()));
     committer.compactor.note_failures(failed);
-    let (answer, mut refused) = oneshot::channel();
-    let batch = Batch {
-        base: Lsn(1),
-        next: Lsn(2),
-        stamp: NOW,
-        token: CommitToken(2),
-        puts: vec![],
-        deletes: vec![],
-        may_block: false,
-    };
-    committer.write(vec![Write::Commit {
-        partition: HOME,
-        batch,
-        answer,
-    }]);
-    let refused = refused.try_recv();
+    let refused = commit(&mut committer, 1, vec![]);
     assert!(
-        matches!(&refused, Ok(Ok(Outcome::Refused(why))) if why.contains("a table is damaged")),
+        matches!(&refused, Ok(Outcome::Refused(why)) if why.contains("a table is damaged")),
         "{refused:?}"
     );
     assert_eq!(committer.close(), Ok(()));

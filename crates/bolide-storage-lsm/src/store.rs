@@ -19,8 +19,8 @@ use crate::tables::{self, Damage};
 use crate::{Durability, LsmOptions, OpenError, journal};
 
 /// Memtables by space. Small where rows are small: a space that is written out rarely keeps old journals alive.
-/// A fsync of the journal waits for a memtable on its way to the disk: 150 ms for one of 64 MB.
-const MEMTABLE_BYTES: [u64; Space::ALL.len()] = [16 << 20, 8 << 20, 8 << 20, 16 << 20, 4 << 20];
+/// With those of items and indexes at 16 MiB a store is loaded 15 % more slowly, and no gap is shorter since journals are written ahead.
+const MEMTABLE_BYTES: [u64; Space::ALL.len()] = [64 << 20, 16 << 20, 8 << 20, 32 << 20, 4 << 20];
 /// Bytes of a block of items, which are not compressed. Scans of a large store pay for each block (a read, a checksum, a place in the
 /// cache) and for unpacking it; so they take half the time they take with the store's own 4 KiB and LZ4, for half as much disk again.
 const ITEM_BLOCK_BYTES: u32 = 16 << 10;

@@ -7,6 +7,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use crate::journal;
+
 /// The files as they were when the store was opened.
 #[derive(Debug)]
 pub(crate) struct Presence {
@@ -24,8 +26,8 @@ impl Presence {
     /// Remembers the files of an open store. `None` where files have no identity to be known by.
     pub(crate) fn of(lock: PathBuf, store: PathBuf) -> Option<Presence> {
         let id = file_id(&lock).ok()??;
-        let newest = crate::journal::newest_number(&store);
-        let journal = newest.and_then(|number| Some((number, file_id(&crate::journal::path(&store, number)).ok()??)));
+        let newest = journal::newest_number(&store);
+        let journal = newest.and_then(|number| Some((number, file_id(&journal::path(&store, number)).ok()??)));
         Some(Presence {
             lock: (lock, id),
             store,
@@ -52,11 +54,11 @@ impl Presence {
             return Ok(());
         };
         // The store begins a new journal when it likes, and numbers them one by one.
-        while let Ok(Some(next)) = file_id(&crate::journal::path(&self.store, number + 1)) {
+        while let Ok(Some(next)) = file_id(&journal::path(&self.store, number + 1)) {
             (number, id) = (number + 1, next);
         }
         self.journal = Some((number, id));
-        let path = crate::journal::path(&self.store, number);
+        let path = journal::path(&self.store, number);
         if is_gone(&path, id) {
             return Err(format!("the journal was removed or replaced. path={}", path.display()));
         }

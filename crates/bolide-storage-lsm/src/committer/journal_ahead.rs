@@ -11,6 +11,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use crate::journal;
@@ -32,7 +33,7 @@ pub(super) struct JournalAhead {
     number: u64,
     appended: u64,
     /// `None` if there is nothing more to do in it.
-    file: Option<File>,
+    file: Option<Arc<File>>,
     /// Its blocks are written up to here.
     written: u64,
     /// Calls for [`JournalAhead::advance`].
@@ -56,7 +57,7 @@ impl JournalAhead {
         if self.number != number {
             let path = journal::path(&self.store, number);
             // Without the file nothing is done ahead, and nothing is lost.
-            self.file = File::options().read(true).write(true).open(path).ok();
+            self.file = File::options().read(true).write(true).open(path).ok().map(Arc::new);
             (self.number, self.appended, self.written) = (number, 0, 0);
         }
         self.appended += bytes;
@@ -69,7 +70,7 @@ impl JournalAhead {
     /// Writes one piece, if it is time for one. Returns the file it went to, which is to be synced.
     ///
     /// To be called only while nothing is appended.
-    pub(super) fn advance(&mut self) -> Option<File> {
+    pub(super) fn advance(&mut self) -> Option<Arc<File>> {
         if self.missing() == 0 {
             return None;
         }
@@ -88,8 +89,9 @@ impl JournalAhead {
         (self.appended + AHEAD_BYTES).saturating_sub(self.written)
     }
 
-    fn write_piece(&mut self) -> io::Result<Option<File>> {
-        let Some(file) = &mut self.file else { return Ok(None) };
+    fn write_piece(&mut self) -> io::Result<Option<Arc<File>>> {
+        let Some(shared) = &self.file else { return Ok(None) };
+        let mut file: &File = shared;
         let length = file.metadata()?.len();
         // Not on the heap: its first use by a thread takes memory that is never given back.
         let mut found = [0; PIECE_BYTES];
@@ -108,7 +110,7 @@ impl JournalAhead {
             if found == ZEROS {
                 file.seek(SeekFrom::Start(at))?;
                 file.write_all(&ZEROS)?;
-                return file.try_clone().map(Some);
+                return Ok(Some(shared.clone()));
             }
         }
         Ok(None)

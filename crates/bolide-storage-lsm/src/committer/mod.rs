@@ -353,12 +353,18 @@ impl Committer {
         }
     }
 
-    /// Writes some of the journal ahead, where the disk has room. Returns the file that is to be synced.
-    fn write_journal_ahead(&mut self) -> Option<File> {
-        let room = self.room(self.store.as_ref()?);
-        let has_room = room.free >= room.reserve.saturating_add(SPARE_BYTES);
-        let is_due = has_room && self.trouble.is_none() && !self.is_closed;
-        self.journal_ahead.as_mut().filter(|_| is_due)?.advance()
+    /// Whether the disk has room for blocks that nothing is in yet.
+    fn has_room_ahead(&self) -> bool {
+        self.store.as_ref().is_some_and(|store| {
+            let room = self.room(store);
+            room.free >= room.reserve.saturating_add(SPARE_BYTES)
+        })
+    }
+
+    /// Writes a piece of the journal ahead. Returns the file that is to be synced.
+    fn write_journal_ahead(&mut self) -> Option<Arc<File>> {
+        let is_written = self.trouble.is_none() && !self.is_closed;
+        self.journal_ahead.as_mut().filter(|_| is_written)?.advance()
     }
 
     /// Makes a group that was written the state of the engine, and shows it.

@@ -3,17 +3,21 @@
 //! Writes that come together are carried out together, by the committer's thread. One that comes alone would pay for the way there and back: a
 //! quarter of the time that a lone writer's commit takes on a fast disk. It is carried out on the thread it comes from.
 
+use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, sync_channel};
-use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use bolide_storage::{Batch, Down, Outcome, PartitionId};
 use tokio::sync::oneshot;
 
 use super::journal_ahead::{self, JournalAhead};
 use super::{Committer, Job, Write};
+
+/// How long those have who wait for the committer to take it first.
+const TURN: Duration = Duration::from_micros(100);
 
 /// See the module.
 pub(crate) struct SharedCommitter {
@@ -126,16 +130,25 @@ impl SharedCommitter {
     /// What another thread does: writes blocks of the journal before they are needed, whenever it is called, until the committer ends.
     pub(crate) fn write_journal_ahead(&self, calls: &Receiver<()>) {
         while calls.recv().is_ok() {
-            let stretch = || {
-                let pieces =
-                    (0..journal_ahead::PIECES).map_while(|_| self.with(Committer::write_journal_ahead).flatten());
-                pieces.last()
-            };
-            while let Some(file) = stretch() {
+            while self.with(|committer| committer.has_room_ahead()) == Some(true)
+                && let Some(file) = self.write_stretch()
+            {
                 // The store finds out itself if its journal cannot be brought to the disk.
                 let _ = file.sync_data();
             }
         }
+    }
+
+    /// Writes the pieces of one stretch. Returns the file that is to be synced, if there was anything to write.
+    fn write_stretch(&self) -> Option<Arc<File>> {
+        let pieces = (0..journal_ahead::PIECES).map_while(|_| {
+            // The lock is not fair: who takes it again at once has it before those who wait have woken up.
+            if self.waiting.load(Ordering::SeqCst) > 0 {
+                std::thread::sleep(TURN);
+            }
+            self.with(Committer::write_journal_ahead).flatten()
+        });
+        pieces.last()
     }
 
     /// Ends the committer, whatever became of it.
@@ -152,12 +165,11 @@ impl SharedCommitter {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
-    use std::time::Duration;
 
     use bolide_model::Lsn;
-    use bolide_storage::{CommitToken, Head};
+    use bolide_storage::Head;
 
-    use super::super::tests::{HOME, NOW, written};
+    use super::super::tests::{HOME, NOW, batch, written};
     use super::*;
     use crate::{Durability, FreeSpace};
 
@@ -191,15 +203,7 @@ mod tests {
 
         /// `None` if the batch was given back.
         fn commit_here(&self, base: u64) -> Option<Result<Outcome, Down>> {
-            let batch = Batch {
-                base: Lsn(base),
-                next: Lsn(base + 1),
-                stamp: NOW,
-                token: CommitToken(u128::from(base) + 1),
-                puts: vec![],
-                deletes: vec![],
-                may_block: true,
-            };
+            let batch = batch(base, vec![]);
             self.committer.commit_here(&self.jobs, HOME, batch).ok()
         }
     }

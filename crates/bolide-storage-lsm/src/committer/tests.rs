@@ -39,20 +39,23 @@ pub(super) fn written(dir: &std::path::Path, durability: Durability) -> Committe
     committer
 }
 
-fn commit(committer: &mut Committer, base: u64, puts: Vec<Put>) -> Result<Outcome, Down> {
-    let (answer, mut answered) = oneshot::channel();
-    let batch = Batch {
+pub(super) fn batch(base: u64, puts: Vec<Put>) -> Batch {
+    Batch {
         base: Lsn(base),
         next: Lsn(base + 1),
         stamp: NOW,
         token: CommitToken(u128::from(base) + 1),
         puts,
         deletes: vec![],
-        may_block: false,
-    };
+        may_block: true,
+    }
+}
+
+fn commit(committer: &mut Committer, base: u64, puts: Vec<Put>) -> Result<Outcome, Down> {
+    let (answer, mut answered) = oneshot::channel();
     committer.write(vec![Write::Commit {
         partition: HOME,
-        batch,
+        batch: batch(base, puts),
         answer,
     }]);
     answered.try_recv().expect("every write is answered")

@@ -1,7 +1,7 @@
 //! Durable creates of 1 KB items, layer by layer: over HTTP, through the core without HTTP, on the engine without the core.
 //!
-//! In each layer 32 clients, and then a single one, create one item at a time, and the next when it is durable. All three store the same keys and values for an item,
-//! on a new store each round, with one fsync for whatever waits at the same time:
+//! In each layer 32 clients, and then a single one, create one item at a time, and the next when it is durable. All three store the same keys
+//! and values for an item, on a new store each round, with one fsync for whatever waits at the same time:
 //!
 //! ```text
 //!   http     keep-alive connections to the server; signed, one container of one range

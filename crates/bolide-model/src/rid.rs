@@ -137,6 +137,11 @@ impl ContainerRid {
         database_of(self.0)
     }
 
+    /// Its link by resource ids, as `_self` has it: `dbs/<database>/colls/<container>/`.
+    pub fn self_link(self) -> String {
+        format!("dbs/{}/colls/{self}/", self.database())
+    }
+
     /// The eight bytes.
     pub fn bytes(self) -> [u8; 8] {
         self.0

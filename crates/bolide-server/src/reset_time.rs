@@ -184,7 +184,7 @@ async fn copy_all(old: &Arc<Account>, new: &Arc<Account>) -> Result<Copied, Erro
             let target = copy_container(old, new, &container, &made, shared.is_some()).await?;
             copy_items(old, new, (&container, &target), &mut copied).await?;
             copy_scripts(old, new, (&container, &target), &ctx).await?;
-            links.insert(link_of(&container), link_of(&target));
+            links.insert(container.rid().self_link(), target.rid().self_link());
             copied.containers += 1;
         }
         places.push((database.rid, made.rid));
@@ -194,12 +194,6 @@ async fn copy_all(old: &Arc<Account>, new: &Arc<Account>) -> Result<Copied, Erro
         copy_users(old, new, (from, to), &links).await?;
     }
     Ok(copied)
-}
-
-/// The link of a container by resource ids.
-fn link_of(container: &Container) -> String {
-    let rid = container.rid();
-    format!("dbs/{}/colls/{rid}", rid.database())
 }
 
 async fn copy_users(
@@ -213,8 +207,9 @@ async fn copy_users(
         let made = new.create_user(&ctx, to, &user.id).await?;
         for permission in old.list_permissions(user.rid)? {
             let mut properties = (*permission.properties).clone();
-            if let Some(link) = links.get(properties.resource.trim_matches('/')) {
-                properties.resource.clone_from(link);
+            let link = format!("{}/", properties.resource.trim_matches('/'));
+            if let Some(link) = links.get(&link) {
+                properties.resource = link.trim_end_matches('/').to_owned();
             }
             new.create_permission(&ctx, made.rid, properties).await?;
         }

@@ -63,8 +63,7 @@ impl StoredItem {
 
     /// `_self`: the item's link by resource ids.
     pub(crate) fn self_link(&self) -> String {
-        let rid = self.rid();
-        format!("dbs/{}/colls/{}/docs/{rid}/", self.container.database(), self.container)
+        format!("{}docs/{}/", self.container.self_link(), self.rid())
     }
 
     /// The whole item as JSON text: the document, then `_rid`, `_self`, `_etag`, `_attachments` and `_ts` (cosmos-rest §3.1).

@@ -211,7 +211,7 @@ pub(super) fn call(
     Call {
         source: script.body.to_string(),
         kind: Kind::Procedure { arguments },
-        self_link: format!("dbs/{}/colls/{}/", info.database_rid, info.rid),
+        self_link: info.rid.self_link(),
         alt_link: format!("dbs/{}/colls/{}", info.database_id, info.properties.id),
         partition_key: partition_key.to_string(),
         is_logging,

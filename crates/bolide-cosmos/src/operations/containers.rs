@@ -145,7 +145,7 @@ fn to_json(info: &ContainerInfo, is_for_old_client: bool) -> Map<String, Value> 
     let system = json!({
         "_rid": info.rid.to_string(),
         "_ts": info.last_modified.0,
-        "_self": format!("dbs/{}/colls/{}/", info.database_rid, info.rid),
+        "_self": info.rid.self_link(),
         "_etag": info.etag.to_string(),
         "_docs": "docs/",
         "_sprocs": "sprocs/",

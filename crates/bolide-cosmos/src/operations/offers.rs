@@ -221,10 +221,7 @@ fn to_json(offer: &Offer) -> Value {
     let rid = offer.rid.to_string();
     let (resource, resource_rid) = match offer.resource {
         OfferResource::Database(database) => (format!("dbs/{database}/"), database.to_string()),
-        OfferResource::Container(container) => (
-            format!("dbs/{}/colls/{container}/", container.database()),
-            container.to_string(),
-        ),
+        OfferResource::Container(container) => (container.self_link(), container.to_string()),
     };
     json!({
         "id": rid,

@@ -26,7 +26,7 @@ pub(super) fn list(call: &Call<'_>) -> Result<Reply, Failure> {
         reply.number(&headers::ITEM_COUNT, 0);
         reply
     } else {
-        let link = format!("dbs/{}/colls/{}/", info.database_rid, info.rid);
+        let link = info.rid.self_link();
         let count = ranges.ranges.len();
         let rows: Vec<String> = ranges
             .ranges

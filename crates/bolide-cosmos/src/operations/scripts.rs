@@ -246,13 +246,7 @@ fn to_json(wire: &Wire, script: &Script) -> Value {
         members["triggerOperation"] = operation.into();
     }
     members["_rid"] = script.rid.to_string().into();
-    members["_self"] = format!(
-        "dbs/{}/colls/{container}/{}/{}/",
-        container.database(),
-        wire.keyword,
-        script.rid
-    )
-    .into();
+    members["_self"] = format!("{}{}/{}/", container.self_link(), wire.keyword, script.rid).into();
     members["_etag"] = script.etag.to_string().into();
     members["_ts"] = script.last_modified.0.into();
     members

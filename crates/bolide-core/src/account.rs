@@ -12,13 +12,13 @@ use bolide_storage::Engine;
 use serde_json::Value;
 
 use crate::answer::RangePosition;
+use crate::background::{Keeper, Pace};
 use crate::catalog::{Catalog, DatabaseInfo, DefinitionUsage, Offer, definition_limit};
 use crate::clock;
 use crate::container::{Container, ContainerInfo};
 use crate::executor::{Executor, Watch};
 use crate::items::{KnownNumbers, epk_of_key};
 use crate::memory::MemoryBudget;
-use crate::purge::{Keeper, Pace};
 use crate::query::AheadCache;
 use crate::scripts::{Places, ScriptHosting};
 use crate::throughput::{OfferType, PacingSettings, Throughput};

@@ -15,7 +15,7 @@ use tokio::sync::{MutexGuard, RwLockReadGuard};
 
 use crate::catalog::Scripts;
 use crate::catalog::records::OfferRow;
-use crate::etag::Etag;
+use crate::format::etag::Etag;
 use crate::partition::Partition;
 use crate::throughput::{PacingSettings, SharedMeter};
 

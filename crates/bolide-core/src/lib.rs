@@ -15,49 +15,51 @@
 //! ```
 
 mod account;
+mod admin;
 mod answer;
+mod background;
 mod catalog;
+mod change_log;
 mod clock;
 mod container;
+mod content;
 mod continuation;
-mod digest;
-mod etag;
 mod executor;
 mod feeds;
-mod history;
+mod format;
 mod items;
-mod keys;
-mod logical;
 mod memory;
 mod partition;
-mod purge;
 mod query;
-mod record;
+mod scan;
 mod scripts;
 mod throughput;
-mod upkeep;
 
 pub use account::{Account, AccountOptions, RequestContext};
 pub use answer::{Answer, Answered, RangePosition, Refusal, Work};
+pub use background::PurgeMode;
 pub use catalog::{
     DatabaseInfo, DefinitionUsage, EncryptionKeyInfo, Offer, OfferResource, PermissionInfo, PermissionMode,
     PermissionProperties, UserInfo,
 };
+pub use change_log::ChangeKind;
 pub use container::{Container, ContainerInfo, Range, Ranges};
-pub use etag::Etag;
-pub use feeds::{ChangePage, FeedPage, FeedStart, ItemChange, ReadChanges, ReadFeed, Scope, VersionPage};
-pub use history::ChangeKind;
+pub use content::StoredItem;
+pub use feeds::{ChangePage, FeedPage, FeedStart, ItemChange, ReadChanges, ReadFeed, VersionPage};
+pub use format::etag::Etag;
 pub use items::{
     Batch, BatchAnswer, BatchOperation, CreateItem, DeleteItem, ItemRead, ItemTarget, ItemWritten, OperationDone,
-    OperationResult, PatchItem, ReadItem, ReplaceItem, StoredItem, UpsertItem,
+    OperationResult, PatchItem, ReadItem, ReplaceItem, UpsertItem,
 };
 pub use memory::{MemoryBudget, MemoryShare};
-pub use purge::{ForecastSlice, PurgeMode, TtlPreview, TtlReport, TtlRule, TtlState, TtlWhy};
 pub use query::{QueryItems, QueryMetrics, QueryPage};
+pub use scan::Scope;
 pub use scripts::{
     ExecuteProcedure, Executed, ItemWrite, Script, ScriptDraft, ScriptFigures, ScriptHosting, ScriptKind, ScriptName,
     TriggerFires, TriggerOperation, TriggerTime, TriggeredWrite, TriggeredWritten, serve_scripts,
 };
 
+pub use admin::{
+    ContainerFigures, ForecastSlice, SplitReport, TtlPreview, TtlReport, TtlRule, TtlState, TtlWhy, Usage, VerifyReport,
+};
 pub use throughput::{OfferType, Pacing, PacingSettings, Throughput};
-pub use upkeep::{ContainerFigures, SplitReport, Usage, VerifyReport};

@@ -149,6 +149,15 @@ impl Stamp {
             Class::Never => true,
         }
     }
+
+    /// The second at which a version ends, unless the policy changes. `None`: never (TTL-223).
+    pub fn ends_at(self, policy: Policy) -> Option<i64> {
+        match (self.class, policy) {
+            (_, Policy::Off) | (Class::Never, _) | (Class::Inherited, Policy::OwnOnly) => None,
+            (Class::Own, _) => Some(self.base.0),
+            (Class::Inherited, Policy::After(seconds)) => Some(self.base.0.saturating_add(i64::from(seconds))),
+        }
+    }
 }
 
 /// The thresholds of one request: a version is expired if its base is at or below the one of its class.

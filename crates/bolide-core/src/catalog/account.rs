@@ -11,7 +11,7 @@ use super::records::{AccountRow, account_key, container_key, dropped_key};
 use super::{Catalog, Moment};
 use crate::clock;
 use crate::container::{Change, Container, ContainerState};
-use crate::purge::Alarm;
+use crate::partition::Alarm;
 
 impl Catalog {
     pub fn engine(&self) -> &Arc<dyn Engine> {

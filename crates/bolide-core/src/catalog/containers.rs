@@ -19,9 +19,9 @@ use super::records::{
     dropped_key, script_key,
 };
 use super::{Catalog, Moment, check_etag, container_not_found};
+use crate::change_log::{self as history, keeps_history, retention};
 use crate::clock;
 use crate::container::{Container, ContainerInfo, ContainerState, Layout, Stretch};
-use crate::history::{self, keeps_history, retention};
 use crate::partition::round::Step;
 use crate::partition::{Partition, Placement, down};
 use crate::throughput::{Meter, OfferType, Pacing, PacingSettings, SharedMeter, Throughput};

@@ -7,7 +7,7 @@ use bolide_model::{Error, Result, UnixSeconds};
 use super::budget::Definition;
 use super::records::{DatabaseRow, OfferRow, account_key, database_key};
 use super::{Catalog, Database, Moment, check_etag, database_not_found, number_of};
-use crate::etag::Etag;
+use crate::format::etag::Etag;
 use crate::throughput::{Meter, OfferType, PacingSettings, SharedMeter, Throughput};
 
 /// What a database is and is called.

@@ -10,7 +10,7 @@ use super::budget::Definition;
 use super::records::{EncryptionKeyRow, encryption_key_key};
 use super::{Catalog, Moment, check_etag};
 use crate::account::{Account, RequestContext};
-use crate::etag::Etag;
+use crate::format::etag::Etag;
 
 /// A client encryption key.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -38,10 +38,10 @@ pub(crate) use scripts::Scripts;
 pub use users::UserInfo;
 
 use crate::container::Container;
-use crate::etag::Etag;
+use crate::format::etag::Etag;
+use crate::partition::Alarm;
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step};
-use crate::purge::Alarm;
 use crate::throughput::SharedMeter;
 use records::{AccountRow, DatabaseRow, EncryptionKeyRow};
 use users::User;

@@ -7,7 +7,7 @@ use super::budget::Definition;
 use super::records::{OfferRow, database_key};
 use super::{Catalog, Moment, check_etag};
 use crate::container::ContainerState;
-use crate::etag::Etag;
+use crate::format::etag::Etag;
 use crate::throughput::{OfferType, PacingSettings, Throughput};
 
 /// What an offer is for.

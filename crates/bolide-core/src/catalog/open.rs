@@ -21,9 +21,9 @@ use super::users::User;
 use super::{Catalog, Database, Memory, number_of};
 use crate::clock;
 use crate::container::Container;
-use crate::keys;
+use crate::format::keys;
+use crate::partition::Alarm;
 use crate::partition::{Pages, Partition, Placement, down};
-use crate::purge::Alarm;
 use crate::throughput::{Meter, PacingSettings};
 
 /// Everything the catalog's partition holds.

@@ -12,7 +12,7 @@ use super::records::{PermissionRow, permission_key, user_key};
 use super::users::User;
 use super::{Catalog, Moment, check_etag};
 use crate::account::{Account, RequestContext};
-use crate::etag::Etag;
+use crate::format::etag::Etag;
 
 /// What a permission lets its holder do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

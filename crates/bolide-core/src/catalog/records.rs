@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 
 use super::permissions::{PermissionMode, PermissionProperties};
 use crate::container::Stretch;
-use crate::etag::Etag;
+use crate::format::etag::Etag;
 use crate::partition::Placement;
 use crate::scripts::{Conduct, Script, ScriptDraft, ScriptKind, TriggerFires};
 use crate::throughput::{OfferType, Pacing, PacingSettings, Throughput};

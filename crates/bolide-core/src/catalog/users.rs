@@ -12,7 +12,7 @@ use super::budget::Definition;
 use super::records::{PermissionRow, UserRow, database_key, encryption_key_key, permission_key, user_key};
 use super::{Catalog, Database, Memory, Moment, check_etag};
 use crate::account::{Account, RequestContext};
-use crate::etag::Etag;
+use crate::format::etag::Etag;
 
 /// What a user is and is called.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The change feed in its all-versions mode: every version and every delete, in the order of commit (cosmos-rest §8.4).
 //!
-//! It shows the container's history (`crate::history`). What was written stays readable for the retention, whether it has expired or was
+//! It shows the container's history (`crate::change_log`). What was written stays readable for the retention, whether it has expired or was
 //! deleted since; that an item ended by its ttl shows when it is purged, not before (TTL-250). Continuations are those of the latest
 //! versions: the next LSN of each range.
 
@@ -11,18 +11,19 @@ use bolide_storage::{Ask, Head, Page, Scan, Space};
 
 use super::held::Held;
 use super::places::{Place, decode, encode, resume};
-use super::walk::{bear, touch};
-use super::{FeedStart, ReadChanges, Slice, page_items};
+use super::{FeedStart, ReadChanges, page_items};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, RangePosition, Work};
 use crate::catalog::Catalog;
+use crate::change_log::{ChangeKind, HistoryEntry, has_left, retention};
 use crate::container::{Container, ContainerState};
+use crate::content::StoredItem;
 use crate::executor::Watch;
-use crate::history::{ChangeKind, HistoryEntry, has_left, retention};
-use crate::items::{StoredItem, judged_at};
-use crate::keys::{self, LogPosition};
+use crate::format::keys::{self, LogPosition};
+use crate::items::judged_at;
 use crate::memory::MemoryShare;
 use crate::partition::state::PartitionState;
+use crate::scan::{Slice, bear, touch};
 
 /// Entries and bytes of them read at once.
 const PAGE_ROWS: usize = 200;

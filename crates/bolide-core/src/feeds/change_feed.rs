@@ -11,18 +11,19 @@ use bolide_storage::{Ask, Key, Scan, Space};
 use bytes::Bytes;
 
 use super::held::Held;
+use super::page_items;
 use super::places::{Place, decode, encode, resume};
-use super::walk::{bear, touch};
-use super::{Scope, Slice, page_items};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, RangePosition, Work};
 use crate::container::{Container, ContainerState};
+use crate::content::StoredItem;
 use crate::executor::Watch;
-use crate::items::{StoredItem, judged_at};
-use crate::keys::{self, LogPosition};
+use crate::format::keys::{self, LogPosition};
+use crate::format::record::{LogEntry, Record};
+use crate::items::judged_at;
 use crate::memory::MemoryShare;
 use crate::partition::Partition;
-use crate::record::{LogEntry, Record};
+use crate::scan::{Scope, Slice, bear, touch};
 
 /// Log entries looked at in one read.
 const PAGE_ROWS: usize = 1_000;

@@ -10,15 +10,16 @@ use bolide_model::document::Patch;
 use bolide_model::epk::Epk;
 use bolide_model::{Error, ErrorKind, Result};
 
+use super::ItemTarget;
 use super::condition::{DOCUMENT_BYTES, RETRY_AFTER, TIME};
 use super::read::find;
 use super::write::Draft;
-use super::{ItemTarget, StoredItem};
 use crate::account::Account;
 use crate::container::ContainerState;
-use crate::keys::LogPosition;
+use crate::content::StoredItem;
+use crate::format::keys::LogPosition;
+use crate::format::record::Record;
 use crate::partition::Partition;
-use crate::record::Record;
 
 /// What a patch makes of one version of its item.
 #[derive(Clone, Default)]

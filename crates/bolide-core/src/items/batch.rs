@@ -12,11 +12,12 @@ use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, charge, limits};
 
 use super::condition::{self, Judged};
 use super::write::{Draft, Kind, Logical, Written, epk_of_key, own_key};
-use super::{ItemTarget, ItemWritten, StoredItem};
+use super::{ItemTarget, ItemWritten};
 use crate::account::{Account, RequestContext};
 use crate::answer::Answered;
 use crate::container::{Container, ContainerState, Visit};
-use crate::etag::Etag;
+use crate::content::StoredItem;
+use crate::format::etag::Etag;
 use crate::partition::round::{Round, Step, Stop};
 
 /// Operations on one logical partition, all or nothing.

@@ -21,14 +21,15 @@ use bolide_model::rid::ContainerRid;
 use bolide_model::{Error, ErrorKind, Result, UnixMillis};
 use bolide_query::{Environment, Interrupt, QueryError};
 
+use super::ItemTarget;
 use super::read::find;
-use super::{ItemTarget, StoredItem};
 use crate::account::Account;
+use crate::content::StoredItem;
 use crate::executor::Watch;
-use crate::keys::LogPosition;
+use crate::format::keys::LogPosition;
+use crate::format::record::Record;
 use crate::partition::Partition;
 use crate::query::{Condition, QueryMemory, query_error};
-use crate::record::Record;
 
 /// Work that a worker does for the conditions of one request: about so many nanoseconds.
 const WORK_IN_WORKER: u64 = 50_000;

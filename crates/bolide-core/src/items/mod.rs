@@ -9,7 +9,6 @@ mod condition;
 mod delete_all;
 mod known_numbers;
 mod read;
-mod stored;
 mod write;
 
 use bolide_model::document::{Document, Patch};
@@ -20,12 +19,12 @@ pub use batch::{Batch, BatchAnswer, BatchOperation, OperationDone, OperationResu
 pub(crate) use condition::Judged;
 pub(crate) use known_numbers::KnownNumbers;
 pub(crate) use read::{Admission, find, judged_at};
-pub use stored::StoredItem;
 pub(crate) use write::{
     Draft, Logical, Written, add, epk_of_key, number_in_range, own_key, remove_dropped, remove_ghost, unique_digests,
 };
 
-use crate::etag::Etag;
+use crate::content::StoredItem;
+use crate::format::etag::Etag;
 
 /// Names an item within its logical partition.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,15 +5,16 @@ use bolide_model::{Lsn, RequestUnits, Result, UnixMillis, charge};
 use bolide_storage::{Ask, Head, Key};
 use bytes::Bytes;
 
-use super::{ItemRead, ItemTarget, ReadItem, StoredItem, item_not_found};
+use super::{ItemRead, ItemTarget, ReadItem, item_not_found};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Refusal, Work};
 use crate::container::{Container, ContainerState, Visit};
-use crate::feeds::Slice;
-use crate::keys;
-use crate::logical;
+use crate::content::StoredItem;
+use crate::content::logical;
+use crate::format::keys;
+use crate::format::record::Record;
 use crate::partition::Partition;
-use crate::record::Record;
+use crate::scan::Slice;
 
 impl Account {
     /// Reads an item.

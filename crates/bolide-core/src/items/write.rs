@@ -18,19 +18,20 @@ use sha2::{Digest, Sha256};
 use super::ahead::Ahead;
 use super::read::decode_number;
 use super::{
-    CreateItem, DeleteItem, ItemTarget, ItemWritten, PatchItem, ReplaceItem, StoredItem, UpsertItem, item_not_found,
+    CreateItem, DeleteItem, ItemTarget, ItemWritten, PatchItem, ReplaceItem, UpsertItem, item_not_found,
     precondition_failed,
 };
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Refusal};
+use crate::change_log::{self as history, Change};
 use crate::container::{Container, ContainerState, Visit};
-use crate::etag::Etag;
-use crate::history::{self, Change};
-use crate::keys::{self, DIGEST_BYTES, LogPosition, UniqueDigest};
-use crate::logical;
+use crate::content::StoredItem;
+use crate::content::logical;
+use crate::format::etag::Etag;
+use crate::format::keys::{self, DIGEST_BYTES, LogPosition, UniqueDigest};
+use crate::format::record::{ExpiryEntry, LogEntry, Parts, Record};
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step, Stop};
-use crate::record::{ExpiryEntry, LogEntry, Parts, Record};
 
 impl Account {
     /// Creates an item.
@@ -604,7 +605,7 @@ impl Logical {
 
     /// Lets the purge know when this version ends.
     fn expect_end(&self, record: &Record) {
-        if let Some(end) = crate::purge::ends_at(record.stamp(), self.state.settings.policy) {
+        if let Some(end) = record.stamp().ends_at(self.state.settings.policy) {
             self.partition.expect_due(end);
         }
     }

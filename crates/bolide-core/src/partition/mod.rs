@@ -1,6 +1,9 @@
 //! Physical partitions: one worker each, and the handle by which everything else reaches it.
 
+pub(crate) mod admission_queue;
+mod alarm;
 pub(crate) mod drops;
+pub(crate) mod orders;
 mod pages;
 mod removals;
 pub(crate) mod round;
@@ -18,11 +21,11 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock;
-use crate::keys::{self, LogPosition};
-use crate::purge::Alarm;
-use crate::record::Record;
-use crate::scripts::{Orders, OthersWait};
+use crate::format::keys::{self, LogPosition};
+use crate::format::record::Record;
+use crate::partition::orders::{Orders, OthersWait};
 use crate::throughput::SharedMeter;
+pub(crate) use alarm::Alarm;
 use drops::{Hiding, PublishedDrops};
 pub(crate) use pages::Pages;
 use removals::Removals;

@@ -5,7 +5,7 @@ use bolide_storage::{Ask, Scan, Space};
 use bytes::Bytes;
 
 use super::Partition;
-use crate::keys;
+use crate::format::keys;
 
 /// Rows and bytes of one page: few reads, little memory.
 const ROWS: usize = 5_000;

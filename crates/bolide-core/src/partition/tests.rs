@@ -15,7 +15,7 @@ use super::round::{Loaded, Round, Stop};
 use super::state::PartitionState;
 use super::turn::{Turn, TurnEnd, TurnJob};
 use super::{Partition, Placement};
-use crate::scripts::Order;
+use crate::partition::orders::Order;
 use crate::throughput::{Meter, PacingSettings};
 
 async fn partition() -> Arc<Partition> {

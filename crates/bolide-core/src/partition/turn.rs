@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use super::down;
 use super::round::{Changes, Loaded, Round, Step, Stop, Suspended};
 use super::state::PartitionState;
-use crate::record::Record;
+use crate::format::record::Record;
 
 /// Why a step ended early.
 #[derive(Debug)]
@@ -135,7 +135,7 @@ impl Turn {
         };
         let page = self.read(ask).await?.pages.pop().unwrap_or_default();
         let next = match page.rows.last() {
-            Some((key, _)) if page.more => Some(crate::keys::after(key)),
+            Some((key, _)) if page.more => Some(crate::format::keys::after(key)),
             _ => None,
         };
         let end = next.as_ref().or(to);

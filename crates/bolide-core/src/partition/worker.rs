@@ -28,7 +28,7 @@ use super::round::{Changes, Loaded, Round, Transaction, refused};
 use super::state::PartitionState;
 use super::turn::{Taken, TakesTurn, Turn};
 use crate::clock;
-use crate::keys;
+use crate::format::keys;
 
 /// Most transactions decided in one round: bounds the commit's size and the wait of the first.
 const ROUND_TRANSACTIONS: usize = 256;

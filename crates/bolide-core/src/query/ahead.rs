@@ -15,7 +15,7 @@ use sha2::Digest as _;
 
 use super::QueryItems;
 use crate::container::{Container, ContainerState};
-use crate::digest;
+use crate::format::digest;
 use crate::memory::{MemoryBudget, MemoryShare};
 
 /// All of them together, at most; and one of so many parts of the memory for requests.

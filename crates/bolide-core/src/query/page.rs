@@ -15,10 +15,11 @@ use super::place::{After, Owner, Place};
 use super::{QueryMetrics, query_error};
 use crate::answer::RangePosition;
 use crate::container::{Container, ContainerState};
+use crate::content::StoredItem;
 use crate::executor::Watch;
-use crate::feeds::{ItemWalk, Slice, WALK_BYTES, WalkedItems, bear, touch};
-use crate::items::{StoredItem, judged_at};
+use crate::items::judged_at;
 use crate::memory::MemoryBudget;
+use crate::scan::{ItemWalk, Slice, WALK_BYTES, WalkedItems, bear, touch};
 
 /// Most items that are held to be gone through in the order of creation, and about how many bytes: a read's worth.
 const IN_ORDER_OF_CREATION: usize = 1_000;

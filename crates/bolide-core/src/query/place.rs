@@ -15,7 +15,7 @@ use bytes::{Buf, Bytes};
 
 use crate::container::Container;
 use crate::continuation;
-use crate::feeds::KeyInterval;
+use crate::scan::KeyInterval;
 
 const KIND: &[u8] = b"query";
 

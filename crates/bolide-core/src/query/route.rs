@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{QueryItems, QueryMemory, query_error};
 use crate::container::ContainerState;
-use crate::feeds::{Scope, Slice};
+use crate::scan::{Scope, Slice};
 
 /// What a key that a filter names takes: the interval of its items, and the slice that is read.
 const SLICE_BYTES: usize = 2 * (size_of::<EpkRange>() + size_of::<Slice>()) + 128;

@@ -9,7 +9,6 @@ use bolide_model::{Lsn, RequestUnits, Result};
 use bolide_script::{Call, Finished, Kind};
 use futures_util::future::BoxFuture;
 
-use super::orders::Order;
 use super::places::Place;
 use super::run::run;
 use super::scene::Scene;
@@ -20,6 +19,7 @@ use crate::answer::{Answer, Answered, Refusal};
 use crate::container::{Container, ContainerState, Visit};
 use crate::items::epk_of_key;
 use crate::partition::Partition;
+use crate::partition::orders::Order;
 use crate::partition::turn::{Turn, TurnEnd, TurnJob};
 
 /// Executes a stored procedure.

@@ -8,7 +8,7 @@
 //!
 //! A stored procedure, or a write with its triggers, has the partition for itself ([`crate::partition::turn`]): its steps see one head
 //! with their own effects, and what it wrote is one commit with one LSN, or nothing. Reads of others go on; their writes wait, at most
-//! as long as a script may run ([`watch`]), and then have the partition for as long ([`orders`]). The script itself runs in a process,
+//! as long as a script may run ([`watch`]), and then have the partition for as long ([`crate::partition::orders`]). The script itself runs in a process,
 //! which is killed when it is late or when nobody waits for it any more; a thread of its own speaks with the process, so that no worker or
 //! listener waits for it. User-defined functions run in such a process too, one for each page of a query ([`functions`]). How many run at
 //! once is bounded ([`places`]).
@@ -16,7 +16,6 @@
 mod conduct;
 mod execute;
 mod functions;
-mod orders;
 mod places;
 mod resource;
 mod run;
@@ -32,10 +31,9 @@ pub use bolide_script::serve_process as serve_scripts;
 pub(crate) use conduct::Conduct;
 pub use execute::{ExecuteProcedure, Executed};
 pub(crate) use functions::QueryFunctions;
-#[cfg(test)]
-pub(crate) use orders::Order;
-pub(crate) use orders::{Orders, OthersWait};
 pub(crate) use places::Places;
 pub use places::ScriptFigures;
+#[cfg(test)]
+pub(crate) use places::TRANSACTION_PATIENCE;
 pub use resource::{Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires, TriggerOperation, TriggerTime};
 pub use trigger::{ItemWrite, TriggeredWrite, TriggeredWritten};

@@ -2,22 +2,22 @@
 //!
 //! Transactions (stored procedures, writes with triggers) and queries with user-defined functions have places of their own, so that
 //! neither keeps the other out. A place is memory of the account's budget, too. Who finds none waits in line, not for long, and lines are
-//! bounded. A partition takes one transaction of scripts at a time, before it takes a place ([`super::orders`]): slow scripts of one partition
+//! bounded. A partition takes one transaction of scripts at a time, before it takes a place ([`crate::partition::orders`]): slow scripts of one partition
 //! hold one place and one spot in that line.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bolide_model::{Error, ErrorKind, Result};
+use bolide_model::Result;
 use bolide_script::Hosts;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-use super::orders::Order;
 use crate::account::{Account, AccountOptions};
 use crate::memory::{MemoryBudget, MemoryShare};
 use crate::partition::Partition;
+use crate::partition::admission_queue::AdmissionQueue;
+use crate::partition::orders::Order;
 use crate::query::QueryMemory;
 
 /// Memory of a script at most: the engine's, and messages on their way.
@@ -30,22 +30,18 @@ const BUDGET_PART: usize = 3;
 const PLACES_PER_CORE: usize = 2;
 const LEAST_PLACES: usize = 4;
 const MOST_PLACES: usize = 32;
-/// Requests that may wait in one line.
-const LINE: usize = 256;
 /// How long queries wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long transactions wait: whoever comes behind a single script that takes all of its five seconds, and is ended late, waits that long, then for the
 /// pause of five seconds after it, and still has some for a place.
-pub(super) const TRANSACTION_PATIENCE: Duration = Duration::from_secs(15);
-/// When to come again who found no place.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
+pub(crate) const TRANSACTION_PATIENCE: Duration = Duration::from_secs(15);
 
 /// See the module.
 pub(crate) struct Places {
     hosts: Arc<Hosts>,
     memory: MemoryBudget,
-    transactions: Line,
-    queries: Line,
+    transactions: AdmissionQueue,
+    queries: AdmissionQueue,
     /// How long a script may run.
     pub(super) time: Duration,
 }
@@ -100,8 +96,8 @@ impl Places {
         Places {
             hosts: Arc::new(Hosts::new(options.script_hosting.clone(), cores)),
             memory: memory.clone(),
-            transactions: Line::new(places),
-            queries: Line::new(places),
+            transactions: AdmissionQueue::new(places),
+            queries: AdmissionQueue::new(places),
             time: options.script_time,
         }
     }
@@ -114,7 +110,7 @@ impl Places {
         let until = Instant::now() + TRANSACTION_PATIENCE;
         let order = partition.scripts.next(until).await?;
         let _waiting = self.transactions.join()?;
-        let permit = self.transactions.place(until).await?;
+        let permit = self.transactions.permit(until).await?;
         Ok((self.place(permit)?, order))
     }
 
@@ -124,7 +120,7 @@ impl Places {
     /// As [`Places::for_transaction`].
     pub async fn for_query(&self) -> Result<Place> {
         let _waiting = self.queries.join()?;
-        let permit = self.queries.place(Instant::now() + PATIENCE).await?;
+        let permit = self.queries.permit(Instant::now() + PATIENCE).await?;
         self.place(permit)
     }
 
@@ -161,61 +157,4 @@ impl TakenPlace {
     pub fn more_memory(&self) -> Result<MemoryShare> {
         self.memory.try_take(SCRIPT_BYTES.min(self.memory.longest_share()))
     }
-}
-
-/// Places with those who wait for them.
-pub(crate) struct Line {
-    places: Arc<Semaphore>,
-    waiting: AtomicUsize,
-}
-
-impl Line {
-    /// So many places, and nobody waits.
-    pub fn new(places: usize) -> Line {
-        Line {
-            places: Arc::new(Semaphore::new(places)),
-            waiting: AtomicUsize::new(0),
-        }
-    }
-
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
-    }
-
-    /// Becomes one of those who wait, until the answer is dropped.
-    ///
-    /// # Errors
-    /// `Throttled` if too many wait.
-    pub(super) fn join(&self) -> Result<Waiting<'_>> {
-        let joined = Waiting(&self.waiting);
-        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
-        if before < LINE { Ok(joined) } else { Err(crowded()) }
-    }
-
-    /// Waits for a place.
-    ///
-    /// # Errors
-    /// `Throttled` if none becomes free in time.
-    pub(super) async fn place(&self, until: Instant) -> Result<OwnedSemaphorePermit> {
-        match tokio::time::timeout_at(until, self.places.clone().acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(permit),
-            _ => Err(crowded()),
-        }
-    }
-}
-
-/// One of those who wait.
-pub(super) struct Waiting<'a>(&'a AtomicUsize);
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-pub(super) fn crowded() -> Error {
-    let kind = ErrorKind::Throttled {
-        retry_after: RETRY_AFTER,
-    };
-    Error::new(kind, "Too many scripts run or wait at once; try again later.")
 }

@@ -9,7 +9,7 @@ use super::Conduct;
 use crate::account::{Account, RequestContext};
 use crate::catalog::Catalog;
 use crate::container::Container;
-use crate::etag::Etag;
+use crate::format::etag::Etag;
 
 /// What kind of script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

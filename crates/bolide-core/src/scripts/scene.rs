@@ -19,13 +19,14 @@ use super::places::Place;
 use super::run::out_of_time;
 use super::watch::{Running, Watch};
 use crate::container::{Container, ContainerState};
+use crate::content::StoredItem;
 use crate::continuation;
-use crate::items::{Draft, ItemTarget, ItemWritten, Logical, StoredItem, Written, own_key};
-use crate::keys;
+use crate::format::keys;
+use crate::format::record::Record;
+use crate::items::{Draft, ItemTarget, ItemWritten, Logical, Written, own_key};
 use crate::partition::round::{Round, Step};
 use crate::partition::turn::{Turn, TurnEnd};
 use crate::query::{query_error, schema_of};
-use crate::record::Record;
 
 /// Rows and bytes of one page of a query's walk.
 const WALK_ROWS: usize = 500;

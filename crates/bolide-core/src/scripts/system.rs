@@ -6,7 +6,7 @@ use bolide_model::rid::{ChildKind, ChildRid, ContainerRid};
 use bolide_model::{Lsn, UnixSeconds};
 
 use super::{Conduct, Script, ScriptKind};
-use crate::etag::Etag;
+use crate::format::etag::Etag;
 
 const SOURCES: [(&str, &str); 2] = [
     ("__.sys.echo", include_str!("system/echo.js")),

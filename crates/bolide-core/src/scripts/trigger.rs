@@ -9,7 +9,6 @@ use bolide_script::{Call, Kind};
 use futures_util::future::BoxFuture;
 
 use super::execute::{Charged, ScriptClock, call};
-use super::orders::Order;
 use super::places::Place;
 use super::run::run;
 use super::scene::Scene;
@@ -20,6 +19,7 @@ use crate::answer::Answered;
 use crate::catalog::Scripts;
 use crate::container::{Container, ContainerState};
 use crate::items::{ItemTarget, ItemWritten, Judged, epk_of_key};
+use crate::partition::orders::Order;
 use crate::partition::turn::{Turn, TurnEnd, TurnJob};
 
 /// A write of one item, with the triggers that it names.

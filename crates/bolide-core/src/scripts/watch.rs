@@ -6,12 +6,11 @@ mod tests;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use crate::partition::orders::OthersWait;
 use bolide_model::{RequestUnits, UnixMillis};
 use bolide_query::{Interrupt, Interrupts};
 use bolide_script::{Cancel, Grant, Limits};
 use parking_lot::Mutex;
-
-use super::orders::OthersWait;
 
 /// How much longer to wait for the thread of a script whose time is over. Its process is killed before.
 const GRACE: Duration = Duration::from_secs(1);

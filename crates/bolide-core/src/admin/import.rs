@@ -1,0 +1,430 @@
+//! The loader that keeps `_ts` (TTL-275): only into a fresh container, in the order of `_ts`, and never later than now.
+//!
+//! ```text
+//!   parts ──lines, each checked──▶ a partition of its own ──in the order of _ts──▶ the container's partitions
+//!                  └─▶ of each: where it is, its _ts, digests of its id and unique keys
+//! ```
+//!
+//! Items come in any order and are checked to the last before one is written, and there may be more than memory has room for: so they are put
+//! aside in a partition that is removed afterwards, by the next start if need be.
+//!
+//! Where the container keeps history, a loaded item is a create in it, at the time of loading.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bolide_model::document::Document;
+use bolide_model::epk::{Epk, EpkRange};
+use bolide_model::ttl::{Own, Stamp};
+use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds, limits};
+use bolide_storage::{Ask, Head, Key, PartitionId, Space};
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, StreamExt as _};
+use sha2::Digest as _;
+
+use crate::account::Account;
+use crate::catalog::Catalog;
+use crate::change_log::{self as history, Change};
+use crate::container::{Container, ContainerState};
+use crate::content::logical;
+use crate::format::digest;
+use crate::format::etag::Etag;
+use crate::format::record::{Parts, Record};
+use crate::items::{add, number_in_range, unique_digests};
+use crate::memory::MemoryShare;
+use crate::partition::{Partition, Placement, down};
+use crate::throughput::{Meter, PacingSettings};
+
+/// Items of one commit.
+const COMMIT_ITEMS: usize = 500;
+/// Bytes of their texts after which a commit takes no more.
+const COMMIT_BYTES: usize = 4 * 1024 * 1024;
+/// The longest line: an item with the names of its system properties, and white space.
+const LINE_BYTES: usize = 2 * limits::ITEM_BYTES;
+/// What an import holds besides what it knows of each line.
+const WORKING_BYTES: usize = 32 * 1024 * 1024;
+/// How long it waits for memory that others hold.
+const MEMORY_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Tells names and unique keys apart.
+type Digest = [u8; 16];
+
+/// An item to load.
+struct Loaded {
+    document: Document,
+    last_modified: UnixSeconds,
+    epk: Epk,
+}
+
+/// What is kept of a line that was put aside.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    /// The place of its partition in the container's layout.
+    partition: u32,
+    last_modified: i64,
+    line: u32,
+}
+
+/// What is known of all lines.
+#[derive(Default)]
+struct Known {
+    entries: Vec<Entry>,
+    ids: Vec<(Digest, u32)>,
+    unique: Vec<(Digest, u32)>,
+}
+
+impl Account {
+    /// Loads items that keep their `_ts`, one JSON object a line, from parts of a text. Returns how many were written.
+    ///
+    /// # Errors
+    /// - `BadRequest`: the container is not fresh (TTL-275), or a line is no item; the message has the line's number. Lines are all
+    ///   checked before anything is written.
+    /// - `Conflict`, `UniqueKeyConflict`: two lines hold the same id or unique key; nothing is written either.
+    /// - `TooLarge`: a line is longer than an item may be. `Throttled`: there is no memory for what must be known of each line.
+    /// - Those of `parts`.
+    pub async fn import<S>(&self, container: &Arc<Container>, parts: S) -> Result<u64>
+    where
+        S: Stream<Item = Result<Bytes>> + Unpin,
+    {
+        check_fresh(&container.state())?;
+        let aside = Aside::open(self.catalog().clone()).await?;
+        let loaded = self.import_over(&aside, container, parts).await;
+        aside.remove().await;
+        loaded
+    }
+
+    async fn import_over<S>(&self, aside: &Aside, container: &Arc<Container>, parts: S) -> Result<u64>
+    where
+        S: Stream<Item = Result<Bytes>> + Unpin,
+    {
+        let (mut known, _share) = self.put_aside(aside, &container.state(), parts).await?;
+        check_distinct(&mut known.ids, "id")?;
+        check_distinct(&mut known.unique, "unique key")?;
+        known.entries.sort_unstable();
+
+        let change = container.lock().await;
+        let state = change.state();
+        check_fresh(&state)?;
+        let mut left = VecDeque::from(known.entries);
+        let count = left.len() as u64;
+        while let Some(first) = left.front().copied() {
+            let next = left.iter().take(COMMIT_ITEMS);
+            let next = next.take_while(|entry| entry.partition == first.partition);
+            let next: Vec<Entry> = next.copied().collect();
+            let texts = aside.read(&next).await?;
+            let items = left.drain(..texts.len()).zip(texts);
+            let items = items.map(|(entry, text)| Loaded::again(&state, entry, &text));
+            let items = items.collect::<Result<Vec<_>>>()?;
+            load(&state, &state.layout.partitions[first.partition as usize], items).await?;
+        }
+        for partition in &state.layout.partitions {
+            partition.expect_due(i64::MIN);
+        }
+        Ok(count)
+    }
+
+    /// Checks all lines and puts them aside. What is known of them holds memory.
+    async fn put_aside<S>(
+        &self,
+        aside: &Aside,
+        state: &Arc<ContainerState>,
+        mut parts: S,
+    ) -> Result<(Known, MemoryShare)>
+    where
+        S: Stream<Item = Result<Bytes>> + Unpin,
+    {
+        let now = self.server_time().seconds();
+        let working = WORKING_BYTES.min(self.memory().longest_share());
+        let mut share = self.memory().take(working, MEMORY_PATIENCE).await?;
+        let (mut lines, mut known) = (Lines::default(), Known::default());
+        let mut rows = Rows::default();
+        let mut is_end = false;
+        while !is_end {
+            match parts.next().await {
+                Some(part) => lines.add(&part?)?,
+                None => is_end = true,
+            }
+            while let Some((line, text)) = lines.next(is_end) {
+                known.add(state, line, &text, now)?;
+                if rows.add(line, text) {
+                    let bytes = working + known.bytes();
+                    self.memory().grow(&mut share, bytes, MEMORY_PATIENCE).await?;
+                    aside.write(std::mem::take(&mut rows)).await?;
+                }
+            }
+        }
+        aside.write(rows).await?;
+        Ok((known, share))
+    }
+}
+
+/// Empty, never written, settings never changed.
+fn check_fresh(state: &ContainerState) -> Result<()> {
+    let is_unwritten = state
+        .layout
+        .partitions
+        .iter()
+        .all(|partition| partition.lsn() == Lsn(0));
+    if is_unwritten && state.history.len() == 1 && state.layout.version == 1 {
+        return Ok(());
+    }
+    Err(Error::bad_request(
+        "items that keep their _ts can only be loaded into a fresh container: never written, its settings never changed",
+    ))
+}
+
+impl Known {
+    fn add(&mut self, state: &ContainerState, line: u32, text: &[u8], now: UnixSeconds) -> Result<()> {
+        let item = Loaded::new(state, text, now)
+            .map_err(|error| Error::new(error.kind, format!("line {line}: {}", error.message)))?;
+        let partitions = &state.layout.partitions;
+        let partition = partitions
+            .iter()
+            .position(|partition| partition.epk.contains(&item.epk))
+            .ok_or_else(|| Error::internal("a range is missing"))?;
+        self.entries.push(Entry {
+            partition: partition as u32,
+            last_modified: item.last_modified.0,
+            line,
+        });
+        let epk = item.epk.as_bytes();
+        self.ids.push((digest(&[epk, item.document.id()?.as_bytes()]), line));
+        for (at, unique) in unique_digests(&item.document, state).iter().enumerate() {
+            self.unique.push((digest(&[epk, &at.to_be_bytes(), unique]), line));
+        }
+        Ok(())
+    }
+
+    /// What it takes, grown as vectors grow.
+    fn bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>()
+            + (self.ids.capacity() + self.unique.capacity()) * size_of::<(Digest, u32)>()
+    }
+}
+
+impl Loaded {
+    fn new(state: &ContainerState, text: &[u8], now: UnixSeconds) -> Result<Loaded> {
+        let last_modified = serde_json::from_slice::<serde_json::Value>(text)
+            .ok()
+            .and_then(|item| item.get("_ts")?.as_i64())
+            .ok_or_else(|| Error::bad_request("every item needs an integer _ts"))?;
+        let document = Document::parse_shown(text)?;
+        document.id()?;
+        own_ttl(&document, state)?;
+        let definition = &state.properties.partition_key;
+        let key = document.partition_key(definition);
+        definition.check_full(&key)?;
+        let epk = logical::of(definition, &key);
+        Ok(Loaded {
+            document,
+            last_modified: UnixSeconds(last_modified).min(now),
+            epk,
+        })
+    }
+
+    /// A line that was checked before.
+    fn again(state: &ContainerState, entry: Entry, text: &[u8]) -> Result<Loaded> {
+        Loaded::new(state, text, UnixSeconds(entry.last_modified))
+    }
+}
+
+/// An item's own ttl. Stores have held unusable ones where TTL was off (TTL-217), and must come back from what was exported of them.
+fn own_ttl(document: &Document, state: &ContainerState) -> Result<Own> {
+    match document.own_ttl() {
+        Err(_) if !state.properties.policy.is_on() => Ok(Own::Absent),
+        own => own,
+    }
+}
+
+fn digest(parts: &[&[u8]]) -> Digest {
+    let hash = digest::of_parts(parts).finalize();
+    let mut digest = Digest::default();
+    digest.copy_from_slice(&hash[..size_of::<Digest>()]);
+    digest
+}
+
+fn check_distinct(all: &mut Vec<(Digest, u32)>, what: &str) -> Result<()> {
+    all.sort_unstable();
+    let twins = all.windows(2).find(|pair| pair[0].0 == pair[1].0);
+    if let Some([(_, one), (_, other)]) = twins {
+        return Err(Error::conflict(format!("lines {one} and {other} hold the same {what}")));
+    }
+    *all = Vec::new();
+    Ok(())
+}
+
+/// The lines of a text that comes in parts.
+#[derive(Default)]
+struct Lines {
+    rest: BytesMut,
+    /// Bytes of `rest` without the end of a line.
+    searched: usize,
+    /// Of the line that was taken last, counted from 1.
+    number: u32,
+}
+
+impl Lines {
+    fn add(&mut self, part: &[u8]) -> Result<()> {
+        if self.rest.len() > LINE_BYTES {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                format!(
+                    "line {}: it is longer than an item may be. limit={LINE_BYTES} bytes",
+                    self.number + 1
+                ),
+            ));
+        }
+        self.rest.extend_from_slice(part);
+        Ok(())
+    }
+
+    /// The next line that is there, and its number; those of white space are left out. At the end of the text the last line needs no end.
+    fn next(&mut self, is_end: bool) -> Option<(u32, Bytes)> {
+        loop {
+            let end = self.rest[self.searched..].iter().position(|byte| *byte == b'\n');
+            let line = match end {
+                Some(end) => self.rest.split_to(self.searched + end + 1),
+                None if is_end && !self.rest.is_empty() => self.rest.split(),
+                None => {
+                    self.searched = self.rest.len();
+                    return None;
+                }
+            };
+            self.searched = 0;
+            self.number += 1;
+            if !line.trim_ascii().is_empty() {
+                return Some((self.number, line.freeze()));
+            }
+        }
+    }
+}
+
+/// Lines that are put aside with one commit.
+#[derive(Default)]
+struct Rows {
+    rows: Vec<(Key, Bytes)>,
+    bytes: usize,
+}
+
+impl Rows {
+    /// Tells whether these are enough.
+    fn add(&mut self, line: u32, text: Bytes) -> bool {
+        self.bytes += text.len();
+        self.rows.push((Aside::key(line), text));
+        self.rows.len() >= COMMIT_ITEMS || self.bytes >= COMMIT_BYTES
+    }
+}
+
+/// The partition of an import's lines, by their numbers. It is named for removal from the beginning, so a crash leaves nothing behind.
+struct Aside {
+    catalog: Arc<Catalog>,
+    partition: Arc<Partition>,
+    is_removed: bool,
+}
+
+impl Aside {
+    async fn open(catalog: Arc<Catalog>) -> Result<Aside> {
+        let take = |catalog: Arc<Catalog>| async move { catalog.take_partition_ids(1).await };
+        let id = PartitionId(catalog.carry_out(take).await?);
+        let now = catalog.now().await?;
+        let head = Head {
+            lsn: Lsn(0),
+            stamp: now,
+        };
+        catalog.engine().create(id, head).await.map_err(down)?;
+        let placement = Placement {
+            id,
+            range: 0,
+            epk: EpkRange::all(),
+            parents: vec![],
+        };
+        let meter = Meter::shared(&PacingSettings::of(None), 1, now.seconds());
+        let engine = catalog.engine().clone();
+        let partition = Partition::open(engine, placement, meter, catalog.alarm().clone()).await?;
+        Ok(Aside {
+            catalog,
+            partition,
+            is_removed: false,
+        })
+    }
+
+    fn key(line: u32) -> Key {
+        Key::new(Space::Item, Bytes::copy_from_slice(&line.to_be_bytes()))
+    }
+
+    async fn write(&self, rows: Rows) -> Result<()> {
+        if rows.rows.is_empty() {
+            return Ok(());
+        }
+        self.partition
+            .write_batch(move |round| {
+                for (key, text) in &rows.rows {
+                    round.put(key.clone(), text.clone());
+                }
+                Ok(())
+            })
+            .await
+    }
+
+    /// The texts of some lines, or of the first of them as far as one commit takes them.
+    async fn read(&self, entries: &[Entry]) -> Result<Vec<Bytes>> {
+        let ask = Ask {
+            gets: entries.iter().map(|entry| Aside::key(entry.line)).collect(),
+            max_bytes: COMMIT_BYTES,
+            ..Ask::default()
+        };
+        let texts = self.partition.read(ask).await?.gets;
+        let missing = || Error::new(ErrorKind::Corrupt, "a line that was put aside is missing");
+        texts.into_iter().map(|text| text.ok_or_else(missing)).collect()
+    }
+
+    async fn remove(mut self) {
+        self.is_removed = true;
+        remove(self.catalog.clone(), self.partition.id).await;
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        // The import was ended with its request.
+        if !self.is_removed {
+            tokio::spawn(remove(self.catalog.clone(), self.partition.id));
+        }
+    }
+}
+
+async fn remove(catalog: Arc<Catalog>, partition: PartitionId) {
+    let remove = |catalog: Arc<Catalog>| async move { catalog.remove_dropped(vec![partition]).await };
+    if let Err(error) = catalog.carry_out(remove).await {
+        tracing::warn!(%error, "what an import had put aside is removed at the next start");
+    }
+}
+
+async fn load(state: &Arc<ContainerState>, partition: &Arc<Partition>, items: Vec<Loaded>) -> Result<()> {
+    let (state, owner) = (state.clone(), partition.clone());
+    let (range, id) = (partition.range, partition.id.0);
+    partition
+        .write_batch(move |round| {
+            for item in &items {
+                let text = item.document.to_stored_text()?;
+                let version = round.next_version();
+                round.state.next_number += 1;
+                let own = own_ttl(&item.document, &state)?;
+                let record = Record::new(&Parts {
+                    version,
+                    last_modified: item.last_modified,
+                    stamp: Stamp::new(item.last_modified, own),
+                    etag: Etag::of_write(id, version.lsn, version.seq),
+                    number: number_in_range(range, round.state.next_number),
+                    id: item.document.id()?,
+                    unique: &unique_digests(&item.document, &state),
+                    document: text.as_bytes(),
+                });
+                let key = add(round, &item.epk, &record);
+                history::log(round, &owner, &state, version, Change::written(&key, &record, None));
+            }
+            Ok(())
+        })
+        .await
+}

@@ -1,0 +1,505 @@
+//! Figures about expiry, for the admin interface (TTL-272, TTL-273). They change nothing.
+
+use std::sync::Arc;
+
+use bolide_model::partition_key::PartitionKey;
+use bolide_model::ttl::{Class, Policy, Stamp};
+use bolide_model::{RequestUnits, Result, UnixSeconds};
+use bolide_storage::Space;
+use bytes::Bytes;
+
+use super::amounts;
+use super::forecast::{self, Ends, SLICES};
+use super::ghosts;
+use crate::account::Account;
+use crate::background::jobs::delete_by_key as drops;
+use crate::container::{Container, ContainerState, Stretch};
+use crate::content::StoredItem;
+use crate::content::logical;
+use crate::executor::Watch;
+use crate::format::keys::{ExpiryPosition, LogPosition};
+use crate::format::record::{ExpiryEntry, LogEntry, Record};
+use crate::items::{self, ItemTarget};
+use crate::partition::drops::Hiding;
+use crate::partition::state::PartitionState;
+use crate::partition::{Pages, Partition};
+
+const HOUR: i64 = 3_600;
+const DAY: i64 = 24 * HOUR;
+
+/// A container's expiry at a glance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TtlReport {
+    /// The default in force.
+    pub policy: Policy,
+    /// Ghosts now, and the bytes of their documents.
+    pub backlog_items: u64,
+    /// See `backlog_items`.
+    pub backlog_bytes: u64,
+    /// Server time less the earliest moment of expiry among the ghosts; 0 without any.
+    pub oldest_pending_seconds: i64,
+    /// Ghosts removed since the container's creation, by the purge or by writers.
+    pub purged_total: u64,
+    /// Ghosts removed in a second, in the mean of the last minute.
+    pub purge_rate: f64,
+    /// Request units spent on that.
+    pub ru_spent_total: RequestUnits,
+    /// Of these, units billed (serverless).
+    pub ru_billed_total: RequestUnits,
+    /// What the purge may spend now; `None` without a limit.
+    pub credit: Option<f64>,
+    /// Whether the purge has something to do, and may do it.
+    pub state: TtlState,
+    /// The second at which the next item ends, if any will.
+    pub next_expiry_seconds: Option<i64>,
+    /// How many live items end when.
+    pub forecast: Vec<ForecastSlice>,
+}
+
+/// What the purge of a container is up to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TtlState {
+    /// TTL is off and nothing is left to purge.
+    Disabled,
+    /// Nothing is due.
+    Idle,
+    /// Ghosts are being removed.
+    Active,
+    /// Ghosts wait for credit.
+    Waiting,
+    /// Ghosts wait for the hold after a step of the clock to end (TTL-204).
+    Held,
+}
+
+/// Live items that end in a stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ForecastSlice {
+    /// First second of the stretch.
+    pub from_seconds: i64,
+    /// First second after it; `i64::MAX` for the open end.
+    pub to_seconds: i64,
+    /// Live items that end in it under the settings in force.
+    pub items: u64,
+}
+
+/// What another default would do to the items that are live now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TtlPreview {
+    /// Would be expired at once.
+    pub expire_now: u64,
+    /// Would expire within the next hour.
+    pub expire_within_hour: u64,
+    /// Would expire within the next day, the hour included.
+    pub expire_within_day: u64,
+    /// Would never expire.
+    pub never_expire: u64,
+}
+
+/// Why an item is there or not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TtlWhy {
+    /// `None`: nothing is stored under this name.
+    pub item: Option<StoredItem>,
+    /// The item is live.
+    pub is_live: bool,
+    /// The second at which the item ends or ended; `None`: never.
+    pub expires_at_seconds: Option<i64>,
+    /// What decides.
+    pub rule: TtlRule,
+    /// The default in force.
+    pub policy: Policy,
+}
+
+impl PartialEq for StoredItem {
+    fn eq(&self, other: &StoredItem) -> bool {
+        self.record() == other.record()
+    }
+}
+
+/// What decides about an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TtlRule {
+    /// Its own ttl.
+    Own,
+    /// The container's default.
+    Default,
+    /// Nothing ends it: it says so itself, or the container's default does.
+    Never,
+    /// The container's TTL is off, so nothing ends it now, whatever it says itself.
+    Off,
+    /// Settings that were in force before had ended it already.
+    Floor,
+}
+
+impl Account {
+    /// A container's expiry at a glance.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn ttl_report(&self, container: &Arc<Container>) -> Result<TtlReport> {
+        let visit = container.enter().await?;
+        let state = &visit.state;
+        let mut report = TtlReport::empty(state.settings.policy);
+        let mut oldest = None;
+        self.begin_upkeep().await?;
+        let (all, now) = ghosts::counted_together(state).await?;
+        report.forecast = empty_forecast(now);
+        for (partition, counted) in state.layout.partitions.iter().zip(all) {
+            let (ghosts, _) = amounts(state, partition, &counted, now).await?;
+            report.backlog_items += ghosts.items;
+            report.backlog_bytes += ghosts.bytes;
+            report.purged_total += counted.purged_total;
+            report.purge_rate += partition.purge_rate(now);
+            report.ru_spent_total += counted.spent_total;
+            report.ru_billed_total += counted.billed_total;
+            if ghosts.items > 0 {
+                oldest = earliest(oldest, oldest_ghost(state, partition, &counted, now).await?);
+            }
+            let credit = partition.meter().lock().credit(now);
+            let others = report.credit.filter(|_| state.shared_meter().is_none());
+            report.credit = credit.map(|credit| credit + others.unwrap_or(0.0));
+            let ends = forecast::counted(state, partition).await?;
+            report.add_ends(state, partition, &counted, &ends, now).await?;
+        }
+        report.oldest_pending_seconds = oldest.map_or(0, |oldest| (now.0 - oldest).max(0));
+        report.state = TtlState::of(report.policy, report.backlog_items, report.credit, self.purge_is_held());
+        Ok(report)
+    }
+
+    /// What another default would do now; changes nothing.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn ttl_preview(&self, container: &Arc<Container>, policy: Policy) -> Result<TtlPreview> {
+        let visit = container.enter().await?;
+        let state = &visit.state;
+        let now = self.begin_upkeep().await?.now.seconds();
+        let (before, after) = (
+            state.settings.horizon(now),
+            state.settings.change(policy, now).horizon(now),
+        );
+        let state = state.clone();
+        let walk = move |watch: Arc<Watch>| async move {
+            let mut preview = TtlPreview::default();
+            let count = |stamp: Stamp| {
+                if stamp.is_live(before) {
+                    preview.count(stamp.is_live(after), stamp.ends_at(policy), now);
+                }
+            };
+            for_each_stamp(&state, &watch, count).await?;
+            Ok(preview)
+        };
+        self.execute_in(container, walk).await
+    }
+
+    /// Why an item is there or not.
+    ///
+    /// # Errors
+    /// `PartitionKeyMismatch`; and from the engine.
+    pub async fn ttl_why(&self, container: &Arc<Container>, id: &str, key: &PartitionKey) -> Result<TtlWhy> {
+        let visit = container.enter().await?;
+        let state = &visit.state;
+        let definition = &state.properties.partition_key;
+        definition.check_full(key)?;
+        let epk = logical::of(definition, key);
+        let partition = state.layout.partition_of(&epk)?;
+        let now = self.begin_upkeep().await?.now;
+        let (record, head) = items::find(partition, &epk, &ItemTarget::Id(id.to_owned())).await?;
+        let record = record.filter(|record| !partition.hides_of(&epk, record));
+        let policy = state.settings.policy;
+        let Some(record) = record else {
+            return Ok(TtlWhy {
+                item: None,
+                is_live: false,
+                expires_at_seconds: None,
+                rule: TtlRule::Never,
+                policy,
+            });
+        };
+        let now = items::judged_at(now, head).seconds();
+        Ok(why(container, state, record, now))
+    }
+}
+
+fn why(container: &Container, state: &ContainerState, record: Record, now: UnixSeconds) -> TtlWhy {
+    let stamp = record.stamp();
+    let policy = state.settings.policy;
+    let is_live = stamp.is_live(state.settings.horizon(now));
+    let end = stamp.ends_at(policy);
+    let by_policy = end.is_some_and(|end| end <= now.0);
+    let rule = match stamp.class {
+        _ if !is_live && !by_policy => TtlRule::Floor,
+        _ if !policy.is_on() => TtlRule::Off,
+        _ if end.is_none() => TtlRule::Never,
+        Class::Own => TtlRule::Own,
+        Class::Inherited => TtlRule::Default,
+        Class::Never => TtlRule::Never,
+    };
+    let expires_at_seconds = if is_live {
+        end
+    } else {
+        moment_of_expiry(stamp, &state.history, now).or(end)
+    };
+    TtlWhy {
+        item: Some(StoredItem::new(container.rid(), record)),
+        is_live,
+        expires_at_seconds,
+        rule,
+        policy,
+    }
+}
+
+impl TtlReport {
+    fn empty(policy: Policy) -> TtlReport {
+        TtlReport {
+            policy,
+            backlog_items: 0,
+            backlog_bytes: 0,
+            oldest_pending_seconds: 0,
+            purged_total: 0,
+            purge_rate: 0.0,
+            ru_spent_total: RequestUnits::ZERO,
+            ru_billed_total: RequestUnits::ZERO,
+            credit: None,
+            state: TtlState::Idle,
+            next_expiry_seconds: None,
+            forecast: Vec::new(),
+        }
+    }
+
+    /// Adds when the live items of a partition end.
+    async fn add_ends(
+        &mut self,
+        state: &ContainerState,
+        partition: &Partition,
+        counted: &PartitionState,
+        ends: &Ends,
+        now: UnixSeconds,
+    ) -> Result<()> {
+        for (slice, items) in self.forecast.iter_mut().zip(ends.items) {
+            slice.items += items;
+        }
+        let next = next_end(state, partition, ends).await?;
+        self.next_expiry_seconds = earliest(self.next_expiry_seconds, next);
+        // What was deleted with its partition key is counted until it is removed.
+        let horizon = state.settings.horizon(now);
+        drops::for_each_hidden(partition, counted, |record| {
+            let stamp = record.stamp();
+            let end = stamp.ends_at(state.settings.policy).filter(|_| stamp.is_live(horizon));
+            let slice = end.and_then(|end| self.forecast.iter_mut().find(|slice| end < slice.to_seconds));
+            if let Some(slice) = slice {
+                slice.items = slice.items.saturating_sub(1);
+            }
+        })
+        .await
+    }
+}
+
+/// The slices from `now` on, without items.
+fn empty_forecast(now: UnixSeconds) -> Vec<ForecastSlice> {
+    let mut from_seconds = now.0;
+    let slice = |end: i64| {
+        let to_seconds = now.0.saturating_add(end);
+        let slice = ForecastSlice {
+            from_seconds,
+            to_seconds,
+            items: 0,
+        };
+        from_seconds = to_seconds;
+        slice
+    };
+    SLICES.into_iter().map(slice).collect()
+}
+
+impl TtlState {
+    /// What the purge of a container with so many ghosts, and so much to spend, is up to.
+    pub(crate) fn of(policy: Policy, ghosts: u64, credit: Option<f64>, is_held: bool) -> TtlState {
+        match (ghosts, credit) {
+            (0, _) if !policy.is_on() => TtlState::Disabled,
+            (0, _) => TtlState::Idle,
+            _ if is_held => TtlState::Held,
+            (_, Some(credit)) if credit <= 0.0 => TtlState::Waiting,
+            _ => TtlState::Active,
+        }
+    }
+
+    /// Every state.
+    pub const ALL: [TtlState; 5] = [
+        TtlState::Disabled,
+        TtlState::Idle,
+        TtlState::Active,
+        TtlState::Waiting,
+        TtlState::Held,
+    ];
+
+    /// Its name in figures (TTL-272).
+    pub fn name(self) -> &'static str {
+        match self {
+            TtlState::Disabled => "disabled",
+            TtlState::Idle => "idle",
+            TtlState::Active => "active",
+            TtlState::Waiting => "waiting",
+            TtlState::Held => "held",
+        }
+    }
+}
+
+impl TtlPreview {
+    fn count(&mut self, is_live_after: bool, end: Option<i64>, now: UnixSeconds) {
+        match end {
+            _ if !is_live_after => self.expire_now += 1,
+            None => self.never_expire += 1,
+            Some(end) => {
+                self.expire_within_hour += u64::from(end <= now.0 + HOUR);
+                self.expire_within_day += u64::from(end <= now.0 + DAY);
+            }
+        }
+    }
+}
+
+/// When a version that is expired at `now` expired: the smallest max(base + ttl, start) over the stretches of settings that caught
+/// it (TTL-225).
+fn moment_of_expiry(stamp: Stamp, history: &[Stretch], now: UnixSeconds) -> Option<i64> {
+    let stretches = history.iter().enumerate().filter_map(|(at, stretch)| {
+        let end_of_stretch = history.get(at + 1).map_or(now.0, |next| next.start.0).min(now.0);
+        let end = stamp.ends_at(stretch.policy)?;
+        (end_of_stretch >= end).then_some(end.max(stretch.start.0))
+    });
+    stretches.min()
+}
+
+/// The earliest moment of expiry among a partition's ghosts. In each line it is that of the first ghost, since an older version never
+/// expires later than a younger one of its line.
+pub(crate) async fn oldest_ghost(
+    state: &ContainerState,
+    partition: &Partition,
+    counted: &PartitionState,
+    now: UnixSeconds,
+) -> Result<Option<i64>> {
+    let horizon = state.settings.horizon(now);
+    let moment = |stamp: Option<Stamp>| {
+        let ghost = stamp.filter(|stamp| !stamp.is_live(horizon))?;
+        moment_of_expiry(ghost, &state.history, now)
+    };
+    // Nothing before the purge's cursors is a ghost.
+    let (own, _) = first_own(partition, counted.purge.expiry).await?;
+    // Nor is what was stepped over in the log when this was asked for before.
+    let from = counted.purge.log.max(partition.first_in_log());
+    let (inherited, at) = first_inherited(partition, from).await?;
+    partition.set_first_in_log(at);
+    Ok(earliest(moment(own), moment(inherited)))
+}
+
+/// The second at which the first live item of a partition ends, if any will.
+async fn next_end(state: &ContainerState, partition: &Partition, ends: &Ends) -> Result<Option<i64>> {
+    let end = |stamp: Option<Stamp>| stamp.and_then(|stamp| stamp.ends_at(state.settings.policy));
+    let mut next = None;
+    if let Some(from) = ends.own {
+        let (first, _) = first_own(partition, from).await?;
+        next = end(first);
+    }
+    if let Some(from) = ends.inherited {
+        let (first, _) = first_inherited(partition, from).await?;
+        next = earliest(next, end(first));
+    }
+    Ok(next)
+}
+
+/// The first item of the expiry queue from a place on, and a place before which there is none.
+async fn first_own(partition: &Partition, from: ExpiryPosition) -> Result<(Option<Stamp>, ExpiryPosition)> {
+    let (mut pages, mut at) = (Pages::behind(partition, Space::Expiry, from.to_bytes()), from);
+    loop {
+        let rows = pages.next().await?;
+        if rows.is_empty() {
+            return Ok((None, at));
+        }
+        let hiding = partition.hiding();
+        for (key, value) in &rows {
+            at = ExpiryPosition::decode(key).ok_or_else(crate::background::jobs::expire::damaged)?;
+            if let Some(stamp) = own_stamp(&hiding, key, value)? {
+                return Ok((Some(stamp), at));
+            }
+        }
+    }
+}
+
+/// The first item of the log from a place on that lives by the default, and a place before which there is none.
+async fn first_inherited(partition: &Partition, from: LogPosition) -> Result<(Option<Stamp>, LogPosition)> {
+    let (mut pages, mut at) = (Pages::behind(partition, Space::Log, from.to_bytes()), from);
+    loop {
+        let rows = pages.next().await?;
+        if rows.is_empty() {
+            return Ok((None, at));
+        }
+        let hiding = partition.hiding();
+        for (key, value) in &rows {
+            at = LogPosition::decode(key).ok_or_else(crate::background::jobs::expire::damaged)?;
+            let stamp = log_stamp(&hiding, key, value)?;
+            if let Some(stamp) = stamp.filter(|stamp| stamp.class == Class::Inherited) {
+                return Ok((Some(stamp), at));
+            }
+        }
+    }
+}
+
+fn earliest(one: Option<i64>, other: Option<i64>) -> Option<i64> {
+    one.into_iter().chain(other).min()
+}
+
+/// The stamp of an entry of the expiry queue; `None` if its item was deleted with its partition key.
+fn own_stamp(hiding: &Hiding, key: &[u8], value: &Bytes) -> Result<Option<Stamp>> {
+    let position = ExpiryPosition::decode(key).ok_or_else(crate::background::jobs::expire::damaged)?;
+    let stamp = Stamp {
+        class: Class::Own,
+        base: position.base,
+    };
+    let is_hidden =
+        !hiding.is_empty() && hiding.hides_version(&ExpiryEntry::decode(value)?.item_key, position.version.lsn, stamp);
+    Ok((!is_hidden).then_some(stamp))
+}
+
+/// The stamp of an entry of the log, unless it is of the class that the expiry queue has; `None` as in [`own_stamp`].
+fn log_stamp(hiding: &Hiding, key: &[u8], value: &Bytes) -> Result<Option<Stamp>> {
+    let version = LogPosition::decode(key).ok_or_else(crate::background::jobs::expire::damaged)?;
+    let entry = LogEntry::decode(value)?;
+    let stamp = Stamp {
+        class: entry.class,
+        base: entry.last_modified,
+    };
+    let is_counted = entry.class != Class::Own && !hiding.hides_version(&entry.item_key, version.lsn, stamp);
+    Ok(is_counted.then_some(stamp))
+}
+
+/// Visits the stamp of every stored item of a container that was not deleted with its partition key.
+async fn for_each_stamp(state: &ContainerState, watch: &Watch, mut visit: impl FnMut(Stamp)) -> Result<()> {
+    for partition in &state.layout.partitions {
+        let mut own = Pages::over(partition, Space::Expiry);
+        loop {
+            watch.check()?;
+            let rows = own.next().await?;
+            if rows.is_empty() {
+                break;
+            }
+            let hiding = partition.hiding();
+            for (key, value) in &rows {
+                own_stamp(&hiding, key, value)?.into_iter().for_each(&mut visit);
+            }
+        }
+        let mut log = Pages::over(partition, Space::Log);
+        loop {
+            watch.check()?;
+            let rows = log.next().await?;
+            if rows.is_empty() {
+                break;
+            }
+            let hiding = partition.hiding();
+            for (key, value) in &rows {
+                log_stamp(&hiding, key, value)?.into_iter().for_each(&mut visit);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

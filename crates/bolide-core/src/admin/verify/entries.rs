@@ -1,0 +1,94 @@
+//! Entries of indexes, log and queue: each belongs to an item that asks for it.
+
+use bolide_model::{Result, UnixSeconds};
+use bolide_storage::{Key, Space};
+use bytes::Bytes;
+
+use super::{VerifyReport, entries_of, look_up_some, scan};
+use crate::container::ContainerState;
+use crate::content::logical;
+use crate::format::keys::{self, LogPosition};
+use crate::format::record::{ExpiryEntry, LogEntry, Record};
+use crate::partition::Partition;
+use crate::partition::round::{Round, Step};
+
+/// Where a page begins.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Place {
+    from: Bytes,
+    /// `_ts` of the row before, in the log.
+    last_modified: Option<UnixSeconds>,
+}
+
+/// Checks the entries of a space from a place on. Gives back where the next page begins.
+pub(super) fn check(
+    round: &mut Round<'_>,
+    state: &ContainerState,
+    _partition: &Partition,
+    space: Space,
+    at: &Place,
+) -> Step<(VerifyReport, Option<Place>)> {
+    let to = (space == Space::Log).then(keys::log_end);
+    let page = round.scan_all(&[scan(space, at.from.clone(), to)])?;
+    let page = page.into_iter().next().unwrap_or_default();
+    let mut holders = Vec::with_capacity(page.rows.len());
+    for (key, value) in &page.rows {
+        holders.push(Key::new(Space::Item, holder(state, space, key, value)?));
+    }
+    let records = look_up_some(round, &holders)?;
+
+    let (mut found, mut next) = (VerifyReport::default(), at.clone());
+    let checked = records.len();
+    for (((key, value), holder), record) in page.rows.iter().zip(holders).zip(records) {
+        let record = record.map(Record::decode).transpose()?;
+        let is_asked_for = record.is_some_and(|record| {
+            let entries = entries_of(&holder.bytes, &record);
+            entries
+                .iter()
+                .any(|(entry, _)| entry.space == space && entry.bytes == *key)
+        });
+        if !is_asked_for {
+            found.problem(|| format!("an entry of {space:?} has no item: {key:?}"));
+        }
+        if space == Space::Log {
+            check_order(round, (key, value), &mut next, &mut found)?;
+        }
+        next.from = keys::after(key);
+    }
+    let is_all = checked == page.rows.len() && !page.more;
+    Ok((found, (!is_all).then_some(next)))
+}
+
+/// The key of the item that an entry belongs to; of none if the entry cannot be read.
+fn holder(state: &ContainerState, space: Space, key: &Bytes, value: &Bytes) -> Result<Bytes> {
+    match space {
+        Space::Log => Ok(LogEntry::decode(value)?.item_key),
+        Space::Expiry => Ok(ExpiryEntry::decode(value)?.item_key),
+        _ => match keys::id_in_index(key) {
+            None => Ok(value.clone()),
+            Some(epk_and_id) => {
+                let epk = logical::length_in(&state.properties.partition_key, epk_and_id);
+                Ok([&epk_and_id[..epk.unwrap_or(0)], value].concat().into())
+            }
+        },
+    }
+}
+
+/// `_ts` never falls along the log, and nothing is newer than the head (TTL-208, P3).
+fn check_order(
+    round: &Round<'_>,
+    (key, value): (&Bytes, &Bytes),
+    place: &mut Place,
+    found: &mut VerifyReport,
+) -> Result<()> {
+    let last_modified = LogEntry::decode(value)?.last_modified;
+    if place.last_modified.is_some_and(|before| last_modified < before) {
+        found.problem(|| format!("_ts falls along the log at {key:?}"));
+    }
+    place.last_modified = Some(last_modified);
+    let lsn = LogPosition::decode(key).map(|position| position.lsn);
+    if let Some(lsn) = lsn.filter(|lsn| *lsn > round.head()) {
+        found.problem(|| format!("the log has lsn {lsn}, behind the head {}", round.head()));
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! Items: each has its entries, lies in its range, and is counted for what it is.
+
+use bolide_storage::{Key, Space};
+use bytes::Bytes;
+
+use super::{VerifyReport, entries_of, is_inside, scan};
+use crate::admin::statistics::ghosts;
+use crate::container::ContainerState;
+use crate::format::keys;
+use crate::format::record::Record;
+use crate::partition::Partition;
+use crate::partition::round::{Round, Step};
+use crate::partition::state::Tally;
+
+/// Entries of each line in which ghosts are counted before a page: mostly there are none.
+const GHOST_ROWS: usize = 16;
+
+/// What came of a page.
+pub(super) enum Checked {
+    /// It was checked; the next one begins at `next`.
+    Page { found: VerifyReport, next: Option<Bytes> },
+    /// There are more ghosts to count than a page counts: again, once they are counted.
+    Uncounted,
+    /// The worker does not have the tally of the pages before any more.
+    Forgotten,
+}
+
+/// Checks the items from a key on; without one, from the first. With the last ones, the counters.
+pub(super) fn check(
+    round: &mut Round<'_>,
+    state: &ContainerState,
+    partition: &Partition,
+    from: Option<&Bytes>,
+) -> Step<Checked> {
+    let from_key = from.cloned().unwrap_or_default();
+    let page = round.scan_all(&[scan(Space::Item, from_key, None)])?;
+    let page = page.into_iter().next().unwrap_or_default();
+    let mut items = Vec::with_capacity(page.rows.len());
+    for (key, value) in page.rows {
+        items.push((key, Record::decode(value)?));
+    }
+    let wanted: Vec<(Key, Bytes)> = items.iter().flat_map(|(key, record)| entries_of(key, record)).collect();
+    let entries: Vec<Key> = wanted.iter().map(|(key, _)| key.clone()).collect();
+    let stored = round.get_all(&entries)?;
+    if !ghosts::count_some(round, state, GHOST_ROWS)? {
+        return Ok(Checked::Uncounted);
+    }
+    let mut tally = match (round.state.tally.take(), from) {
+        (_, None) => Tally::default(),
+        (Some(tally), Some(from)) if tally.upto == *from => tally,
+        _ => return Ok(Checked::Forgotten),
+    };
+
+    let mut found = VerifyReport::default();
+    for ((key, wanted), stored) in wanted.into_iter().zip(stored) {
+        let (space, key) = (key.space, key.bytes);
+        match stored {
+            Some(stored) if stored == wanted => {}
+            Some(_) => found.problem(|| format!("an entry of {space:?} does not fit its item: {key:?}")),
+            None => found.problem(|| format!("an item has no entry in {space:?}: {key:?}")),
+        }
+    }
+    for (key, record) in &items {
+        check_item(round, state, partition, (key, record), &mut found);
+        tally.stored.add(record.size());
+        if round.state.ghosts.contain(record) {
+            tally.ghosts.add(record.size());
+        }
+    }
+    let next = items.last().filter(|_| page.more).map(|(key, _)| keys::after(key));
+    match &next {
+        Some(next) => {
+            tally.upto = next.clone();
+            round.state.tally = Some(tally);
+        }
+        None => check_counters(round, &tally, &mut found),
+    }
+    Ok(Checked::Page { found, next })
+}
+
+fn check_item(
+    round: &Round<'_>,
+    state: &ContainerState,
+    partition: &Partition,
+    (key, record): (&Bytes, &Record),
+    found: &mut VerifyReport,
+) {
+    let is_live = record.stamp().is_live(round.horizon(&state.settings));
+    found.stored += 1;
+    found.live += u64::from(is_live && !round.state.drops.hides(key, record));
+    if keys::number_of_item(key) != record.number() {
+        found.problem(|| format!("item '{}' is stored under another number", record.id()));
+    }
+    if !is_inside(partition, key) {
+        found.problem(|| format!("item '{}' is outside its range", record.id()));
+    }
+    if record.unique().count() != state.properties.unique_keys.len() {
+        found.problem(|| format!("item '{}' has not all unique keys", record.id()));
+    }
+    if round.state.ghosts.contain(record) == is_live {
+        let what = if is_live { "live, and" } else { "expired, and not" };
+        found.problem(|| format!("item '{}' is {what} counted as a ghost", record.id()));
+    }
+}
+
+fn check_counters(round: &Round<'_>, tally: &Tally, found: &mut VerifyReport) {
+    let (stored, ghosts) = (round.state.stored, round.state.ghosts.counted);
+    for (name, counted, there) in [
+        ("stored items", stored.items, tally.stored.items),
+        ("stored bytes", stored.bytes, tally.stored.bytes),
+        ("ghosts", ghosts.items, tally.ghosts.items),
+        ("bytes of ghosts", ghosts.bytes, tally.ghosts.bytes),
+    ] {
+        if counted != there {
+            found.problem(|| format!("the counter of {name} says {counted}, found {there}"));
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! The full check of a container's storage: every item has all of its entries, and there is no entry without its item (TTL-267, P5). Where
+//! there is a history, it ends with what is stored (TTL-274).
+//!
+//! It goes on beside requests. Each range is gone through in small pages, and each page is decided by the range's worker at one head, as a
+//! step of the purge is; what it needs is read before, so that writers hardly wait:
+//!
+//!   items ──▶ do they have their entries? ── entries ──▶ do they have their item? ── history ──▶ does it end with what is stored?
+//!
+//! The counters must agree with a tally that grows with the pages of items, and that the worker keeps right meanwhile
+//! ([`Tally`](crate::partition::state::Tally)). Requests and changes of the container get their turn between two pages. If a range is split
+//! meanwhile, its children are checked.
+
+mod entries;
+mod history;
+mod items;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bolide_model::{Error, ErrorKind, Result};
+use bolide_storage::{Key, Scan, Space};
+use bytes::Bytes;
+
+use crate::account::Account;
+use crate::admin::statistics::ghosts;
+use crate::container::{Container, ContainerState};
+use crate::format::keys;
+use crate::format::record::{ExpiryEntry, LogEntry, Record};
+use crate::memory::MemoryBudget;
+use crate::partition::Partition;
+use crate::partition::round::{Round, Step};
+use history::Walked;
+
+/// More problems than this are only counted.
+const PROBLEMS: usize = 100;
+
+/// Rows and bytes of one page: more would hold up users' writes.
+const ROWS: usize = 64;
+const BYTES: usize = 128 * 1024;
+/// Values that are looked up at once: their sizes are known only then.
+const LOOKED_UP: usize = 16;
+
+/// How often a page is tried, of which a commit failed that it shared.
+const PAGE_TRIES: usize = 5;
+/// How often a range is begun again.
+const RANGE_TRIES: usize = 5;
+
+/// What a full check found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct VerifyReport {
+    /// Items physically there, ghosts included, each counted when its page was read.
+    pub stored: u64,
+    /// Items that are live.
+    pub live: u64,
+    /// What does not fit together, the first hundred in words.
+    pub problems: Vec<String>,
+}
+
+impl VerifyReport {
+    /// Everything fits together.
+    pub fn is_ok(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    fn problem(&mut self, what: impl FnOnce() -> String) {
+        if self.problems.len() < PROBLEMS {
+            self.problems.push(what());
+        }
+    }
+
+    fn add(&mut self, other: VerifyReport) {
+        self.stored += other.stored;
+        self.live += other.live;
+        self.problems.extend(other.problems);
+        self.problems.truncate(PROBLEMS);
+    }
+}
+
+impl Account {
+    /// Checks all items of a container against indexes, unique keys, queues, counters and the history, beside requests. It ends when it is
+    /// dropped.
+    ///
+    /// # Errors
+    /// From the engine; `NotFound` if the container was deleted meanwhile; `Throttled` if there is no memory for the items of a history;
+    /// `Unavailable` if it was disturbed too often. What does not fit together is no error but in the report.
+    pub async fn verify(&self, container: &Arc<Container>) -> Result<VerifyReport> {
+        let _alone = container.check_alone().await;
+        let layout = container.enter().await?.state.layout.clone();
+        let mut ranges: VecDeque<u32> = layout.partitions.iter().map(|partition| partition.range).collect();
+        let mut report = VerifyReport::default();
+        while let Some(range) = ranges.pop_front() {
+            match check_range(container, self.memory(), range).await? {
+                Some(found) => report.add(found),
+                None => {
+                    let layout = container.enter().await?.state.layout.clone();
+                    let children = layout.partitions.iter().filter(|child| child.parents.contains(&range));
+                    ranges.extend(children.map(|child| child.range));
+                }
+            }
+        }
+        Ok(report)
+    }
+}
+
+/// Why the check of a range ended early.
+enum Halt {
+    /// The range was split.
+    Split,
+    /// What was gone through already is not what it was: begin again.
+    Disturbed,
+    Failed(Error),
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Halt {
+        Halt::Failed(error)
+    }
+}
+
+/// Checks one range; `None` if it was split meanwhile.
+async fn check_range(container: &Arc<Container>, memory: &MemoryBudget, range: u32) -> Result<Option<VerifyReport>> {
+    for _ in 0..RANGE_TRIES {
+        let check = RangeCheck { container, range };
+        match check.run(memory).await {
+            Ok(report) => return Ok(Some(report)),
+            Err(Halt::Split) => return Ok(None),
+            Err(Halt::Disturbed) => {}
+            Err(Halt::Failed(error)) => return Err(error),
+        }
+    }
+    Err(Error::new(
+        ErrorKind::Unavailable,
+        format!("the check of range {range} was disturbed {RANGE_TRIES} times; try again"),
+    ))
+}
+
+/// The check of one range.
+struct RangeCheck<'c> {
+    container: &'c Arc<Container>,
+    range: u32,
+}
+
+impl RangeCheck<'_> {
+    async fn run(&self, memory: &MemoryBudget) -> Result<VerifyReport, Halt> {
+        let mut report = self.items().await?;
+        for space in [Space::Index, Space::Log, Space::Expiry] {
+            report.add(self.entries(space).await?);
+        }
+        report.add(self.history(memory).await?);
+        Ok(report)
+    }
+
+    async fn items(&self) -> Result<VerifyReport, Halt> {
+        let (mut report, mut from) = (VerifyReport::default(), None);
+        loop {
+            let at = from.clone();
+            let checked = self.page(move |round, state, partition| items::check(round, state, partition, at.as_ref()));
+            match checked.await? {
+                items::Checked::Page { found, next } => {
+                    report.add(found);
+                    match next {
+                        Some(next) => from = Some(next),
+                        None => return Ok(report),
+                    }
+                }
+                items::Checked::Uncounted => self.count_ghosts().await?,
+                items::Checked::Forgotten => return Err(Halt::Disturbed),
+            }
+        }
+    }
+
+    async fn entries(&self, space: Space) -> Result<VerifyReport, Halt> {
+        let (mut report, mut place) = (VerifyReport::default(), Some(entries::Place::default()));
+        while let Some(at) = place {
+            let page = self.page(move |round, state, partition| entries::check(round, state, partition, space, &at));
+            let (found, next) = page.await?;
+            report.add(found);
+            place = next;
+        }
+        Ok(report)
+    }
+
+    async fn history(&self, memory: &MemoryBudget) -> Result<VerifyReport, Halt> {
+        let mut walk = history::Walk::default();
+        loop {
+            let at = walk.place();
+            let read = self.page(move |round, state, partition| history::read(round, state, partition, &at));
+            match read.await? {
+                history::Read::None => return Ok(walk.report),
+                history::Read::Overtaken => return Err(Halt::Disturbed),
+                history::Read::Page(page) => {
+                    if walk.take(page, memory)? == Walked::ToTheEnd {
+                        return Ok(walk.report);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn count_ghosts(&self) -> Result<(), Halt> {
+        let visit = self.container.enter().await?;
+        let partition = self.partition(&visit.state)?;
+        ghosts::counted_at(&visit.state, &partition).await?;
+        Ok(())
+    }
+
+    fn partition(&self, state: &ContainerState) -> Result<Arc<Partition>, Halt> {
+        let partition = state.layout.partition_with_id(self.range);
+        partition.cloned().map_err(|_| Halt::Split)
+    }
+
+    /// Decides one page in the range's worker.
+    async fn page<T, D>(&self, decide: D) -> Result<T, Halt>
+    where
+        T: Send + 'static,
+        D: Fn(&mut Round<'_>, &ContainerState, &Partition) -> Step<T> + Send + Sync + 'static,
+    {
+        let decide = Arc::new(decide);
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let visit = self.container.enter().await?;
+            let state = visit.state.clone();
+            let partition = self.partition(&state)?;
+            let (decide, checked) = (decide.clone(), partition.clone());
+            let page = move |round: &mut Round<'_>| decide(round, &state, &checked);
+            partition.read_ahead(&page).await?;
+            match partition.upkeep(page).await {
+                Err(error) if is_of_commits(&error.kind) && tries < PAGE_TRIES => {}
+                decided => return Ok(decided?),
+            }
+        }
+    }
+}
+
+/// Whether an error may be that of a user's commit which was decided in the same round.
+fn is_of_commits(kind: &ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::StorageFull | ErrorKind::Unavailable | ErrorKind::Timeout
+    )
+}
+
+/// The next rows of a space.
+fn scan(space: Space, from: Bytes, to: Option<Bytes>) -> Scan {
+    Scan {
+        space,
+        from,
+        to,
+        reverse: false,
+        max_rows: ROWS,
+        max_bytes: BYTES,
+        keys_only: false,
+    }
+}
+
+/// The values of the first of some keys: of all of them, or of as many as have a page's bytes.
+fn look_up_some(round: &mut Round<'_>, keys: &[Key]) -> Step<Vec<Option<Bytes>>> {
+    let (mut values, mut bytes) = (Vec::with_capacity(keys.len()), 0);
+    for keys in keys.chunks(LOOKED_UP) {
+        if bytes >= BYTES {
+            break;
+        }
+        let found = round.get_all(keys)?;
+        bytes += found.iter().flatten().map(Bytes::len).sum::<usize>();
+        values.extend(found);
+    }
+    Ok(values)
+}
+
+/// The entries that an item asks for, outside the history.
+fn entries_of(item_key: &Bytes, record: &Record) -> Vec<(Key, Bytes)> {
+    let epk = keys::epk_of_item(item_key);
+    let number = Bytes::copy_from_slice(&record.number().to_be_bytes());
+    let size = record.size() as u32;
+    let log = LogEntry {
+        class: record.stamp().class,
+        last_modified: record.last_modified(),
+        size,
+        item_key: item_key.clone(),
+    };
+    let mut entries = vec![
+        (keys::id_index(epk, record.id().as_bytes()), number),
+        (record.version().key(), log.encode()),
+    ];
+    let unique = record.unique().enumerate();
+    entries.extend(unique.map(|(at, digest)| (keys::unique_index(epk, at, &digest), item_key.clone())));
+    if let Some(position) = record.expiry_position() {
+        let item_key = item_key.clone();
+        entries.push((position.key(), ExpiryEntry { size, item_key }.encode()));
+    }
+    entries
+}
+
+fn is_inside(partition: &Partition, item_key: &[u8]) -> bool {
+    let epk = keys::epk_of_item(item_key);
+    epk >= partition.epk.min.as_bytes() && epk < partition.epk.max.as_bytes()
+}

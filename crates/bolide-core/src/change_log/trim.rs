@@ -1,0 +1,78 @@
+//! Taking entries out of the history once their retention is over.
+//!
+//! Like the purge it is a client of the partition's worker, in small steps. The partition remembers how far the history has been
+//! trimmed, so each step begins where the last one ended, and a reader that comes too late is told so.
+
+use std::sync::Arc;
+
+use bolide_model::{Error, ErrorKind, Result};
+use bolide_storage::{Scan, Space};
+
+use super::{HistoryEntry, has_left, retention};
+use crate::container::ContainerState;
+use crate::format::keys::{self, LogPosition};
+use crate::partition::Partition;
+use crate::partition::round::{Round, Step};
+
+/// Entries of one step: more would hold up users' writes.
+const ROWS: usize = 200;
+const BYTES: usize = 512 * 1024;
+
+/// One step; tells whether it was the last that is needed now.
+pub(crate) async fn step(state: &Arc<ContainerState>, partition: &Arc<Partition>) -> Result<bool> {
+    let state = state.clone();
+    let known = partition.clone();
+    let decided = partition.upkeep(move |round| decide(round, &state, &known)).await;
+    if decided.is_err() {
+        partition.expect_trim(i64::MIN);
+    }
+    decided
+}
+
+/// Takes out everything that is due.
+pub(crate) async fn all(state: &Arc<ContainerState>, partition: &Arc<Partition>) -> Result<()> {
+    while !step(state, partition).await? {}
+    Ok(())
+}
+
+/// Begins a history with the next write: what an earlier policy left behind goes first.
+pub(crate) async fn begin(state: &Arc<ContainerState>, partition: &Arc<Partition>) -> Result<()> {
+    all(state, partition).await?;
+    partition
+        .upkeep(|round| {
+            // The commit that carries this has an LSN too.
+            let lsn = round.next_lsn().next();
+            round.state.history_from = LogPosition { lsn, seq: 0 };
+            Ok(())
+        })
+        .await
+}
+
+fn decide(round: &mut Round<'_>, state: &ContainerState, partition: &Partition) -> Step<bool> {
+    let (retention, now) = (retention(state), round.seconds());
+    let scan = Scan {
+        space: Space::Log,
+        from: keys::history(round.state.history_from).bytes,
+        to: None,
+        reverse: false,
+        max_rows: ROWS,
+        max_bytes: BYTES,
+        keys_only: false,
+    };
+    let page = round.scan_all(&[scan])?.pop().unwrap_or_default();
+    let damaged = || Error::new(ErrorKind::Corrupt, "an entry of the history is damaged");
+    for (key, value) in &page.rows {
+        let crts = HistoryEntry::crts_of(value).ok_or_else(damaged)?;
+        if !has_left(crts, retention, now) {
+            partition.trim_again_at(crts.0.saturating_add(retention.unwrap_or_default()));
+            return Ok(true);
+        }
+        let position = keys::history_position(key).ok_or_else(damaged)?;
+        round.delete(keys::history(position));
+        round.state.history_from = position.next();
+    }
+    if !page.more {
+        partition.trim_again_at(i64::MAX);
+    }
+    Ok(!page.more)
+}

@@ -1,0 +1,233 @@
+//! The keys of a physical partition.
+//!
+//! ```text
+//!   Item    epk ‖ tag ‖ rid(8)                           → record                       (see `record`)
+//!   Index   'I' ‖ epk ‖ tag ‖ id                         → rid(8)
+//!           'U' ‖ constraint(1) ‖ epk ‖ tag ‖ digest(16) → item key of the holder
+//!   Log     lsn(8) ‖ seq(4)                              → class(1) ‖ _ts(8) ‖ size(4) ‖ item key
+//!           'FE' ‖ lsn(8) ‖ seq(4)                       → an entry of the history        (see `history`)
+//!   Expiry  base(8) ‖ lsn(8) ‖ seq(4)                    → size(4) ‖ item key          own ttl only
+//!   Meta    'S'                                          → counters and cursors         (see `partition::state`)
+//! ```
+//!
+//! Numbers are big-endian, so that bytes order as the numbers do; `base` has its sign bit flipped for the same reason.
+//! `epk ‖ tag` is what identifies a logical partition (see `logical`) and is called its epk below. Those of one definition are never
+//! prefixes of one another, so what follows needs no separator.
+//! Every key but those of Log, Expiry and Meta holds the effective partition key at a fixed place: a split is a key range.
+
+use bolide_model::{Lsn, UnixSeconds, epk::Epk};
+use bolide_storage::{Key, Space};
+use bytes::{BufMut, Bytes, BytesMut};
+
+/// Bytes of a resource number at the end of an item key.
+pub(crate) const RID_BYTES: usize = 8;
+/// Bytes of a digest of unique key values.
+pub(crate) const DIGEST_BYTES: usize = 16;
+
+const ID_INDEX: u8 = b'I';
+const UNIQUE_INDEX: u8 = b'U';
+
+/// Digest of the values at the paths of one unique key constraint.
+pub(crate) type UniqueDigest = [u8; DIGEST_BYTES];
+
+/// The key of an item's record.
+pub(crate) fn item(epk: &Epk, number: u64) -> Key {
+    let mut bytes = BytesMut::with_capacity(epk.as_bytes().len() + RID_BYTES);
+    bytes.put_slice(epk.as_bytes());
+    bytes.put_u64(number);
+    Key::new(Space::Item, bytes.freeze())
+}
+
+/// The effective partition key inside an item key.
+pub(crate) fn epk_of_item(item_key: &[u8]) -> &[u8] {
+    &item_key[..item_key.len().saturating_sub(RID_BYTES)]
+}
+
+/// The resource number inside an item key.
+pub(crate) fn number_of_item(item_key: &[u8]) -> u64 {
+    let tail = item_key.len().saturating_sub(RID_BYTES);
+    item_key[tail..]
+        .iter()
+        .fold(0, |number, byte| (number << 8) | u64::from(*byte))
+}
+
+/// The index entry that finds an item by its id.
+pub(crate) fn id_index(epk: &[u8], id: &[u8]) -> Key {
+    let mut bytes = BytesMut::with_capacity(1 + epk.len() + id.len());
+    bytes.put_u8(ID_INDEX);
+    bytes.put_slice(epk);
+    bytes.put_slice(id);
+    Key::new(Space::Index, bytes.freeze())
+}
+
+/// The index entry that holds the values of one unique key constraint.
+pub(crate) fn unique_index(epk: &[u8], constraint: usize, digest: &UniqueDigest) -> Key {
+    let mut bytes = BytesMut::with_capacity(2 + epk.len() + DIGEST_BYTES);
+    bytes.put_u8(UNIQUE_INDEX);
+    bytes.put_u8(u8::try_from(constraint).expect("limits::UNIQUE_KEYS keeps constraints below 256"));
+    bytes.put_slice(epk);
+    bytes.put_slice(digest);
+    Key::new(Space::Index, bytes.freeze())
+}
+
+/// The effective partition key with the id behind it, of an index entry that finds an item by its id; `None` for other entries.
+pub(crate) fn id_in_index(index_key: &[u8]) -> Option<&[u8]> {
+    index_key.strip_prefix(&[ID_INDEX])
+}
+
+/// The effective partition key an index entry belongs to, with whatever follows it; `None` for an unknown kind of entry.
+pub(crate) fn epk_and_rest_of_index(index_key: &[u8]) -> Option<&[u8]> {
+    match *index_key.first()? {
+        ID_INDEX => Some(&index_key[1..]),
+        UNIQUE_INDEX => index_key.get(2..),
+        _ => None,
+    }
+}
+
+/// The place of a version in the log: LSN, then its place among the writes of one transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct LogPosition {
+    pub lsn: Lsn,
+    pub seq: u32,
+}
+
+impl LogPosition {
+    /// Bytes of a position.
+    pub const BYTES: usize = 12;
+
+    /// The first place that could follow this one. The last place of all, which only damaged bytes name, follows itself.
+    pub fn next(self) -> LogPosition {
+        match (self.seq.checked_add(1), self.lsn.0.checked_add(1)) {
+            (Some(seq), _) => LogPosition { lsn: self.lsn, seq },
+            (None, Some(lsn)) => LogPosition { lsn: Lsn(lsn), seq: 0 },
+            (None, None) => self,
+        }
+    }
+
+    pub fn put(self, bytes: &mut BytesMut) {
+        bytes.put_u64(self.lsn.0);
+        bytes.put_u32(self.seq);
+    }
+
+    pub fn decode(bytes: &[u8]) -> Option<LogPosition> {
+        let (lsn, seq) = bytes.split_first_chunk()?;
+        Some(LogPosition {
+            lsn: Lsn(u64::from_be_bytes(*lsn)),
+            seq: u32::from_be_bytes(seq.try_into().ok()?),
+        })
+    }
+
+    /// The log's key for this place.
+    pub fn to_bytes(self) -> Bytes {
+        let mut bytes = BytesMut::with_capacity(LogPosition::BYTES);
+        self.put(&mut bytes);
+        bytes.freeze()
+    }
+
+    /// The log entry of this place.
+    pub fn key(self) -> Key {
+        Key::new(Space::Log, self.to_bytes())
+    }
+}
+
+/// Stands before the keys of the history, and so behind those of the log: an LSN does not get so high.
+const HISTORY: u8 = 0xFE;
+
+/// The end of the log inside its space, exclusive: there the history begins.
+pub(crate) fn log_end() -> Bytes {
+    Bytes::from_static(&[HISTORY])
+}
+
+/// The entry of the history for the write at a place.
+pub(crate) fn history(position: LogPosition) -> Key {
+    let mut bytes = BytesMut::with_capacity(1 + LogPosition::BYTES);
+    bytes.put_u8(HISTORY);
+    position.put(&mut bytes);
+    Key::new(Space::Log, bytes.freeze())
+}
+
+/// The place that a key of the history names.
+pub(crate) fn history_position(key: &[u8]) -> Option<LogPosition> {
+    let (HISTORY, position) = key.split_first().map(|(first, rest)| (*first, rest))? else {
+        return None;
+    };
+    LogPosition::decode(position)
+}
+
+/// The place of an item with a ttl of its own in its purge queue: when it ends, then where it stands in the log (TTL-266).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ExpiryPosition {
+    pub base: UnixSeconds,
+    pub version: LogPosition,
+}
+
+impl Default for ExpiryPosition {
+    /// The start of the queue.
+    fn default() -> ExpiryPosition {
+        ExpiryPosition {
+            base: UnixSeconds(i64::MIN),
+            version: LogPosition::default(),
+        }
+    }
+}
+
+impl ExpiryPosition {
+    /// Bytes of a position.
+    pub const BYTES: usize = 8 + LogPosition::BYTES;
+
+    pub fn next(self) -> ExpiryPosition {
+        ExpiryPosition {
+            version: self.version.next(),
+            ..self
+        }
+    }
+
+    pub fn put(self, bytes: &mut BytesMut) {
+        // The flipped sign bit makes unsigned byte order agree with signed numbers.
+        bytes.put_u64(self.base.0.cast_unsigned() ^ (1 << 63));
+        self.version.put(bytes);
+    }
+
+    pub fn decode(bytes: &[u8]) -> Option<ExpiryPosition> {
+        let (base, rest) = bytes.split_first_chunk()?;
+        let base = (u64::from_be_bytes(*base) ^ (1 << 63)).cast_signed();
+        Some(ExpiryPosition {
+            base: UnixSeconds(base),
+            version: LogPosition::decode(rest)?,
+        })
+    }
+
+    pub fn to_bytes(self) -> Bytes {
+        let mut bytes = BytesMut::with_capacity(ExpiryPosition::BYTES);
+        self.put(&mut bytes);
+        bytes.freeze()
+    }
+
+    pub fn key(self) -> Key {
+        Key::new(Space::Expiry, self.to_bytes())
+    }
+}
+
+/// The key of a partition's counters and cursors.
+pub(crate) fn state() -> Key {
+    Key::new(Space::Meta, Bytes::from_static(b"S"))
+}
+
+/// The first bytes that are above everything that starts with `prefix`; `None` if nothing is.
+pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Bytes> {
+    let last = prefix.iter().rposition(|byte| *byte != u8::MAX)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end.into())
+}
+
+/// The first bytes above `key`.
+pub(crate) fn after(key: &[u8]) -> Bytes {
+    let mut next = BytesMut::with_capacity(key.len() + 1);
+    next.put_slice(key);
+    next.put_u8(0);
+    next.freeze()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,6 @@
+//! What the bytes in a partition mean: keys, records, entity tags.
+
+pub(crate) mod digest;
+pub(crate) mod etag;
+pub(crate) mod keys;
+pub(crate) mod record;

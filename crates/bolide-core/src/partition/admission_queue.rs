@@ -1,0 +1,75 @@
+//! A bounded number of permits, and a bounded queue of those who wait for one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bolide_model::{Error, ErrorKind, Result};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+/// Requests that may wait in one queue.
+const WAITING_MAX: usize = 256;
+/// When to come again who found no permit.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// A bounded number of permits, and a bounded queue of those who wait for one.
+pub(crate) struct AdmissionQueue {
+    permits: Arc<Semaphore>,
+    waiting: AtomicUsize,
+}
+
+impl AdmissionQueue {
+    /// So many permits, and nobody waits.
+    pub fn new(permits: usize) -> AdmissionQueue {
+        AdmissionQueue {
+            permits: Arc::new(Semaphore::new(permits)),
+            waiting: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Joins the queue, until the answer is dropped.
+    ///
+    /// # Errors
+    /// `Throttled` if too many wait.
+    pub(crate) fn join(&self) -> Result<Waiting<'_>> {
+        let joined = Waiting(&self.waiting);
+        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
+        if before < WAITING_MAX {
+            Ok(joined)
+        } else {
+            Err(crowded())
+        }
+    }
+
+    /// Waits for a permit.
+    ///
+    /// # Errors
+    /// `Throttled` if none becomes free in time.
+    pub(crate) async fn permit(&self, until: Instant) -> Result<OwnedSemaphorePermit> {
+        match tokio::time::timeout_at(until, self.permits.clone().acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(crowded()),
+        }
+    }
+}
+
+/// A place in the queue.
+pub(crate) struct Waiting<'a>(&'a AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+pub(crate) fn crowded() -> Error {
+    let kind = ErrorKind::Throttled {
+        retry_after: RETRY_AFTER,
+    };
+    Error::new(kind, "Too many scripts run or wait at once; try again later.")
+}

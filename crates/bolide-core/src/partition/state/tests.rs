@@ -1,0 +1,67 @@
+use bolide_model::ttl::Horizon;
+use bolide_model::{Lsn, UnixSeconds};
+
+use super::*;
+use crate::partition::drops::Dropped;
+
+#[test]
+fn a_stored_row_gives_back_what_it_was_made_of() {
+    let version = LogPosition { lsn: Lsn(4), seq: 5 };
+    let purge = Cursors {
+        log: version,
+        expiry: ExpiryPosition {
+            base: UnixSeconds(-3),
+            version,
+        },
+    };
+    let mut drops = Drops::default();
+    for epk in ["ab", "c"] {
+        drops.push(Dropped {
+            epk: epk.into(),
+            from: format!("{epk}x").into(),
+            upto: Lsn(9),
+            horizon: Horizon { inherited: -1, own: 7 },
+        });
+    }
+    let state = PartitionState {
+        stored: Amount { items: 1, bytes: 2 },
+        next_number: 3,
+        purged_total: 6,
+        spent_total: RequestUnits(7.5),
+        billed_total: RequestUnits(8.25),
+        purge,
+        history_from: LogPosition { lsn: Lsn(2), seq: 1 },
+        drops,
+        ghosts: Ghosts {
+            counted: Amount::default(),
+            upto: purge,
+        },
+        tally: None,
+        forecast: None,
+    };
+    assert_eq!(PartitionState::decode(&state.encode()), Ok(state.clone()));
+    let mut older = state.encode()[..BYTES_1].to_vec();
+    older[0] = FORMAT_1;
+    let before_histories = PartitionState {
+        history_from: LogPosition::default(),
+        drops: Drops::default(),
+        ..state
+    };
+    assert_eq!(PartitionState::decode(&older), Ok(before_histories));
+}
+
+#[test]
+fn damaged_rows_are_errors() {
+    let row = PartitionState::default().encode();
+    for length in 0..row.len() {
+        assert!(PartitionState::decode(&row[..length]).is_err(), "{length}");
+    }
+    for counter in 0..4 {
+        let mut row = row.to_vec();
+        row[1 + counter * 8] = 0xFF;
+        assert!(
+            PartitionState::decode(&row).is_err(),
+            "counter {counter} would overflow"
+        );
+    }
+}

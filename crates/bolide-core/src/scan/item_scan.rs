@@ -1,0 +1,370 @@
+//! A walk through the live items of a scope.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use bolide_model::ttl::{Horizon, Settings};
+use bolide_model::{Error, Lsn, RequestUnits, Result, UnixMillis};
+use bolide_storage::{Ask, Head, Page, Scan, Space};
+use bytes::Bytes;
+
+use super::Slice;
+use crate::answer::RangePosition;
+use crate::container::{Container, ContainerState, Reading};
+use crate::content::StoredItem;
+use crate::format::keys;
+use crate::format::record::Record;
+use crate::items::judged_at;
+use crate::memory::{MemoryBudget, MemoryShare};
+use crate::partition::Partition;
+
+/// Rows and bytes read at once. Large enough that reads are few, small enough that memory stays small.
+const WALK_ROWS: usize = 1_000;
+pub(crate) const WALK_BYTES: usize = 2 * 1024 * 1024;
+/// Bytes read at once where memory is short.
+const SHORT_BYTES: usize = 32 * 1024;
+/// What a row takes besides its key and its value.
+const ROW_BYTES: usize = 256;
+
+/// Slices that are read at once: at first, and at most. Many are those of single keys with an item or two.
+const FIRST_SLICES: usize = 16;
+const MOST_SLICES: usize = 256;
+
+/// From this many slices of a partition on it is worth asking how many items it has.
+const MANY_SLICES: usize = 64;
+
+/// Going through so many items costs less than finding one by its key.
+const ITEMS_PER_SLICE: u64 = 8;
+
+/// Goes through the live items of some slices in the order of their keys, all judged at one time (TTL-211).
+pub(crate) struct ItemWalk<'a> {
+    container: &'a Container,
+    settings: Settings,
+    slices: VecDeque<Slice>,
+    now: UnixMillis,
+    horizon: Option<Horizon>,
+    touched: Vec<RangePosition>,
+    /// How long reads took.
+    read_time: Duration,
+    /// How many slices the next read takes, and about how many bytes.
+    slices_at_once: usize,
+    page_bytes: usize,
+    memory: MemoryBudget,
+    /// The partition that is gone through as a whole, or not, because its slices are many.
+    is_whole: Option<(u32, bool)>,
+    /// Keeps the purge from removing what is still live at the time of the walk.
+    _reading: Reading<'a>,
+}
+
+/// A live item, and its key: where a continuation goes on behind it.
+pub(crate) struct WalkedItem {
+    /// The range it is in.
+    pub range: u32,
+    pub key: Bytes,
+    pub item: StoredItem,
+}
+
+/// Live items, and their memory: whoever holds them waits for others between two of them.
+#[derive(Default)]
+pub(crate) struct WalkedItems {
+    pub items: Vec<WalkedItem>,
+    pub memory: MemoryShare,
+}
+
+impl WalkedItems {
+    /// Adds others behind them.
+    pub fn append(&mut self, mut others: WalkedItems) {
+        self.items.append(&mut others.items);
+        self.memory.merge(others.memory);
+    }
+
+    /// Orders them as they were created, which is the order of their resource ids.
+    pub fn sort_by_creation(&mut self) {
+        self.items.sort_unstable_by_key(|walked| walked.item.rid().number);
+    }
+
+    /// Keeps those that were created first: at least one, at most so many, and up to the one that reaches so many bytes. Tells whether these
+    /// are all.
+    pub fn keep_oldest(&mut self, most: usize, bytes: usize) -> bool {
+        self.sort_by_creation();
+        let mut kept_bytes = 0;
+        let kept = self.items.iter().take(most).take_while(|walked| {
+            let fits = kept_bytes < bytes;
+            kept_bytes += if fits { walked.memory_bytes() } else { 0 };
+            fits
+        });
+        let kept = kept.count();
+        let is_all = kept == self.items.len();
+        self.items.truncate(kept);
+        self.memory.shrink_to(kept_bytes);
+        is_all
+    }
+}
+
+impl WalkedItem {
+    fn memory_bytes(&self) -> usize {
+        self.key.len() + self.item.record().bytes().len() + ROW_BYTES
+    }
+}
+
+/// What a read gave.
+struct Rows {
+    head: Head,
+    rows: Vec<(Bytes, Bytes)>,
+    memory: MemoryShare,
+}
+
+impl<'a> ItemWalk<'a> {
+    /// A walk at server time `now` or a little later. `after`: only items behind this key.
+    pub fn new(
+        memory: &MemoryBudget,
+        container: &'a Container,
+        state: &ContainerState,
+        slices: Vec<Slice>,
+        now: UnixMillis,
+        after: Option<&[u8]>,
+    ) -> Self {
+        let mut slices = slices;
+        if let Some(after) = after {
+            begin_at(&mut slices, &keys::after(after));
+        }
+        ItemWalk {
+            container,
+            settings: state.settings,
+            slices: VecDeque::from(slices),
+            now,
+            horizon: None,
+            touched: Vec::new(),
+            read_time: Duration::ZERO,
+            slices_at_once: FIRST_SLICES,
+            page_bytes: WALK_BYTES,
+            memory: memory.clone(),
+            is_whole: None,
+            _reading: container.reading_at(now.seconds()),
+        }
+    }
+
+    /// The next live items, all of one partition; an empty page may come before the end. `None` at the end.
+    ///
+    /// # Errors
+    /// `Throttled` if there is no memory for them: a page that has something ends there.
+    pub async fn next_page(&mut self) -> Result<Option<WalkedItems>> {
+        let Some(slice) = self.slices.front() else {
+            return Ok(None);
+        };
+        let partition = slice.partition.clone();
+        if self.horizon.is_none() {
+            // The purge respects this walk from its registration on; what it removed before was due by now, if not when the request
+            // began.
+            self.now = self.now.max(partition.now().await?);
+        }
+        let alike = self
+            .slices
+            .iter()
+            .take_while(|slice| slice.partition.range == partition.range);
+        let alike = alike.count();
+        let Rows { head, rows, memory } = if self.reads_whole(&partition, alike).await? {
+            self.next_of_whole(&partition, alike).await?
+        } else {
+            self.next_of_slices(&partition, alike).await?
+        };
+        touch(&mut self.touched, partition.range, head.lsn);
+        // The first snapshot settles the time of the walk.
+        let (settings, now) = (self.settings, self.now);
+        let horizon = *self
+            .horizon
+            .get_or_insert_with(|| settings.horizon(judged_at(now, head).seconds()));
+        let hiding = partition.hiding();
+        let mut items = Vec::with_capacity(rows.len());
+        for (key, value) in rows {
+            let record = Record::decode(value)?;
+            if record.stamp().is_live(horizon) && !hiding.hides(&key, &record) {
+                items.push(WalkedItem {
+                    range: partition.range,
+                    key,
+                    item: StoredItem::new(self.container.rid(), record),
+                });
+            }
+        }
+        Ok(Some(WalkedItems { items, memory }))
+    }
+
+    /// Whether to go through the items between slices, too, since they are few.
+    async fn reads_whole(&mut self, partition: &Partition, slices: usize) -> Result<bool> {
+        match self.is_whole {
+            Some((range, is_whole)) if range == partition.range => return Ok(is_whole),
+            _ if slices < MANY_SLICES => return Ok(false),
+            _ => {}
+        }
+        let is_whole = partition.stored_items().await? <= ITEMS_PER_SLICE * slices as u64;
+        self.is_whole = Some((partition.range, is_whole));
+        Ok(is_whole)
+    }
+
+    /// Reads from the first slice on, and leaves out what lies between slices.
+    async fn next_of_whole(&mut self, partition: &Partition, alike: usize) -> Result<Rows> {
+        let (Some(first), Some(last)) = (self.slices.front(), self.slices.get(alike.saturating_sub(1))) else {
+            return Err(Error::internal("there are slices to read"));
+        };
+        let range = (first.from.clone(), last.to.clone());
+        let (head, mut pages, memory) = self.read(partition, &[range]).await?;
+        let page = pages.pop().unwrap_or_default();
+        let mut rows = Vec::new();
+        let resumed = page.rows.last().filter(|_| page.more).map(|(key, _)| keys::after(key));
+        for (key, value) in page.rows {
+            self.drop_slices_before(partition, &key);
+            match self.slices.front() {
+                Some(slice) if slice.partition.range == partition.range && slice.contains(&key) => {
+                    rows.push((key, value));
+                }
+                _ => {}
+            }
+        }
+        match resumed {
+            Some(from) => {
+                self.drop_slices_before(partition, &from);
+                if let Some(slice) = self
+                    .slices
+                    .front_mut()
+                    .filter(|slice| slice.partition.range == partition.range)
+                {
+                    slice.from = slice.from.clone().max(from);
+                }
+            }
+            None => self.slices.retain(|slice| slice.partition.range != partition.range),
+        }
+        Ok(Rows { head, rows, memory })
+    }
+
+    /// Drops the slices of a partition that end before a key.
+    fn drop_slices_before(&mut self, partition: &Partition, key: &[u8]) {
+        let ends_before = |slice: &mut Slice| {
+            slice.partition.range == partition.range && slice.to.as_ref().is_some_and(|to| &to[..] <= key)
+        };
+        while self.slices.pop_front_if(ends_before).is_some() {}
+    }
+
+    /// Reads several slices at once, up to the first that one read does not hold.
+    async fn next_of_slices(&mut self, partition: &Partition, alike: usize) -> Result<Rows> {
+        let count = alike.min(self.slices_at_once);
+        let of_slice = |slice: &Slice| (slice.from.clone(), slice.to.clone());
+        let ranges: Vec<KeyRange> = self.slices.iter().take(count).map(of_slice).collect();
+        let (head, pages, memory) = self.read(partition, &ranges).await?;
+        self.slices_at_once = (2 * self.slices_at_once).min(MOST_SLICES);
+        let mut rows = Vec::new();
+        for page in pages {
+            if !page.is_made() {
+                // Those before it were as much as one read may hold.
+                break;
+            }
+            let last = page.rows.last().filter(|_| page.more).map(|(key, _)| keys::after(key));
+            if let Some(slice) = self.slices.front() {
+                rows.extend(page.rows.into_iter().filter(|(key, _)| slice.has_prefix(key)));
+            }
+            if let Some(from) = last {
+                if let Some(slice) = self.slices.front_mut() {
+                    slice.from = from;
+                }
+                self.slices_at_once = 1;
+                break;
+            }
+            self.slices.pop_front();
+        }
+        Ok(Rows { head, rows, memory })
+    }
+
+    /// Reads ranges of items. Where there is no memory for what came, less is read.
+    async fn read(&mut self, partition: &Partition, ranges: &[KeyRange]) -> Result<(Head, Vec<Page>, MemoryShare)> {
+        loop {
+            let scan = |(from, to): &KeyRange| Scan {
+                space: Space::Item,
+                from: from.clone(),
+                to: to.clone(),
+                reverse: false,
+                max_rows: WALK_ROWS.div_ceil(ranges.len()),
+                max_bytes: self.page_bytes.div_ceil(ranges.len()),
+                keys_only: false,
+            };
+            let ask = Ask {
+                scans: ranges.iter().map(scan).collect(),
+                max_bytes: self.page_bytes,
+                ..Ask::default()
+            };
+            let started = Instant::now();
+            let reply = partition.read(ask).await?;
+            self.read_time += started.elapsed();
+            match self.memory.try_take(memory_bytes(&reply.pages)) {
+                Ok(memory) => return Ok((reply.head, reply.pages, memory)),
+                Err(error) if self.page_bytes == SHORT_BYTES => return Err(error),
+                Err(_) => self.page_bytes = SHORT_BYTES,
+            }
+        }
+    }
+
+    /// The partition that comes next.
+    pub fn next_range(&self) -> Option<u32> {
+        self.slices.front().map(|slice| slice.partition.range)
+    }
+
+    /// From which key on it goes on.
+    pub fn next_key(&self) -> Option<Bytes> {
+        let slice = self.slices.front()?;
+        let min = Bytes::copy_from_slice(slice.partition.epk.min.as_bytes());
+        Some(slice.from.clone().max(min))
+    }
+
+    /// How many slices are not yet at their end.
+    pub fn slices_left(&self) -> usize {
+        self.slices.len()
+    }
+
+    /// How long the reads so far took.
+    pub fn read_time(&self) -> Duration {
+        self.read_time
+    }
+
+    /// The ranges touched so far.
+    pub fn touched(&self) -> &[RangePosition] {
+        &self.touched
+    }
+}
+
+/// Drops what of some slices lies before a key.
+pub(crate) fn begin_at(slices: &mut Vec<Slice>, from: &Bytes) {
+    slices.retain(|slice| slice.to.as_ref().is_none_or(|to| from < to) && !is_before(slice, from));
+    for slice in slices {
+        slice.from = slice.from.clone().max(from.clone());
+    }
+}
+
+/// The first key, and the end; `None` is the end of all items.
+type KeyRange = (Bytes, Option<Bytes>);
+
+/// What the rows of some pages take.
+fn memory_bytes(pages: &[Page]) -> usize {
+    let of_page = |page: &Page| page.bytes() + page.rows.len() * ROW_BYTES;
+    pages.iter().map(of_page).sum()
+}
+
+/// Whether a slice's partition ends before `key`.
+fn is_before(slice: &Slice, key: &[u8]) -> bool {
+    slice.partition.epk.max.as_bytes() <= key
+}
+
+/// Notes how far a range had come; the first note of a range counts.
+pub(crate) fn touch(touched: &mut Vec<RangePosition>, range: u32, lsn: Lsn) {
+    if touched.iter().all(|position| position.range != range) {
+        touched.push(RangePosition {
+            range,
+            lsn,
+            charge: RequestUnits::ZERO,
+        });
+    }
+}
+
+/// Counts what was done in a range that was touched.
+pub(crate) fn bear(touched: &mut [RangePosition], range: u32, units: RequestUnits) {
+    if let Some(position) = touched.iter_mut().find(|position| position.range == range) {
+        position.charge += units;
+    }
+}

@@ -1,6 +1,7 @@
 //! What the bytes in a partition mean: keys, records, entity tags.
 
 pub(crate) mod digest;
+pub(crate) mod entries;
 pub(crate) mod etag;
 pub(crate) mod keys;
 pub(crate) mod record;

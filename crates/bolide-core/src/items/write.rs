@@ -27,9 +27,10 @@ use crate::change_log::{self as history, Change};
 use crate::container::{Container, ContainerState, Visit};
 use crate::content::StoredItem;
 use crate::content::logical;
+use crate::format::entries;
 use crate::format::etag::Etag;
 use crate::format::keys::{self, DIGEST_BYTES, LogPosition, UniqueDigest};
-use crate::format::record::{ExpiryEntry, LogEntry, Parts, Record};
+use crate::format::record::{Parts, Record};
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step, Stop};
 
@@ -634,28 +635,9 @@ fn check_match(existing: &Existing, if_match: Option<&str>) -> Result<()> {
 /// Adds a record with all its entries; returns its key.
 pub(crate) fn add(round: &mut Round<'_>, epk: &Epk, record: &Record) -> Bytes {
     let key = keys::item(epk, record.number());
-    let size = u32::try_from(record.size()).expect("limits::ITEM_BYTES fits");
-    let number = Bytes::copy_from_slice(&record.number().to_be_bytes());
-    round.put(keys::id_index(epk.as_bytes(), record.id().as_bytes()), number);
-    for (at, digest) in record.unique().enumerate() {
-        round.put(keys::unique_index(epk.as_bytes(), at, &digest), key.bytes.clone());
-    }
-    let entry = LogEntry {
-        class: record.stamp().class,
-        last_modified: record.last_modified(),
-        size,
-        item_key: key.bytes.clone(),
-    };
-    round.put(record.version().key(), entry.encode());
-    if let Some(position) = record.expiry_position() {
-        round.put(
-            position.key(),
-            ExpiryEntry {
-                size,
-                item_key: key.bytes.clone(),
-            }
-            .encode(),
-        );
+    for entry in entries::of(&key.bytes, record) {
+        let value = entry.value();
+        round.put(entry.key, value);
     }
     let item_key = key.bytes.clone();
     round.put(key, record.bytes().clone());
@@ -665,14 +647,8 @@ pub(crate) fn add(round: &mut Round<'_>, epk: &Epk, record: &Record) -> Bytes {
 
 /// Removes a record with all its entries (TTL-267).
 pub(crate) fn remove(round: &mut Round<'_>, key: &Key, record: &Record) {
-    let epk = keys::epk_of_item(&key.bytes);
-    round.delete(keys::id_index(epk, record.id().as_bytes()));
-    for (at, digest) in record.unique().enumerate() {
-        round.delete(keys::unique_index(epk, at, &digest));
-    }
-    round.delete(record.version().key());
-    if let Some(position) = record.expiry_position() {
-        round.delete(position.key());
+    for entry in entries::of(&key.bytes, record) {
+        round.delete(entry.key);
     }
     round.delete(key.clone());
     round.state.removed(&key.bytes, record);

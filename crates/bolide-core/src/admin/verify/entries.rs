@@ -4,9 +4,10 @@ use bolide_model::{Result, UnixSeconds};
 use bolide_storage::{Key, Space};
 use bytes::Bytes;
 
-use super::{VerifyReport, entries_of, look_up_some, scan};
+use super::{VerifyReport, look_up_some, scan};
 use crate::container::ContainerState;
 use crate::content::logical;
+use crate::format::entries;
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::{ExpiryEntry, LogEntry, Record};
 use crate::partition::Partition;
@@ -42,10 +43,8 @@ pub(super) fn check(
     for (((key, value), holder), record) in page.rows.iter().zip(holders).zip(records) {
         let record = record.map(Record::decode).transpose()?;
         let is_asked_for = record.is_some_and(|record| {
-            let entries = entries_of(&holder.bytes, &record);
-            entries
-                .iter()
-                .any(|(entry, _)| entry.space == space && entry.bytes == *key)
+            let mut entries = entries::of(&holder.bytes, &record);
+            entries.any(|entry| entry.key.space == space && entry.key.bytes == *key)
         });
         if !is_asked_for {
             found.problem(|| format!("an entry of {space:?} has no item: {key:?}"));

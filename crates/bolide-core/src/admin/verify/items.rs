@@ -3,9 +3,10 @@
 use bolide_storage::{Key, Space};
 use bytes::Bytes;
 
-use super::{VerifyReport, entries_of, is_inside, scan};
+use super::{VerifyReport, is_inside, scan};
 use crate::admin::statistics::ghosts;
 use crate::container::ContainerState;
+use crate::format::entries::{self, Entry};
 use crate::format::keys;
 use crate::format::record::Record;
 use crate::partition::Partition;
@@ -39,8 +40,8 @@ pub(super) fn check(
     for (key, value) in page.rows {
         items.push((key, Record::decode(value)?));
     }
-    let wanted: Vec<(Key, Bytes)> = items.iter().flat_map(|(key, record)| entries_of(key, record)).collect();
-    let entries: Vec<Key> = wanted.iter().map(|(key, _)| key.clone()).collect();
+    let wanted: Vec<Entry<'_>> = items.iter().flat_map(|(key, record)| entries::of(key, record)).collect();
+    let entries: Vec<Key> = wanted.iter().map(|entry| entry.key.clone()).collect();
     let stored = round.get_all(&entries)?;
     if !ghosts::count_some(round, state, GHOST_ROWS)? {
         return Ok(Checked::Uncounted);
@@ -52,10 +53,10 @@ pub(super) fn check(
     };
 
     let mut found = VerifyReport::default();
-    for ((key, wanted), stored) in wanted.into_iter().zip(stored) {
-        let (space, key) = (key.space, key.bytes);
+    for (wanted, stored) in wanted.iter().zip(stored) {
+        let Key { space, bytes: key } = &wanted.key;
         match stored {
-            Some(stored) if stored == wanted => {}
+            Some(stored) if stored == wanted.value() => {}
             Some(_) => found.problem(|| format!("an entry of {space:?} does not fit its item: {key:?}")),
             None => found.problem(|| format!("an item has no entry in {space:?}: {key:?}")),
         }

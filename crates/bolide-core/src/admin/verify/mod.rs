@@ -25,7 +25,6 @@ use crate::account::Account;
 use crate::admin::statistics::ghosts;
 use crate::container::{Container, ContainerState};
 use crate::format::keys;
-use crate::format::record::{ExpiryEntry, LogEntry, Record};
 use crate::memory::MemoryBudget;
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step};
@@ -266,30 +265,6 @@ fn look_up_some(round: &mut Round<'_>, keys: &[Key]) -> Step<Vec<Option<Bytes>>>
         values.extend(found);
     }
     Ok(values)
-}
-
-/// The entries that an item asks for, outside the history.
-fn entries_of(item_key: &Bytes, record: &Record) -> Vec<(Key, Bytes)> {
-    let epk = keys::epk_of_item(item_key);
-    let number = Bytes::copy_from_slice(&record.number().to_be_bytes());
-    let size = record.size() as u32;
-    let log = LogEntry {
-        class: record.stamp().class,
-        last_modified: record.last_modified(),
-        size,
-        item_key: item_key.clone(),
-    };
-    let mut entries = vec![
-        (keys::id_index(epk, record.id().as_bytes()), number),
-        (record.version().key(), log.encode()),
-    ];
-    let unique = record.unique().enumerate();
-    entries.extend(unique.map(|(at, digest)| (keys::unique_index(epk, at, &digest), item_key.clone())));
-    if let Some(position) = record.expiry_position() {
-        let item_key = item_key.clone();
-        entries.push((position.key(), ExpiryEntry { size, item_key }.encode()));
-    }
-    entries
 }
 
 fn is_inside(partition: &Partition, item_key: &[u8]) -> bool {

@@ -1,0 +1,79 @@
+//! Every entry that a stored item has beside its record, in one list.
+//!
+//! ```text
+//!   Index   'I' ‖ epk ‖ id            → number           finds the item by its id
+//!           'U' ‖ constraint ‖ digest → item key         holds a unique key
+//!   Log     lsn ‖ seq                 → LogEntry         the change feed, and the expiry queue of the container's default
+//!   Expiry  base ‖ lsn ‖ seq          → ExpiryEntry      the expiry queue of items with a ttl of their own
+//! ```
+//!
+//! Writes put what the list says, replaces and the purge delete it, a split and an import build from it, and the full check compares with it.
+//! Entries are a function of the item's key and its record, so whoever has those two never reads an entry to remove it. The history
+//! (`crate::change_log`) is no part of it: it is about changes, not about what is stored.
+
+use bolide_storage::Key;
+use bytes::Bytes;
+
+use super::keys;
+use super::record::{ExpiryEntry, LogEntry, Record};
+
+/// One entry of an item.
+pub(crate) struct Entry<'i> {
+    pub key: Key,
+    item: Item<'i>,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy)]
+struct Item<'i> {
+    key: &'i Bytes,
+    record: &'i Record,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Id,
+    Unique,
+    Log,
+    Expiry,
+}
+
+/// The entries of the item that is stored as `record` under `item_key`.
+pub(crate) fn of<'i>(item_key: &'i Bytes, record: &'i Record) -> impl Iterator<Item = Entry<'i>> {
+    let item = Item { key: item_key, record };
+    let epk = keys::epk_of_item(item_key);
+    let entry = move |key, kind| Entry { key, item, kind };
+    let unique = record.unique().enumerate();
+    let unique = unique.map(move |(at, digest)| entry(keys::unique_index(epk, at, &digest), Kind::Unique));
+    let expiry = record.expiry_position().map(|position| entry(position.key(), Kind::Expiry));
+    let id = entry(keys::id_index(epk, record.id().as_bytes()), Kind::Id);
+    let log = entry(record.version().key(), Kind::Log);
+    std::iter::once(id).chain(unique).chain([log]).chain(expiry)
+}
+
+impl Entry<'_> {
+    /// The bytes to store.
+    pub fn value(&self) -> Bytes {
+        let Item { key, record } = self.item;
+        let size = || u32::try_from(record.size()).expect("limits::ITEM_BYTES fits");
+        match self.kind {
+            Kind::Id => Bytes::copy_from_slice(&record.number().to_be_bytes()),
+            Kind::Unique => key.clone(),
+            Kind::Log => LogEntry {
+                class: record.stamp().class,
+                last_modified: record.last_modified(),
+                size: size(),
+                item_key: key.clone(),
+            }
+            .encode(),
+            Kind::Expiry => ExpiryEntry {
+                size: size(),
+                item_key: key.clone(),
+            }
+            .encode(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

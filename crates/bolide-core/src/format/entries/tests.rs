@@ -1,0 +1,75 @@
+use bolide_model::ttl::{Class, Stamp};
+use bolide_model::{Lsn, UnixSeconds};
+use bolide_storage::Space;
+
+use super::*;
+use crate::format::etag::Etag;
+use crate::format::keys::{DIGEST_BYTES, LogPosition};
+use crate::format::record::Parts;
+
+fn record(class: Class) -> Record {
+    Record::new(&Parts {
+        version: LogPosition { lsn: Lsn(7), seq: 1 },
+        last_modified: UnixSeconds(100),
+        stamp: Stamp {
+            class,
+            base: UnixSeconds(160),
+        },
+        etag: Etag(1),
+        number: 9,
+        id: "id",
+        unique: &[[0xA1; DIGEST_BYTES], [0xA2; DIGEST_BYTES]],
+        document: b"{}",
+    })
+}
+
+/// An item key: an effective partition key `E`, then the number.
+const ITEM_KEY: &[u8] = b"E\0\0\0\0\0\0\0\x09";
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn entries(class: Class) -> Vec<(Space, String, String)> {
+    let (key, record) = (Bytes::from_static(ITEM_KEY), record(class));
+    let entries = of(&key, &record);
+    entries
+        .map(|entry| (entry.key.space, hex(&entry.key.bytes), hex(&entry.value())))
+        .collect()
+}
+
+#[test]
+fn an_item_has_these_entries_to_the_byte() {
+    let item_key = hex(ITEM_KEY);
+    let entry = |space, key: &str, value: &str| (space, key.replace(' ', ""), value.replace(' ', ""));
+    let unique = |at: &str, digest: &str| {
+        let key = format!("55 {at} 45 {}", digest.repeat(DIGEST_BYTES));
+        entry(Space::Index, &key, &item_key)
+    };
+    assert_eq!(
+        entries(Class::Own),
+        [
+            entry(Space::Index, "49 45 6964", "0000000000000009"),
+            unique("00", "a1"),
+            unique("01", "a2"),
+            entry(
+                Space::Log,
+                "0000000000000007 00000001",
+                &format!("01 0000000000000064 00000002 {item_key}")
+            ),
+            entry(
+                Space::Expiry,
+                "80000000000000a0 0000000000000007 00000001",
+                &format!("00000002 {item_key}")
+            ),
+        ]
+    );
+}
+
+#[test]
+fn only_a_ttl_of_its_own_puts_an_item_into_the_expiry_queue() {
+    for class in [Class::Inherited, Class::Never] {
+        let spaces: Vec<Space> = entries(class).into_iter().map(|(space, ..)| space).collect();
+        assert_eq!(spaces, [Space::Index, Space::Index, Space::Index, Space::Log], "{class:?}");
+    }
+}

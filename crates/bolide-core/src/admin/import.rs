@@ -374,7 +374,7 @@ impl Aside {
             max_bytes: COMMIT_BYTES,
             ..Ask::default()
         };
-        let texts = self.partition.read(ask).await?.gets;
+        let texts = self.partition.read_raw(ask).await?.gets;
         let missing = || Error::new(ErrorKind::Corrupt, "a line that was put aside is missing");
         texts.into_iter().map(|text| text.ok_or_else(missing)).collect()
     }
@@ -402,7 +402,7 @@ async fn remove(catalog: Arc<Catalog>, partition: PartitionId) {
 }
 
 async fn load(state: &Arc<ContainerState>, partition: &Arc<Partition>, items: Vec<Loaded>) -> Result<()> {
-    let (state, owner) = (state.clone(), partition.clone());
+    let state = state.clone();
     let (range, id) = (partition.range, partition.id.0);
     partition
         .write_batch(move |round| {
@@ -422,7 +422,7 @@ async fn load(state: &Arc<ContainerState>, partition: &Arc<Partition>, items: Ve
                     document: text.as_bytes(),
                 });
                 let key = add(round, &item.epk, &record);
-                history::log(round, &owner, &state, version, Change::written(&key, &record, None));
+                history::log(round, &state, version, Change::written(&key, &record, None));
             }
             Ok(())
         })

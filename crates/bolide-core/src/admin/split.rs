@@ -18,7 +18,7 @@ use crate::container::{Change, Container, ContainerState, Layout};
 use crate::format::keys;
 use crate::format::record::{ExpiryEntry, LogEntry, Record};
 use crate::partition::state::PartitionState;
-use crate::partition::{Pages, Partition, Placement, down};
+use crate::partition::{Partition, Placement, RawPages, down};
 use crate::throughput::Meter;
 
 /// Rows of one commit into a child.
@@ -102,7 +102,9 @@ impl Catalog {
             };
             let counters = PartitionState {
                 history_from: before.history_from,
-                drops: before.drops.filtered(|dropped| is_inside(&placement.epk, &dropped.epk)),
+                tombstones: before
+                    .tombstones
+                    .filtered(|dropped| is_inside(&placement.epk, &dropped.epk)),
                 ..std::mem::take(&mut figures)
             };
             self.copy(parent, &placement, counters).await?;
@@ -169,7 +171,7 @@ impl Catalog {
 
 /// All rows of one space, held in memory.
 async fn read_space(partition: &Partition, space: Space) -> Result<Vec<(Bytes, Bytes)>> {
-    let mut pages = Pages::over(partition, space);
+    let mut pages = RawPages::over(partition, space);
     let mut rows = Vec::new();
     loop {
         let page = pages.next().await?;
@@ -240,7 +242,7 @@ impl Copy<'_> {
 
     /// Copies what the history of a parent says of items in a range.
     async fn history(&mut self, parent: &Partition, epk: &EpkRange) -> Result<()> {
-        let mut pages = Pages::over_history(parent);
+        let mut pages = RawPages::over_history(parent);
         loop {
             let page = pages.next().await?;
             if page.is_empty() {

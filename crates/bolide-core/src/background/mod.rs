@@ -101,7 +101,7 @@ impl Account {
             }
         }
         // What was deleted with its partition key, as far as the budget goes.
-        while partition.has_drops() {
+        while partition.has_tombstones() {
             let visit = visit_of(container, partition).await?;
             let step = drops::run(visit.state.clone(), partition.clone(), mode).await?;
             if step.end != End::Unfinished {

@@ -253,7 +253,7 @@ impl Pass<'_> {
                 true => self.purge_partition(container, partition, Work::Ghosts).await,
                 false => Ok(false),
             };
-            if let (Ok(more), true) = (&done, partition.has_drops()) {
+            if let (Ok(more), true) = (&done, partition.has_tombstones()) {
                 let more = *more;
                 let dropped = self.purge_partition(container, partition, Work::Drops).await;
                 done = dropped.map(|even_more| more || even_more);

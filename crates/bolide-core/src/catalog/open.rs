@@ -23,7 +23,7 @@ use crate::clock;
 use crate::container::Container;
 use crate::format::keys;
 use crate::partition::Alarm;
-use crate::partition::{Pages, Partition, Placement, down};
+use crate::partition::{Partition, Placement, RawPages, down};
 use crate::throughput::{Meter, PacingSettings};
 
 /// Everything the catalog's partition holds.
@@ -148,7 +148,7 @@ impl Catalog {
 }
 
 async fn read_rows(partition: &Partition) -> Result<Rows> {
-    let mut pages = Pages::over(partition, Space::Meta);
+    let mut pages = RawPages::over(partition, Space::Meta);
     let mut rows = Rows::default();
     loop {
         let page = pages.next().await?;

@@ -13,6 +13,7 @@
 //! front once they are older than the retention ([`trim`]); until then readers hide them.
 
 mod entry;
+pub(crate) mod queues;
 pub(crate) mod trim;
 
 use bolide_model::UnixSeconds;
@@ -25,7 +26,6 @@ pub(crate) use entry::HistoryEntry;
 use crate::container::ContainerState;
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::Record;
-use crate::partition::Partition;
 use crate::partition::round::Round;
 
 /// How long history is kept where a client has begun the all-versions feed without a policy, in minutes: as long as the shorter of the
@@ -57,13 +57,7 @@ pub(crate) fn has_left(crts: UnixSeconds, retention: Option<i64>, now: UnixSecon
 }
 
 /// Adds what happened to an item, if the container keeps history. `version` is the place of the write that did it.
-pub(crate) fn log(
-    round: &mut Round<'_>,
-    partition: &Partition,
-    state: &ContainerState,
-    version: LogPosition,
-    change: Change<'_>,
-) {
+pub(crate) fn log(round: &mut Round<'_>, state: &ContainerState, version: LogPosition, change: Change<'_>) {
     let Some(retention) = retention(state) else { return };
     let crts = round.seconds();
     let entry = HistoryEntry {
@@ -74,7 +68,7 @@ pub(crate) fn log(
         previous: change.previous.cloned(),
     };
     round.put(keys::history(version), entry.encode());
-    partition.expect_trim(crts.0.saturating_add(retention));
+    round.after.expect_trim(crts.0.saturating_add(retention));
 }
 
 /// What happened to an item.

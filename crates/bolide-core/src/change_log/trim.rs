@@ -21,12 +21,7 @@ const BYTES: usize = 512 * 1024;
 /// One step; tells whether it was the last that is needed now.
 pub(crate) async fn step(state: &Arc<ContainerState>, partition: &Arc<Partition>) -> Result<bool> {
     let state = state.clone();
-    let known = partition.clone();
-    let decided = partition.upkeep(move |round| decide(round, &state, &known)).await;
-    if decided.is_err() {
-        partition.expect_trim(i64::MIN);
-    }
-    decided
+    partition.upkeep(move |round| decide(round, &state)).await
 }
 
 /// Takes out everything that is due.
@@ -48,7 +43,7 @@ pub(crate) async fn begin(state: &Arc<ContainerState>, partition: &Arc<Partition
         .await
 }
 
-fn decide(round: &mut Round<'_>, state: &ContainerState, partition: &Partition) -> Step<bool> {
+fn decide(round: &mut Round<'_>, state: &ContainerState) -> Step<bool> {
     let (retention, now) = (retention(state), round.seconds());
     let scan = Scan {
         space: Space::Log,
@@ -59,12 +54,14 @@ fn decide(round: &mut Round<'_>, state: &ContainerState, partition: &Partition) 
         max_bytes: BYTES,
         keys_only: false,
     };
-    let page = round.scan_all(&[scan])?.pop().unwrap_or_default();
+    let page = round.scan_raw(&[scan])?.pop().unwrap_or_default();
     let damaged = || Error::new(ErrorKind::Corrupt, "an entry of the history is damaged");
     for (key, value) in &page.rows {
         let crts = HistoryEntry::crts_of(value).ok_or_else(damaged)?;
         if !has_left(crts, retention, now) {
-            partition.trim_again_at(crts.0.saturating_add(retention.unwrap_or_default()));
+            round
+                .after
+                .rest_trim_until(crts.0.saturating_add(retention.unwrap_or_default()));
             return Ok(true);
         }
         let position = keys::history_position(key).ok_or_else(damaged)?;
@@ -72,7 +69,7 @@ fn decide(round: &mut Round<'_>, state: &ContainerState, partition: &Partition) 
         round.state.history_from = position.next();
     }
     if !page.more {
-        partition.trim_again_at(i64::MAX);
+        round.after.rest_trim_until(i64::MAX);
     }
     Ok(!page.more)
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, UnixMillis, UnixSeconds, charge, limits};
-use bolide_storage::{Ask, Head, Page, Scan, Space};
+use bolide_storage::{Head, Page};
 
 use super::held::Held;
 use super::places::{Place, decode, encode, resume};
@@ -20,9 +20,7 @@ use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
 use crate::executor::Watch;
 use crate::format::keys::{self, LogPosition};
-use crate::items::judged_at;
 use crate::memory::MemoryShare;
-use crate::partition::state::PartitionState;
 use crate::scan::{Slice, bear, touch};
 
 /// Entries and bytes of them read at once.
@@ -216,13 +214,6 @@ struct Filling<'a> {
     held: Held,
 }
 
-/// What one read of a partition's history gave.
-struct Read {
-    page: Page,
-    head: Head,
-    history_from: LogPosition,
-}
-
 impl Filling<'_> {
     fn is_full(&self) -> bool {
         self.changes.len() >= self.most || self.bytes >= limits::PAGE_BYTES || self.held.is_short()
@@ -235,11 +226,7 @@ impl Filling<'_> {
         let mut last_lsn = None;
         loop {
             self.watch.check()?;
-            let Read {
-                page,
-                head,
-                history_from,
-            } = read_history(slice, from).await?;
+            let (head, page, history_from) = slice.partition.read_history(from, PAGE_ROWS, PAGE_BYTES).await?;
             touch(&mut self.touched, slice.partition.range, head.lsn);
             if from == begin && (begin < history_from || self.first_has_left(&page, head)?) {
                 return Err(too_old());
@@ -280,41 +267,13 @@ impl Filling<'_> {
 
     /// The oldest entry that is wanted is over its retention, whether it is still stored or not.
     fn first_has_left(&self, page: &Page, head: Head) -> Result<bool> {
-        let now = judged_at(self.now, head).seconds();
+        let now = self.now.max(head.stamp).seconds();
         let Some((_, value)) = page.rows.first() else {
             return Ok(false);
         };
         let crts = HistoryEntry::crts_of(value).ok_or_else(damaged)?;
         Ok(has_left(crts, retention(self.state), now))
     }
-}
-
-/// Reads history and where it starts, at one snapshot.
-async fn read_history(slice: &Slice, from: LogPosition) -> Result<Read> {
-    let scan = Scan {
-        space: Space::Log,
-        from: keys::history(from).bytes,
-        to: None,
-        reverse: false,
-        max_rows: PAGE_ROWS,
-        max_bytes: PAGE_BYTES,
-        keys_only: false,
-    };
-    let ask = Ask {
-        gets: vec![keys::state()],
-        scans: vec![scan],
-        ..Ask::default()
-    };
-    let mut reply = slice.partition.read(ask).await?;
-    let state = match reply.gets.pop().flatten() {
-        Some(row) => PartitionState::decode(&row)?,
-        None => PartitionState::default(),
-    };
-    Ok(Read {
-        page: reply.pages.pop().unwrap_or_default(),
-        head: reply.head,
-        history_from: state.history_from,
-    })
 }
 
 fn damaged() -> Error {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds, charge, limits};
-use bolide_storage::{Ask, Key, Scan, Space};
+use bolide_storage::{Ask, Key, Page, Space};
 use bytes::Bytes;
 
 use super::held::Held;
@@ -18,11 +18,10 @@ use crate::answer::{Answer, Answered, RangePosition, Work};
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
 use crate::executor::Watch;
-use crate::format::keys::{self, LogPosition};
-use crate::format::record::{LogEntry, Record};
-use crate::items::judged_at;
+use crate::format::keys::LogPosition;
+use crate::format::record::LogEntry;
 use crate::memory::MemoryShare;
-use crate::partition::Partition;
+use crate::partition::{AsOf, Partition};
 use crate::scan::{Scope, Slice, bear, touch};
 
 /// Log entries looked at in one read.
@@ -186,45 +185,14 @@ async fn first_after(partition: &Partition, second: UnixSeconds) -> Result<Lsn> 
         let from = LogPosition {
             lsn: Lsn(middle),
             seq: 0,
-        }
-        .to_bytes();
-        let rows = scan_log(partition, from, 1).await?.rows;
-        match rows.first() {
+        };
+        let (_, page) = partition.read_log(from, 1, PAGE_BYTES).await?;
+        match page.rows.first() {
             Some((_, value)) if LogEntry::decode(value)?.last_modified <= second => low = middle + 1,
             _ => high = middle,
         }
     }
     Ok(Lsn(low))
-}
-
-struct LogPage {
-    rows: Vec<(Bytes, Bytes)>,
-    more: bool,
-    head: bolide_storage::Head,
-}
-
-async fn scan_log(partition: &Partition, from: Bytes, max_rows: usize) -> Result<LogPage> {
-    let scan = Scan {
-        space: Space::Log,
-        from,
-        to: Some(keys::log_end()),
-        reverse: false,
-        max_rows,
-        max_bytes: PAGE_BYTES,
-        keys_only: false,
-    };
-    let mut reply = partition
-        .read(Ask {
-            scans: vec![scan],
-            ..Ask::default()
-        })
-        .await?;
-    let page = reply.pages.pop().unwrap_or_default();
-    Ok(LogPage {
-        rows: page.rows,
-        more: page.more,
-        head: reply.head,
-    })
 }
 
 /// A page on its way.
@@ -280,8 +248,8 @@ impl ChangeReader<'_> {
         let mut from = LogPosition { lsn: next, seq: 0 };
         loop {
             self.watch.check()?;
-            let page = scan_log(&self.slice.partition, from.to_bytes(), PAGE_ROWS).await?;
-            touch(&mut filling.touched, range, page.head.lsn);
+            let (head, page) = self.slice.partition.read_log(from, PAGE_ROWS, PAGE_BYTES).await?;
+            touch(&mut filling.touched, range, head.lsn);
             let changes = self.changes(&page)?;
             let mut left = &changes[..];
             while let Some(first) = left.first() {
@@ -299,13 +267,13 @@ impl ChangeReader<'_> {
             }
             match page.rows.last() {
                 Some((key, _)) if page.more => from = position_of(key)?.next(),
-                _ => return Ok(next.max(page.head.lsn.next())),
+                _ => return Ok(next.max(head.lsn.next())),
             }
         }
     }
 
     /// The entries of a log page inside the slice.
-    fn changes(&self, page: &LogPage) -> Result<Vec<Change>> {
+    fn changes(&self, page: &Page) -> Result<Vec<Change>> {
         let mut changes = Vec::new();
         for (key, value) in &page.rows {
             let position = position_of(key)?;
@@ -324,21 +292,20 @@ impl ChangeReader<'_> {
 
     /// The live items of some changes; `None` for what has ended or was written again since.
     async fn fetch(&self, changes: &[Change]) -> Result<Vec<Option<StoredItem>>> {
-        let gets = changes
-            .iter()
-            .map(|change| Key::new(Space::Item, change.item_key.clone()))
-            .collect();
-        let reply = self.slice.partition.read(Ask { gets, ..Ask::default() }).await?;
-        let horizon = self.state.settings.horizon(judged_at(self.now, reply.head).seconds());
-        let hiding = self.slice.partition.hiding();
+        let key = |change: &Change| Key::new(Space::Item, change.item_key.clone());
+        let request = || Ask {
+            gets: changes.iter().map(key).collect(),
+            ..Ask::default()
+        };
+        let as_of = AsOf::Time {
+            settings: &self.state.settings,
+            now: self.now,
+        };
+        let mut snapshot = self.slice.partition.snapshot(request, as_of).await?;
         let mut items = Vec::with_capacity(changes.len());
-        for (change, value) in changes.iter().zip(reply.gets) {
-            let record = value.map(Record::decode).transpose()?;
-            let current = record.filter(|record| {
-                record.version() == change.position
-                    && record.stamp().is_live(horizon)
-                    && !hiding.hides(&change.item_key, record)
-            });
+        for (at, change) in changes.iter().enumerate() {
+            let record = snapshot.record(at, &change.item_key)?;
+            let current = record.filter(|record| record.version() == change.position);
             items.push(current.map(|record| StoredItem::new(self.container.rid(), record)));
         }
         Ok(items)

@@ -45,7 +45,9 @@ pub(crate) fn of<'i>(item_key: &'i Bytes, record: &'i Record) -> impl Iterator<I
     let entry = move |key, kind| Entry { key, item, kind };
     let unique = record.unique().enumerate();
     let unique = unique.map(move |(at, digest)| entry(keys::unique_index(epk, at, &digest), Kind::Unique));
-    let expiry = record.expiry_position().map(|position| entry(position.key(), Kind::Expiry));
+    let expiry = record
+        .expiry_position()
+        .map(|position| entry(position.key(), Kind::Expiry));
     let id = entry(keys::id_index(epk, record.id().as_bytes()), Kind::Id);
     let log = entry(record.version().key(), Kind::Log);
     std::iter::once(id).chain(unique).chain([log]).chain(expiry)

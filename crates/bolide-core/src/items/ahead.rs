@@ -4,7 +4,6 @@
 //! milliseconds, so it is done on a thread for queries, and the worker only looks whether the version is still the same.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use bolide_model::document::Patch;
 use bolide_model::epk::Epk;
@@ -19,45 +18,39 @@ use crate::container::ContainerState;
 use crate::content::StoredItem;
 use crate::format::keys::LogPosition;
 use crate::format::record::Record;
-use crate::partition::Partition;
+use crate::partition::round::{Step, Stop};
+use crate::partition::{AsOf, Partition};
 
 /// What a patch makes of one version of its item.
 #[derive(Clone, Default)]
 pub(crate) struct Ahead {
     made: Option<(LogPosition, Arc<Draft>)>,
-    is_needed: Arc<AtomicBool>,
 }
 
 impl Ahead {
     /// What was made of a version; `None` if it is to be made where it is decided.
     ///
     /// # Errors
-    /// `Throttled` if it must be made first: see [`Ahead::take_need`].
-    pub fn of(&self, record: &Record) -> Result<Option<Arc<Draft>>> {
+    /// `Unprepared` if it must be made first.
+    pub fn of(&self, record: &Record) -> Step<Option<Arc<Draft>>> {
         match &self.made {
             Some((version, draft)) if *version == record.version() => Ok(Some(draft.clone())),
             _ if record.size() <= DOCUMENT_BYTES => Ok(None),
             _ => {
-                self.is_needed.store(true, Ordering::Relaxed);
                 let kind = ErrorKind::Throttled {
                     retry_after: RETRY_AFTER,
                 };
-                Err(Error::new(
+                Err(Stop::Unprepared(Error::new(
                     kind,
                     "The item is large and changes faster than it can be patched; try again later.",
-                ))
+                )))
             }
         }
-    }
-
-    /// Whether a decision since this was last asked needed what was not made.
-    pub fn take_need(&self) -> bool {
-        self.is_needed.swap(false, Ordering::Relaxed)
     }
 }
 
 impl Account {
-    /// Makes what a patch makes of the version that is stored now; of nothing, if there is none.
+    /// Makes what a patch makes of the version that is stored now, if it is too large to be patched in a worker.
     ///
     /// # Errors
     /// What applying the patch raises; `BadRequest` if it takes too long.
@@ -69,9 +62,16 @@ impl Account {
         patch: &Patch,
         ahead: &mut Ahead,
     ) -> Result<()> {
-        let (Some(record), _) = find(partition, epk, target).await? else {
+        let as_of = AsOf::Time {
+            settings: &state.settings,
+            now: partition.now().await?,
+        };
+        let (Some(record), _) = find(partition, epk, target, as_of).await? else {
             return Ok(());
         };
+        if record.size() <= DOCUMENT_BYTES {
+            return Ok(());
+        }
         let (state, patch) = (state.clone(), patch.clone());
         let made = self.executor().run(TIME, move |_| async move {
             let draft = Draft::patched(&record, &patch, &state)?;

@@ -14,7 +14,7 @@ use super::condition::{self, Judged};
 use super::write::{Draft, Kind, Logical, Written, epk_of_key, own_key};
 use super::{ItemTarget, ItemWritten};
 use crate::account::{Account, RequestContext};
-use crate::answer::Answered;
+use crate::answer::{Answer, Answered};
 use crate::container::{Container, ContainerState, Visit};
 use crate::content::StoredItem;
 use crate::format::etag::Etag;
@@ -163,30 +163,29 @@ impl Account {
                     (&operations, &answers_written),
                     &conditions,
                 )
-                .await;
-            let mut is_judged = true;
-            for (operation, condition) in operations.iter().zip(&mut conditions) {
-                if let (Prepared::Patch(target, ..), Some(Ok(judged))) = (operation, condition)
-                    && judged.take_need()
-                {
-                    is_judged = false;
-                    let partition = visit.state.layout.partition_of(&epk)?;
-                    self.judge(container.rid(), partition, &epk, target, judged).await?;
-                }
-            }
-            if is_judged {
-                return done;
+                .await?;
+            let BatchDecided::Unprepared { at, .. } = done.value else {
+                return Ok(done.into_batch());
+            };
+            if let (Some(Prepared::Patch(target, ..)), Some(Some(Ok(judged)))) =
+                (operations.get(at), conditions.get_mut(at))
+            {
+                let partition = visit.state.layout.partition_of(&epk)?;
+                self.judge(&visit.state, container.rid(), partition, (&epk, target), judged)
+                    .await?;
             }
         }
-        self.batch_once(
-            ctx,
-            container,
-            &visit,
-            &epk,
-            (&operations, &answers_written),
-            &conditions,
-        )
-        .await
+        let done = self
+            .batch_once(
+                ctx,
+                container,
+                &visit,
+                &epk,
+                (&operations, &answers_written),
+                &conditions,
+            )
+            .await?;
+        Ok(done.into_batch())
     }
 
     async fn batch_once(
@@ -197,7 +196,7 @@ impl Account {
         epk: &Epk,
         (operations, answers_written): (&Arc<Vec<Prepared>>, &Arc<[bool]>),
         conditions: &[Condition],
-    ) -> Answered<BatchAnswer> {
+    ) -> Answered<BatchDecided> {
         let (operations, conditions) = (operations.clone(), conditions.to_vec());
         let answers_written = answers_written.clone();
         let decide = move |items: &Logical, round: &mut Round<'_>| {
@@ -315,14 +314,23 @@ impl Prepared {
     }
 }
 
-impl<T> Written<T> {
-    fn map<U>(self, f: impl FnOnce(T) -> U) -> Written<U> {
-        Written {
-            value: f(self.value),
-            lsn: self.lsn,
-            charge: self.charge,
-            owed: self.owed,
-        }
+/// What a batch came to.
+enum BatchDecided {
+    Answered(BatchAnswer),
+    /// The condition of the operation at this place is to be judged before the batch is decided.
+    Unprepared {
+        at: usize,
+        error: Error,
+    },
+}
+
+impl Answer<BatchDecided> {
+    fn into_batch(self) -> Answer<BatchAnswer> {
+        let value = match self.value {
+            BatchDecided::Answered(answer) => answer,
+            BatchDecided::Unprepared { at, error } => BatchAnswer::RolledBack { at, error },
+        };
+        Answer { value, work: self.work }
     }
 }
 
@@ -343,7 +351,6 @@ fn read(
         value,
         lsn: Lsn::default(),
         charge,
-        owed: RequestUnits::ZERO,
     })
 }
 
@@ -371,7 +378,7 @@ fn decide(
     round: &mut Round<'_>,
     (operations, answers_written): (&[Prepared], &[bool]),
     conditions: &[Condition],
-) -> Step<Written<BatchAnswer>> {
+) -> Step<Written<BatchDecided>> {
     items.foresee(
         round,
         operations.iter().filter_map(Prepared::id),
@@ -383,17 +390,11 @@ fn decide(
             value: Vec::new(),
             lsn: Lsn::default(),
             charge: RequestUnits::ZERO,
-            owed: RequestUnits::ZERO,
         };
         let (mut patched, mut answered) = (0, 0);
         for (at, (operation, condition)) in operations.iter().zip(conditions).enumerate() {
             refused_at = at;
-            let Written {
-                value,
-                lsn,
-                charge,
-                owed,
-            } = operation.decide(items, round, condition)?;
+            let Written { value, lsn, charge } = operation.decide(items, round, condition)?;
             if let (Prepared::Patch(..), OperationDone::Written(written)) = (operation, &value) {
                 patched += written.item.record().size();
             }
@@ -415,7 +416,6 @@ fn decide(
             all.value.push(OperationResult { done: value, charge });
             all.lsn = all.lsn.max(lsn);
             all.charge += charge;
-            all.owed += owed;
         }
         Ok(all)
     });
@@ -425,7 +425,7 @@ fn decide(
             let lsn = all.lsn.max(round.head());
             Ok(Written {
                 lsn,
-                ..all.map(BatchAnswer::Committed)
+                ..all.map(|results| BatchDecided::Answered(BatchAnswer::Committed(results)))
             })
         }
         Err(Stop::Missing) => {
@@ -433,11 +433,13 @@ fn decide(
             items.read_on(round, operations[refused_at..].iter().filter_map(Prepared::id));
             Err(Stop::Missing)
         }
-        Err(Stop::Refused(error)) => Ok(Written {
-            value: BatchAnswer::RolledBack { at: refused_at, error },
-            lsn: round.head(),
-            charge: charge::point_read(0),
-            owed: RequestUnits::ZERO,
-        }),
+        Err(Stop::Refused(error)) => {
+            let rolled_back = BatchAnswer::RolledBack { at: refused_at, error };
+            Ok(Written::nothing(round, BatchDecided::Answered(rolled_back)))
+        }
+        Err(Stop::Unprepared(error)) => {
+            let unprepared = BatchDecided::Unprepared { at: refused_at, error };
+            Ok(Written::nothing(round, unprepared))
+        }
     }
 }

@@ -13,7 +13,6 @@
 //! wants to know.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bolide_model::epk::Epk;
@@ -24,11 +23,13 @@ use bolide_query::{Environment, Interrupt, QueryError};
 use super::ItemTarget;
 use super::read::find;
 use crate::account::Account;
+use crate::container::ContainerState;
 use crate::content::StoredItem;
 use crate::executor::Watch;
 use crate::format::keys::LogPosition;
 use crate::format::record::Record;
-use crate::partition::Partition;
+use crate::partition::round::{Step, Stop};
+use crate::partition::{AsOf, Partition};
 use crate::query::{Condition, QueryMemory, query_error};
 
 /// Work that a worker does for the conditions of one request: about so many nanoseconds.
@@ -65,8 +66,6 @@ pub(crate) struct Judged {
     verdict: Option<(LogPosition, bool)>,
     /// Work for judging it over another version.
     work: u64,
-    /// It has to be judged before the decision: that would be too much work within it.
-    is_needed: Arc<AtomicBool>,
 }
 
 impl Judged {
@@ -76,7 +75,6 @@ impl Judged {
             condition,
             verdict: None,
             work: WORK_IN_TURN,
-            is_needed: Arc::default(),
         }
     }
 
@@ -91,15 +89,15 @@ impl Judged {
     /// Whether a version meets the condition.
     ///
     /// # Errors
-    /// `Throttled` if it must be judged first: see [`Judged::take_need`]. What evaluating it raises.
-    pub fn holds(&self, rid: ContainerRid, record: &Record, now: UnixMillis) -> Result<bool> {
+    /// `Unprepared` if it must be judged first, because that is too much work for a worker. What evaluating it raises.
+    pub fn holds(&self, rid: ContainerRid, record: &Record, now: UnixMillis) -> Step<bool> {
         if let Some((version, holds)) = self.verdict
             && version == record.version()
         {
             return Ok(holds);
         }
         if record.document_text().len() > DOCUMENT_BYTES {
-            return Err(self.need());
+            return Err(unjudged());
         }
         let environment = Environment {
             now_ms: now.0,
@@ -108,26 +106,20 @@ impl Judged {
         };
         let item = StoredItem::new(rid, record.clone()).to_json();
         self.condition.holds(&item, environment).map_err(|error| match error {
-            QueryError::Interrupted(Interrupt::TooMuchWork) => self.need(),
-            other => query_error(other),
+            QueryError::Interrupted(Interrupt::TooMuchWork) => unjudged(),
+            other => Stop::Refused(query_error(other)),
         })
     }
+}
 
-    fn need(&self) -> Error {
-        self.is_needed.store(true, Ordering::Relaxed);
-        let kind = ErrorKind::Throttled {
-            retry_after: RETRY_AFTER,
-        };
-        Error::new(
-            kind,
-            "The condition of the patch is expensive, and the item changes faster than the condition can be judged; try again later.",
-        )
-    }
-
-    /// Whether a decision since this was last asked had to do without a verdict.
-    pub fn take_need(&self) -> bool {
-        self.is_needed.swap(false, Ordering::Relaxed)
-    }
+fn unjudged() -> Stop {
+    let kind = ErrorKind::Throttled {
+        retry_after: RETRY_AFTER,
+    };
+    Stop::Unprepared(Error::new(
+        kind,
+        "The condition of the patch is expensive, and the item changes faster than the condition can be judged; try again later.",
+    ))
 }
 
 /// How often a request with such conditions is decided again.
@@ -171,17 +163,18 @@ impl Account {
     /// `BadRequest` if it takes too much work or time; what evaluating it raises.
     pub(crate) async fn judge(
         &self,
+        state: &ContainerState,
         rid: ContainerRid,
         partition: &Partition,
-        epk: &Epk,
-        target: &ItemTarget,
+        (epk, target): (&Epk, &ItemTarget),
         judged: &mut Judged,
     ) -> Result<()> {
-        let (Some(record), _) = find(partition, epk, target).await? else {
+        let now = partition.now().await?;
+        let settings = &state.settings;
+        let (Some(record), _) = find(partition, epk, target, AsOf::Time { settings, now }).await? else {
             return Ok(());
         };
         let version = record.version();
-        let now = partition.now().await?;
         let condition = judged.condition.clone();
         let memory = QueryMemory::of(self.memory());
         let work = async move |watch: Arc<Watch>| {

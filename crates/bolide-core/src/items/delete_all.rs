@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use bolide_model::partition_key::PartitionKey;
-use bolide_model::{Error, ErrorKind, RequestUnits, charge};
+use bolide_model::{Error, ErrorKind, charge};
 
 use super::write::{Logical, Written, epk_of_key};
 use crate::account::{Account, RequestContext};
 use crate::answer::Answered;
 use crate::container::Container;
-use crate::partition::drops::{Dropped, MOST, MOST_OF_ONE};
 use crate::partition::round::{Round, Step, Stop};
+use crate::partition::tombstones::{MAX, MAX_PER_KEY, PartitionKeyTombstone};
 
 impl Account {
     /// Deletes all items of a partition key. They are gone for every request that begins after the answer, and are removed in the
@@ -27,37 +27,34 @@ impl Account {
     ) -> Answered<()> {
         let visit = container.enter().await?;
         let epk = epk_of_key(&visit.state, key)?;
-        let partition = visit.state.layout.partition_of(&epk)?.clone();
-        let answer = self
-            .write(ctx, container, &visit, epk, |items, round| items.drop_all(round))
-            .await;
-        partition.expect_due(i64::MIN);
-        answer
+        self.write(ctx, container, &visit, epk, |items, round| items.delete_all(round))
+            .await
     }
 }
 
 impl Logical {
-    fn drop_all(&self, round: &mut Round<'_>) -> Step<Written<()>> {
-        if round.state.drops.len() >= MOST {
+    fn delete_all(&self, round: &mut Round<'_>) -> Step<Written<()>> {
+        if round.state.tombstones.len() >= MAX {
             return Err(Stop::Refused(Error::new(
                 ErrorKind::Forbidden,
                 format!(
-                    "{MOST} partition keys wait for the removal of their items in this partition key range, and there may be no more. \
+                    "{MAX} partition keys wait for the removal of their items in this partition key range, and there may be no more. \
                      Retry later."
                 ),
             )));
         }
         let (epk, horizon) = (self.epk_bytes(), self.horizon(round));
-        if round.state.drops.count_of(&epk) >= MOST_OF_ONE {
+        if round.state.tombstones.count_of(&epk) >= MAX_PER_KEY {
             return Err(Stop::Refused(Error::new(
                 ErrorKind::Forbidden,
                 format!(
-                    "The partition key was deleted {MOST_OF_ONE} times, and the removal of its items is not finished. Retry later."
+                    "The partition key was deleted {MAX_PER_KEY} times, and the removal of its items is not finished. Retry later."
                 ),
             )));
         }
         let lsn = round.next_lsn();
-        round.state.drops.push(Dropped {
+        round.after.expect_expiry(i64::MIN);
+        round.state.tombstones.push(PartitionKeyTombstone {
             from: epk.clone(),
             epk,
             upto: lsn,
@@ -67,7 +64,6 @@ impl Logical {
             value: (),
             lsn,
             charge: charge::write(0),
-            owed: RequestUnits::ZERO,
         })
     }
 }

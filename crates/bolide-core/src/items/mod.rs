@@ -18,9 +18,9 @@ use bolide_model::{Error, ErrorKind};
 pub use batch::{Batch, BatchAnswer, BatchOperation, OperationDone, OperationResult};
 pub(crate) use condition::Judged;
 pub(crate) use known_numbers::KnownNumbers;
-pub(crate) use read::{Admission, find, judged_at};
+pub(crate) use read::{Admission, decode_number};
 pub(crate) use write::{
-    Draft, Logical, Written, add, epk_of_key, number_in_range, own_key, remove_dropped, remove_ghost, unique_digests,
+    Draft, Logical, Written, add, epk_of_key, number_in_range, own_key, remove_deleted, remove_ghost, unique_digests,
 };
 
 use crate::content::StoredItem;

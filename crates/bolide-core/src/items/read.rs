@@ -3,7 +3,6 @@
 use bolide_model::epk::Epk;
 use bolide_model::{Lsn, RequestUnits, Result, UnixMillis, charge};
 use bolide_storage::{Ask, Head, Key};
-use bytes::Bytes;
 
 use super::{ItemRead, ItemTarget, ReadItem, item_not_found};
 use crate::account::{Account, RequestContext};
@@ -13,7 +12,7 @@ use crate::content::StoredItem;
 use crate::content::logical;
 use crate::format::keys;
 use crate::format::record::Record;
-use crate::partition::Partition;
+use crate::partition::{AsOf, Partition};
 use crate::scan::Slice;
 
 impl Account {
@@ -29,10 +28,11 @@ impl Account {
         let epk = logical::of(definition, &read.partition_key);
         let partition = visit.state.layout.partition_of(&epk)?;
         self.admit(ctx, partition, &visit)?;
-        let (record, head) = self.find_known(partition, &epk, &read.target).await?;
-
-        let horizon = visit.state.settings.horizon(judged_at(ctx.now, head).seconds());
-        let live = record.filter(|record| record.stamp().is_live(horizon) && !partition.hides_of(&epk, record));
+        let as_of = AsOf::Time {
+            settings: &visit.state.settings,
+            now: ctx.now,
+        };
+        let (live, head) = self.find_known(partition, &epk, &read.target, as_of).await?;
         let charge = charge::point_read(live.as_ref().map_or(0, Record::size));
         let work = self.charge(ctx, partition, &visit, charge, head.lsn);
         let Some(record) = live else {
@@ -55,18 +55,19 @@ impl Account {
         partition: &Partition,
         epk: &Epk,
         target: &ItemTarget,
+        as_of: AsOf<'_>,
     ) -> Result<(Option<Record>, Head)> {
         let ItemTarget::Id(id) = target else {
-            return find(partition, epk, target).await;
+            return find(partition, epk, target, as_of).await;
         };
         let place = self.known_numbers().place(partition.id, epk, id);
         if let Some(number) = self.known_numbers().get(place) {
-            let (record, head) = get(partition, keys::item(epk, number)).await?;
+            let (record, head) = get(partition, &keys::item(epk, number), as_of).await?;
             if record.as_ref().is_some_and(|record| record.id() == id) {
                 return Ok((record, head));
             }
         }
-        let (record, head) = find_by_id(partition, epk, id).await?;
+        let (record, head) = find_by_id(partition, epk, id, as_of).await?;
         if let Some(record) = &record {
             self.known_numbers().set(place, record.number());
         }
@@ -141,38 +142,35 @@ impl Account {
     }
 }
 
-/// The time that judges what a snapshot shows: not earlier than its newest commit, so that of two items due in one second it never
-/// shows one and lacks the other because a purge has reached only one (docs/ttl.md, "Time").
-pub(crate) fn judged_at(now: UnixMillis, head: Head) -> UnixMillis {
-    now.max(head.stamp)
-}
-
-/// Finds an item's record, live or not, and the head it was read at.
-pub(crate) async fn find(partition: &Partition, epk: &Epk, target: &ItemTarget) -> Result<(Option<Record>, Head)> {
+/// Finds an item, if it exists, and the head it was read at.
+pub(crate) async fn find(
+    partition: &Partition,
+    epk: &Epk,
+    target: &ItemTarget,
+    as_of: AsOf<'_>,
+) -> Result<(Option<Record>, Head)> {
     match target {
-        ItemTarget::Rid(number) => get(partition, keys::item(epk, *number)).await,
-        ItemTarget::Id(id) => find_by_id(partition, epk, id).await,
+        ItemTarget::Rid(number) => get(partition, &keys::item(epk, *number), as_of).await,
+        ItemTarget::Id(id) => find_by_id(partition, epk, id, as_of).await,
     }
 }
 
-async fn find_by_id(partition: &Partition, epk: &Epk, id: &str) -> Result<(Option<Record>, Head)> {
+async fn find_by_id(partition: &Partition, epk: &Epk, id: &str, as_of: AsOf<'_>) -> Result<(Option<Record>, Head)> {
     let index = keys::id_index(epk.as_bytes(), id.as_bytes());
-    let mut known = None;
+    let only_index = || request([index.clone()]);
+    let mut snapshot = partition.snapshot(only_index, as_of).await?;
     loop {
-        let (value, head) = get_value(partition, index.clone()).await?;
-        let Some(number) = value.as_deref().and_then(decode_number) else {
-            return Ok((None, head));
+        let Some(number) = snapshot.index_entry(0).and_then(|number| decode_number(number)) else {
+            return Ok((None, snapshot.head));
         };
-        if known == Some(number) {
-            // The same item twice, and its record was not there in between: the entry is on its way out.
-            return Ok((None, head));
+        // With the entry again: another item may have the id by now.
+        let item = keys::item(epk, number);
+        let both = || request([index.clone(), item.clone()]);
+        snapshot = partition.snapshot(both, as_of).await?;
+        let is_same = snapshot.index_entry(0).and_then(|number| decode_number(number)) == Some(number);
+        if is_same {
+            return Ok((snapshot.record(1, &item.bytes)?, snapshot.head));
         }
-        let (record, head) = get(partition, keys::item(epk, number)).await?;
-        if record.as_ref().is_some_and(|record| record.id() == id) {
-            return Ok((record, head));
-        }
-        // Deleted or renamed between the two reads, and another item may have its name by now: look once more.
-        known = Some(number);
     }
 }
 
@@ -180,17 +178,14 @@ pub(crate) fn decode_number(value: &[u8]) -> Option<u64> {
     value.try_into().ok().map(u64::from_be_bytes)
 }
 
-async fn get(partition: &Partition, key: Key) -> Result<(Option<Record>, Head)> {
-    let (value, head) = get_value(partition, key).await?;
-    Ok((value.map(Record::decode).transpose()?, head))
+async fn get(partition: &Partition, key: &Key, as_of: AsOf<'_>) -> Result<(Option<Record>, Head)> {
+    let mut snapshot = partition.snapshot(|| request([key.clone()]), as_of).await?;
+    Ok((snapshot.record(0, &key.bytes)?, snapshot.head))
 }
 
-async fn get_value(partition: &Partition, key: Key) -> Result<(Option<Bytes>, Head)> {
-    let mut reply = partition
-        .read(Ask {
-            gets: vec![key],
-            ..Ask::default()
-        })
-        .await?;
-    Ok((reply.gets.pop().flatten(), reply.head))
+fn request<const N: usize>(keys: [Key; N]) -> Ask {
+    Ask {
+        gets: keys.to_vec(),
+        ..Ask::default()
+    }
 }

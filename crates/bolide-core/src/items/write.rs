@@ -33,6 +33,7 @@ use crate::format::keys::{self, DIGEST_BYTES, LogPosition, UniqueDigest};
 use crate::format::record::{Parts, Record};
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step, Stop};
+use crate::partition::visibility::{GhostCause, Slot, StoredVersion};
 
 impl Account {
     /// Creates an item.
@@ -122,25 +123,23 @@ impl Account {
             let prepared = (judged.clone(), ahead.clone());
             let done = self
                 .patch_once(ctx, container, &visit, epk.clone(), patch.clone(), prepared)
-                .await;
+                .await?;
+            let Patched::Unprepared { .. } = done.value else {
+                return done.or_unprepared();
+            };
             let partition = visit.state.layout.partition_of(&epk)?;
-            let unjudged = judged.as_mut().filter(|judged| judged.take_need());
-            let (is_judged, is_made) = (unjudged.is_none(), !ahead.take_need());
-            if let Some(judged) = unjudged {
-                self.judge(container.rid(), partition, &epk, &patch.target, judged)
+            if let Some(judged) = &mut judged {
+                self.judge(&visit.state, container.rid(), partition, (&epk, &patch.target), judged)
                     .await?;
             }
-            if !is_made {
-                let place = (&epk, &patch.target);
-                self.patch_ahead(&visit.state, partition, place, &patch.patch, &mut ahead)
-                    .await?;
-            }
-            if is_judged && is_made {
-                return done;
-            }
+            let place = (&epk, &patch.target);
+            self.patch_ahead(&visit.state, partition, place, &patch.patch, &mut ahead)
+                .await?;
         }
-        self.patch_once(ctx, container, &visit, epk, patch, (judged, ahead))
-            .await
+        let done = self
+            .patch_once(ctx, container, &visit, epk, patch, (judged, ahead))
+            .await?;
+        done.or_unprepared()
     }
 
     async fn patch_once(
@@ -151,7 +150,7 @@ impl Account {
         epk: Epk,
         patch: Arc<PatchItem>,
         (condition, ahead): (Option<Judged>, Ahead),
-    ) -> Answered<ItemWritten> {
+    ) -> Answered<Patched> {
         self.write(ctx, container, visit, epk, move |item, round| {
             let PatchItem {
                 target,
@@ -159,13 +158,11 @@ impl Account {
                 if_match,
                 ..
             } = &*patch;
-            item.patch(
-                round,
-                target,
-                patch,
-                (condition.as_ref(), Some(&ahead)),
-                if_match.as_deref(),
-            )
+            let prepared = (condition.as_ref(), Some(&ahead));
+            match item.patch(round, target, patch, prepared, if_match.as_deref()) {
+                Err(Stop::Unprepared(error)) => Ok(Written::nothing(round, Patched::Unprepared { error })),
+                decided => Ok(decided?.map(Patched::Written)),
+            }
         })
         .await
     }
@@ -228,13 +225,7 @@ impl Account {
             Kind::Batch => partition.write_batch(decide).await,
         };
         match outcome {
-            Ok(Written {
-                value,
-                lsn,
-                charge,
-                owed,
-            }) => {
-                partition.meter().lock().spend(ctx.now.seconds(), owed);
+            Ok(Written { value, lsn, charge }) => {
                 let work = self.charge(ctx, &partition, visit, charge, lsn);
                 Ok(Answer { value, work })
             }
@@ -259,8 +250,44 @@ pub(crate) struct Written<T> {
     pub value: T,
     pub lsn: Lsn,
     pub charge: RequestUnits,
-    /// What the ghosts that were in the way cost: owed by the purge.
-    pub owed: RequestUnits,
+}
+
+impl<T> Written<T> {
+    /// A decision that writes nothing.
+    pub fn nothing(round: &Round<'_>, value: T) -> Written<T> {
+        Written {
+            value,
+            lsn: round.head(),
+            charge: charge::point_read(0),
+        }
+    }
+
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Written<U> {
+        Written {
+            value: f(self.value),
+            lsn: self.lsn,
+            charge: self.charge,
+        }
+    }
+}
+
+/// What a patch came to.
+enum Patched {
+    Written(ItemWritten),
+    /// Its condition is to be judged, or the patch applied, before it is decided.
+    Unprepared {
+        error: Error,
+    },
+}
+
+impl Answer<Patched> {
+    fn or_unprepared(self) -> Answered<ItemWritten> {
+        let Answer { value, work } = self;
+        match value {
+            Patched::Written(value) => Ok(Answer { value, work }),
+            Patched::Unprepared { error } => Err(Refusal { error, work }),
+        }
+    }
 }
 
 /// A document on its way in, checked as far as it can be without looking at others.
@@ -336,12 +363,6 @@ pub(crate) struct Logical {
     epk: Epk,
 }
 
-/// A stored version and where it is.
-pub(crate) struct Existing {
-    key: Key,
-    pub record: Record,
-}
-
 impl Logical {
     pub fn new(container: Arc<Container>, state: Arc<ContainerState>, partition: Arc<Partition>, epk: Epk) -> Logical {
         Logical {
@@ -353,8 +374,7 @@ impl Logical {
     }
 
     pub fn create(&self, round: &mut Round<'_>, draft: &Draft) -> Step<Written<ItemWritten>> {
-        let by_id = self.find_by_id(round, &draft.id)?;
-        let ghost = self.must_be_free(round, by_id)?;
+        let ghost = must_be_free(self.find_by_id(round, &draft.id)?)?;
         let mut ghosts = self.holders(round, draft, None)?;
         add_ghost(&mut ghosts, ghost);
         let number = self.next_number(round);
@@ -363,13 +383,13 @@ impl Logical {
 
     pub fn upsert(&self, round: &mut Round<'_>, draft: &Draft, if_match: Option<&str>) -> Step<Written<ItemWritten>> {
         match self.find_by_id(round, &draft.id)? {
-            Some(existing) if self.is_live(round, &existing) => {
+            Slot::Live(existing) => {
                 check_match(&existing, if_match)?;
                 let ghosts = self.holders(round, draft, Some(&existing))?;
                 self.store(round, existing.record.number(), draft, Some(existing), ghosts)
             }
             // TTL-240: over a ghost, an upsert is a create.
-            _ => self.create(round, draft),
+            Slot::Free | Slot::Ghost(_) => self.create(round, draft),
         }
     }
 
@@ -420,21 +440,19 @@ impl Logical {
         let charge = charge::write(existing.record.size());
         remove(round, &existing.key, &existing.record);
         let change = Change::deleted(&existing.key.bytes, &existing.record);
-        history::log(round, &self.partition, &self.state, version, change);
+        history::log(round, &self.state, version, change);
         Ok(Written {
             value: (),
             lsn: version.lsn,
             charge,
-            owed: RequestUnits::ZERO,
         })
     }
 
     /// Puts a new version in the place of a live one, under its own or another id.
-    fn overwrite(&self, round: &mut Round<'_>, existing: Existing, draft: &Draft) -> Step<Written<ItemWritten>> {
+    fn overwrite(&self, round: &mut Round<'_>, existing: StoredVersion, draft: &Draft) -> Step<Written<ItemWritten>> {
         let mut ghosts = self.holders(round, draft, Some(&existing))?;
         if existing.record.id() != draft.id {
-            let by_new_id = self.find_by_id(round, &draft.id)?;
-            let ghost = self.must_be_free(round, by_new_id)?;
+            let ghost = must_be_free(self.find_by_id(round, &draft.id)?)?;
             add_ghost(&mut ghosts, ghost);
         }
         self.store(round, existing.record.number(), draft, Some(existing), ghosts)
@@ -449,12 +467,12 @@ impl Logical {
         drafts: impl Iterator<Item = &'d Draft>,
     ) -> Step<()> {
         let ids = ids.map(|id| keys::id_index(self.epk.as_bytes(), id.as_bytes()));
-        let numbers = round.get_all(&ids.collect::<Vec<_>>());
+        let numbers = round.entries(&ids.collect::<Vec<_>>());
         let mut entries = Vec::new();
         for draft in drafts {
             entries.extend(self.unique_entries(&draft.unique));
         }
-        let holders = round.get_all(&entries);
+        let holders = round.entries(&entries);
         let numbers = numbers?.into_iter().flatten();
         let items = numbers.filter_map(|number| Some(keys::item(&self.epk, decode_number(&number)?)));
         let holders = holders?.into_iter().flatten();
@@ -478,27 +496,24 @@ impl Logical {
         }
     }
 
-    pub fn find_live(&self, round: &mut Round<'_>, target: &ItemTarget) -> Step<Existing> {
+    pub fn find_live(&self, round: &mut Round<'_>, target: &ItemTarget) -> Step<StoredVersion> {
         let found = match target {
             ItemTarget::Id(id) => self.find_by_id(round, id)?,
-            ItemTarget::Rid(number) => self.find_by_key(round, keys::item(&self.epk, *number))?,
+            ItemTarget::Rid(number) => self.slot(round, keys::item(&self.epk, *number))?,
         };
-        found
-            .filter(|existing| self.is_live(round, existing))
-            .ok_or_else(|| Stop::Refused(item_not_found()))
+        found.live().ok_or_else(|| Stop::Refused(item_not_found()))
     }
 
-    fn find_by_id(&self, round: &mut Round<'_>, id: &str) -> Step<Option<Existing>> {
-        let number = round.get(&keys::id_index(self.epk.as_bytes(), id.as_bytes()))?;
+    fn find_by_id(&self, round: &mut Round<'_>, id: &str) -> Step<Slot> {
+        let number = round.entry(&keys::id_index(self.epk.as_bytes(), id.as_bytes()))?;
         match number.as_deref().and_then(decode_number) {
-            None => Ok(None),
-            Some(number) => self.find_by_key(round, keys::item(&self.epk, number)),
+            None => Ok(Slot::Free),
+            Some(number) => self.slot(round, keys::item(&self.epk, number)),
         }
     }
 
-    fn find_by_key(&self, round: &mut Round<'_>, key: Key) -> Step<Option<Existing>> {
-        let record = round.get(&key)?.map(Record::decode).transpose()?;
-        Ok(record.map(|record| Existing { key, record }))
+    fn slot(&self, round: &mut Round<'_>, key: Key) -> Step<Slot> {
+        round.slot(key, &self.state.settings)
     }
 
     pub fn horizon(&self, round: &Round<'_>) -> Horizon {
@@ -509,39 +524,29 @@ impl Logical {
         Bytes::copy_from_slice(self.epk.as_bytes())
     }
 
-    fn is_live(&self, round: &Round<'_>, existing: &Existing) -> bool {
-        existing.record.stamp().is_live(self.horizon(round))
-            && !round.state.drops.hides(&existing.key.bytes, &existing.record)
-    }
-
-    /// Whoever has an id must be a ghost, and is given back to be purged.
-    fn must_be_free(&self, round: &Round<'_>, existing: Option<Existing>) -> Step<Option<Existing>> {
-        match existing {
-            Some(existing) if self.is_live(round, &existing) => Err(Stop::Refused(Error::conflict(
-                "Resource with specified id, name, or unique index already exists.",
-            ))),
-            ghost => Ok(ghost),
-        }
-    }
-
     /// The ghosts that hold unique keys the draft needs (TTL-251). `itself` is the version the draft replaces.
-    fn holders(&self, round: &mut Round<'_>, draft: &Draft, itself: Option<&Existing>) -> Step<Vec<Existing>> {
+    fn holders(
+        &self,
+        round: &mut Round<'_>,
+        draft: &Draft,
+        itself: Option<&StoredVersion>,
+    ) -> Step<Vec<StoredVersion>> {
         let entries: Vec<Key> = self.unique_entries(&draft.unique).collect();
-        let holders = round.get_all(&entries)?;
+        let holders = round.entries(&entries)?;
         let mut ghosts = Vec::new();
         for item_key in holders.into_iter().flatten() {
             let key = Key::new(bolide_storage::Space::Item, item_key);
             if itself.is_some_and(|existing| existing.key == key) {
                 continue;
             }
-            match self.find_by_key(round, key)? {
-                Some(holder) if self.is_live(round, &holder) => {
+            match self.slot(round, key)? {
+                Slot::Live(_) => {
                     return Err(Stop::Refused(Error::new(
                         ErrorKind::UniqueKeyConflict,
                         "Unique index constraint violation: Resource with specified id, name, or unique index already exists.",
                     )));
                 }
-                ghost => add_ghost(&mut ghosts, ghost),
+                slot => add_ghost(&mut ghosts, slot.ghost()),
             }
         }
         Ok(ghosts)
@@ -566,13 +571,12 @@ impl Logical {
         round: &mut Round<'_>,
         number: u64,
         draft: &Draft,
-        replaced: Option<Existing>,
-        ghosts: Vec<Existing>,
+        replaced: Option<StoredVersion>,
+        ghosts: Vec<StoredVersion>,
     ) -> Step<Written<ItemWritten>> {
-        let mut owed = RequestUnits::ZERO;
         for ghost in &ghosts {
             let version = round.next_version();
-            owed += remove_ghost(round, &self.partition, &self.state, version, &ghost.key, &ghost.record);
+            remove_ghost(round, &self.state, version, ghost);
         }
         let version = round.next_version();
         if let Some(replaced) = &replaced {
@@ -591,8 +595,11 @@ impl Logical {
         });
         let key = add(round, &self.epk, &record);
         let change = Change::written(&key, &record, replaced.as_ref().map(|replaced| &replaced.record));
-        history::log(round, &self.partition, &self.state, version, change);
-        self.expect_end(&record);
+        history::log(round, &self.state, version, change);
+        // Lets the purge know when this version ends.
+        if let Some(end) = record.stamp().ends_at(self.state.settings.policy) {
+            round.after.expect_expiry(end);
+        }
         let charge = charge::write(record.size());
         let created = replaced.is_none();
         let item = StoredItem::new(self.container.rid(), record);
@@ -600,15 +607,7 @@ impl Logical {
             value: ItemWritten { item, created },
             lsn: version.lsn,
             charge,
-            owed,
         })
-    }
-
-    /// Lets the purge know when this version ends.
-    fn expect_end(&self, record: &Record) {
-        if let Some(end) = record.stamp().ends_at(self.state.settings.policy) {
-            self.partition.expect_due(end);
-        }
     }
 }
 
@@ -617,7 +616,17 @@ pub(crate) fn number_in_range(range: u32, counter: u64) -> u64 {
     (u64::from(range) << 40) | counter
 }
 
-fn add_ghost(ghosts: &mut Vec<Existing>, ghost: Option<Existing>) {
+/// Whoever has an id or a key must be a ghost, and is given back to be removed.
+fn must_be_free(slot: Slot) -> Step<Option<StoredVersion>> {
+    match slot {
+        Slot::Live(_) => Err(Stop::Refused(Error::conflict(
+            "Resource with specified id, name, or unique index already exists.",
+        ))),
+        slot => Ok(slot.ghost()),
+    }
+}
+
+fn add_ghost(ghosts: &mut Vec<StoredVersion>, ghost: Option<StoredVersion>) {
     if let Some(ghost) = ghost
         && ghosts.iter().all(|known| known.key != ghost.key)
     {
@@ -625,7 +634,7 @@ fn add_ghost(ghosts: &mut Vec<Existing>, ghost: Option<Existing>) {
     }
 }
 
-fn check_match(existing: &Existing, if_match: Option<&str>) -> Result<()> {
+fn check_match(existing: &StoredVersion, if_match: Option<&str>) -> Result<()> {
     match if_match {
         Some(header) if !existing.record.etag().matches(header) => Err(precondition_failed()),
         _ => Ok(()),
@@ -654,40 +663,50 @@ pub(crate) fn remove(round: &mut Round<'_>, key: &Key, record: &Record) {
     round.state.removed(&key.bytes, record);
 }
 
-/// Removes a ghost in the write at `version`: what it costs is owed by the purge, never charged to a writer (TTL-255).
+/// Removes a ghost in the write at `place`. Returns what it costs, which the purge spends, and no writer is charged for (TTL-255).
 pub(crate) fn remove_ghost(
     round: &mut Round<'_>,
-    partition: &Partition,
     state: &ContainerState,
-    version: LogPosition,
-    key: &Key,
-    record: &Record,
+    place: LogPosition,
+    ghost: &StoredVersion,
 ) -> RequestUnits {
-    if round.state.drops.hides(&key.bytes, record) {
-        return remove_dropped(round, partition, state, version, key, record);
+    match GhostCause::of(&round.state.tombstones, &ghost.key.bytes, &ghost.record) {
+        GhostCause::PartitionKeyDeleted => remove_deleted(round, state, place, ghost),
+        GhostCause::Expired => remove_expired(round, state, place, ghost),
     }
+}
+
+fn remove_expired(
+    round: &mut Round<'_>,
+    state: &ContainerState,
+    place: LogPosition,
+    ghost: &StoredVersion,
+) -> RequestUnits {
+    let StoredVersion { key, record } = ghost;
     remove(round, key, record);
-    history::log(round, partition, state, version, Change::purged(&key.bytes, record));
+    history::log(round, state, place, Change::purged(&key.bytes, record));
     let cost = state.pacing.purge_cost(record.size());
     round.state.purged_total += 1;
     round.state.spent_total += cost;
-    if partition.meter().lock().is_billed() {
+    if state.pacing.is_billed() {
         round.state.billed_total += cost;
     }
+    round.after.spend_on_purge(cost);
     cost
 }
 
-/// Removes an item of a deleted logical partition, in the write at `version`: a delete by a client that is carried out only now. What it
-/// costs is owed by the purge too.
-pub(crate) fn remove_dropped(
+/// Removes an item that was deleted with its partition key, in the write at `place`: a delete by a client that is carried out only now.
+/// Returns what it costs, as [`remove_ghost`].
+pub(crate) fn remove_deleted(
     round: &mut Round<'_>,
-    partition: &Partition,
     state: &ContainerState,
-    version: LogPosition,
-    key: &Key,
-    record: &Record,
+    place: LogPosition,
+    ghost: &StoredVersion,
 ) -> RequestUnits {
+    let StoredVersion { key, record } = ghost;
     remove(round, key, record);
-    history::log(round, partition, state, version, Change::deleted(&key.bytes, record));
-    state.pacing.purge_cost(record.size())
+    history::log(round, state, place, Change::deleted(&key.bytes, record));
+    let cost = state.pacing.purge_cost(record.size());
+    round.after.spend_on_purge(cost);
+    cost
 }

@@ -1,39 +1,43 @@
 //! Physical partitions: one worker each, and the handle by which everything else reaches it.
 
 pub(crate) mod admission_queue;
+pub(crate) mod after_commit;
 mod alarm;
-pub(crate) mod drops;
 pub(crate) mod orders;
 mod pages;
 mod removals;
 pub(crate) mod round;
+mod schedule;
+mod shared;
+mod snapshot;
 pub(crate) mod state;
+pub(crate) mod tombstones;
 pub(crate) mod turn;
+pub(crate) mod visibility;
 mod worker;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use bolide_model::epk::{Epk, EpkRange};
+use bolide_model::epk::EpkRange;
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds};
-use bolide_storage::{Ask, Engine, PartitionId, Reply};
-use parking_lot::{Mutex, RwLock};
+use bolide_storage::{Engine, PartitionId};
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock;
-use crate::format::keys::{self, LogPosition};
-use crate::format::record::Record;
+use crate::format::keys::LogPosition;
 use crate::partition::orders::{Orders, OthersWait};
 use crate::throughput::SharedMeter;
 pub(crate) use alarm::Alarm;
-use drops::{Hiding, PublishedDrops};
-pub(crate) use pages::Pages;
-use removals::Removals;
+pub(crate) use pages::RawPages;
 use round::{Loaded, Round, Step, Stop, Transaction};
+use shared::Shared;
+pub(crate) use snapshot::{AsOf, Snapshot, StoredRow};
 use state::PartitionState;
 use turn::{PendingTurn, TurnJob};
 pub(crate) use worker::down;
-use worker::{Published, Queued, Queues, Worker, read_state};
+use worker::{Queued, Queues, Worker, read_state};
 
 /// Transactions that may wait for a worker before senders wait too.
 const QUEUE: usize = 1024;
@@ -48,22 +52,13 @@ pub(crate) struct Partition {
     pub epk: EpkRange,
     /// Ids of the ranges it was split from, oldest first.
     pub parents: Vec<u32>,
-    /// What users consumed, and what the purge may spend.
-    meter: RwLock<SharedMeter>,
     engine: Arc<dyn Engine>,
-    lsn: Arc<AtomicU64>,
+    shared: Arc<Shared>,
     writes: mpsc::Sender<Queued>,
     batches: mpsc::Sender<Box<dyn Transaction>>,
     upkeep: mpsc::Sender<Box<dyn Transaction>>,
-    /// Nothing falls due before this second, as far as is known.
-    next_due: AtomicI64,
-    /// Nothing leaves the history before this second, as far as is known.
-    next_trim: AtomicI64,
     /// Nothing before it in the log lives by the default, as far as is known.
     first_in_log: Mutex<LogPosition>,
-    alarm: Arc<Alarm>,
-    drops: Arc<PublishedDrops>,
-    removals: Arc<Removals>,
     /// Transactions of scripts, one of which at a time is queued for a turn.
     pub scripts: Orders,
 }
@@ -88,15 +83,8 @@ impl Partition {
         meter: SharedMeter,
         alarm: Arc<Alarm>,
     ) -> Result<Arc<Partition>> {
-        let lsn = Arc::new(AtomicU64::new(0));
-        let drops = Arc::<PublishedDrops>::default();
-        let removals = Arc::<Removals>::default();
-        let published = Published {
-            lsn: lsn.clone(),
-            drops: drops.clone(),
-            removals: removals.clone(),
-        };
-        let worker = Worker::open(engine.clone(), placement.id, published).await?;
+        let shared = Arc::new(Shared::new(meter, alarm));
+        let worker = Worker::open(engine.clone(), placement.id, shared.clone()).await?;
         let (writes, writes_queue) = mpsc::channel(QUEUE);
         let (batches, batches_queue) = mpsc::channel(QUEUE);
         let (upkeep, upkeep_queue) = mpsc::channel(QUEUE);
@@ -113,50 +101,34 @@ impl Partition {
             epk,
             parents,
         } = placement;
-        let meter = RwLock::new(meter);
-        let (next_due, next_trim) = (AtomicI64::new(i64::MIN), AtomicI64::new(i64::MIN));
         Ok(Arc::new(Partition {
             id,
             range,
             epk,
             parents,
-            meter,
             engine,
-            lsn,
+            shared,
             writes,
             batches,
             upkeep,
-            next_due,
-            next_trim,
             first_in_log: Mutex::default(),
-            alarm,
-            drops,
-            removals,
             scripts: Orders::new(others_wait),
         }))
     }
 
     /// What users consumed, and what the purge may spend.
     pub fn meter(&self) -> SharedMeter {
-        self.meter.read().clone()
+        self.shared.meter.read().clone()
     }
 
     /// Consumes and spends by another meter from now on.
     pub fn set_meter(&self, meter: SharedMeter) {
-        *self.meter.write() = meter;
+        *self.shared.meter.write() = meter;
     }
 
     /// The newest log sequence number.
     pub fn lsn(&self) -> Lsn {
-        Lsn(self.lsn.load(Ordering::Acquire))
-    }
-
-    /// Reads at one snapshot.
-    ///
-    /// # Errors
-    /// From the engine.
-    pub async fn read(&self, ask: Ask) -> Result<Reply> {
-        self.engine.read(self.id, ask).await.map_err(down)
+        Lsn(self.shared.lsn.load(Ordering::Acquire))
     }
 
     /// How many items are stored, ghosts included.
@@ -217,6 +189,29 @@ impl Partition {
         transact(&self.upkeep, decide, |transaction| transaction).await
     }
 
+    /// As [`Partition::upkeep`], for a decision that also depends on what is no row of the partition: `observe` looks at that, at the server
+    /// time of the decision.
+    ///
+    /// # Errors
+    /// As [`Partition::write`].
+    pub async fn upkeep_observing<I, T, O, F>(&self, observe: O, decide: F) -> Result<T>
+    where
+        I: Send + 'static,
+        T: Send + 'static,
+        O: FnMut(UnixSeconds) -> I + Send + 'static,
+        F: FnMut(&mut Round<'_>, &I) -> Step<T> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let pending = PendingObserver {
+            observe,
+            observed: None,
+            decide,
+            outcome: PendingOutcome::new(reply),
+        };
+        let queued: Box<dyn Transaction> = Box::new(pending);
+        send(&self.upkeep, queued, answer).await
+    }
+
     /// Reads what a decision would need, so that the engine has it at hand when the worker decides. What the decision comes to is dropped.
     ///
     /// # Errors
@@ -232,35 +227,24 @@ impl Partition {
             if missing.is_empty() {
                 return Ok(());
             }
-            let reply = self.read(loaded.ask(&missing)).await?;
+            let reply = self.read_raw(loaded.ask(&missing)).await?;
             loaded.take(missing, reply);
         }
     }
 
     /// Whether something may be due by `now`.
     pub fn may_be_due(&self, now: UnixSeconds) -> bool {
-        self.next_due.load(Ordering::SeqCst) <= now.0
+        self.shared.schedule.next_expiry() <= now.0
     }
 
     /// Whether items of deleted logical partitions wait for their removal.
-    pub fn has_drops(&self) -> bool {
-        self.drops.are_any()
+    pub fn has_tombstones(&self) -> bool {
+        self.shared.tombstones.are_any()
     }
 
     /// Ghosts removed in a second, in the mean of the last minute.
     pub fn purge_rate(&self, now: UnixSeconds) -> f64 {
-        self.removals.per_second(now)
-    }
-
-    /// What hides the rows of a read of this partition; to be taken after it.
-    pub fn hiding(&self) -> Hiding {
-        self.drops.hiding()
-    }
-
-    /// Whether a version that was just read belongs to a logical partition that was deleted after it was written.
-    pub fn hides_of(&self, epk: &Epk, record: &Record) -> bool {
-        let hiding = self.hiding();
-        !hiding.is_empty() && hiding.hides(&keys::item(epk, record.number()).bytes, record)
+        self.shared.removals.per_second(now)
     }
 
     /// Server time now.
@@ -282,40 +266,28 @@ impl Partition {
         *known = place.max(*known);
     }
 
-    /// Remembers that nothing falls due before `second`; [`Partition::expect_due`] may bring it forward.
-    pub fn rest_until(&self, second: i64) {
-        self.next_due.store(second, Ordering::SeqCst);
-    }
-
-    /// Remembers that something falls due at `second`.
+    /// Something falls due at a second, by other than a write: settings have changed, say.
     pub fn expect_due(&self, second: i64) {
-        self.next_due.fetch_min(second, Ordering::SeqCst);
-        self.alarm.expect(second);
+        self.shared.schedule.expect_expiry(second);
     }
 
     /// The second before which nothing falls due or leaves the history, as far as is known.
     pub fn next_upkeep(&self) -> i64 {
-        if self.has_drops() {
+        if self.has_tombstones() {
             return i64::MIN;
         }
-        let due = self.next_due.load(Ordering::SeqCst);
-        due.min(self.next_trim.load(Ordering::SeqCst))
+        let schedule = &self.shared.schedule;
+        schedule.next_expiry().min(schedule.next_trim())
     }
 
     /// Whether something may leave the history by `now`.
     pub fn may_be_trimmed(&self, now: UnixSeconds) -> bool {
-        self.next_trim.load(Ordering::SeqCst) <= now.0
+        self.shared.schedule.next_trim() <= now.0
     }
 
-    /// Remembers that nothing leaves the history before `second`; [`Partition::expect_trim`] may bring it forward.
-    pub fn trim_again_at(&self, second: i64) {
-        self.next_trim.store(second, Ordering::SeqCst);
-    }
-
-    /// Remembers that something leaves the history at `second`.
+    /// Something leaves the history at a second, by other than a write.
     pub fn expect_trim(&self, second: i64) {
-        self.next_trim.fetch_min(second, Ordering::SeqCst);
-        self.alarm.expect(second);
+        self.shared.schedule.expect_trim(second);
     }
 }
 
@@ -335,44 +307,47 @@ where
     F: FnMut(&mut Round<'_>) -> Step<T> + Send + 'static,
 {
     let (reply, answer) = oneshot::channel();
+    let pending = Pending {
+        decide,
+        outcome: PendingOutcome::new(reply),
+    };
+    send(queue, queued(Box::new(pending)), answer).await
+}
+
+async fn send<T, Q>(queue: &mpsc::Sender<Q>, queued: Q, answer: oneshot::Receiver<Result<T>>) -> Result<T> {
     let gone = || Error::new(ErrorKind::Unavailable, "the partition is closed");
-    queue
-        .send(queued(Box::new(Pending {
-            decide,
-            decided: None,
-            rests_on_others: false,
-            reply,
-        })))
-        .await
-        .map_err(|_| gone())?;
+    queue.send(queued).await.map_err(|_| gone())?;
     answer.await.map_err(|_| gone())?
 }
 
-/// A transaction on its way through a worker.
-struct Pending<T, F> {
-    decide: F,
+/// What a transaction came to, and who waits for it.
+struct PendingOutcome<T> {
     decided: Option<Result<T>>,
     /// Transactions of the same round went before, and it saw their effects.
     rests_on_others: bool,
     reply: oneshot::Sender<Result<T>>,
 }
 
-impl<T, F> Transaction for Pending<T, F>
-where
-    T: Send,
-    F: FnMut(&mut Round<'_>) -> Step<T> + Send,
-{
-    fn decide(&mut self, round: &mut Round<'_>) -> std::result::Result<(), ()> {
-        self.rests_on_others = round.has_effects();
-        self.decided = match (self.decide)(round) {
+impl<T> PendingOutcome<T> {
+    fn new(reply: oneshot::Sender<Result<T>>) -> PendingOutcome<T> {
+        PendingOutcome {
+            decided: None,
+            rests_on_others: false,
+            reply,
+        }
+    }
+
+    fn take(&mut self, rests_on_others: bool, decided: Step<T>) -> std::result::Result<(), ()> {
+        self.rests_on_others = rests_on_others;
+        self.decided = match decided {
             Ok(value) => Some(Ok(value)),
-            Err(Stop::Refused(error)) => Some(Err(error)),
+            Err(Stop::Refused(error) | Stop::Unprepared(error)) => Some(Err(error)),
             Err(Stop::Missing) => None,
         };
         self.decided.as_ref().map(|_| ()).ok_or(())
     }
 
-    fn end(self: Box<Self>, ended: &Result<Lsn>) {
+    fn end(self, ended: &Result<Lsn>) {
         let result = match (ended, self.decided) {
             // What a refusal saw of others has not happened, or may not have.
             (Err(error), Some(Err(_))) if self.rests_on_others => Err(error.clone()),
@@ -383,6 +358,58 @@ where
         };
         // The request may be gone; its write stands.
         let _ = self.reply.send(result);
+    }
+}
+
+/// A transaction on its way through a worker.
+struct Pending<T, F> {
+    decide: F,
+    outcome: PendingOutcome<T>,
+}
+
+impl<T, F> Transaction for Pending<T, F>
+where
+    T: Send,
+    F: FnMut(&mut Round<'_>) -> Step<T> + Send,
+{
+    fn decide(&mut self, round: &mut Round<'_>) -> std::result::Result<(), ()> {
+        let rests_on_others = round.has_effects();
+        self.outcome.take(rests_on_others, (self.decide)(round))
+    }
+
+    fn end(self: Box<Self>, ended: &Result<Lsn>) {
+        self.outcome.end(ended);
+    }
+}
+
+/// As [`Pending`], with what it observes.
+struct PendingObserver<I, T, O, F> {
+    observe: O,
+    observed: Option<I>,
+    decide: F,
+    outcome: PendingOutcome<T>,
+}
+
+impl<I, T, O, F> Transaction for PendingObserver<I, T, O, F>
+where
+    I: Send,
+    T: Send,
+    O: FnMut(UnixSeconds) -> I + Send,
+    F: FnMut(&mut Round<'_>, &I) -> Step<T> + Send,
+{
+    fn observe(&mut self, now: UnixSeconds) {
+        self.observed = Some((self.observe)(now));
+    }
+
+    fn decide(&mut self, round: &mut Round<'_>) -> std::result::Result<(), ()> {
+        let rests_on_others = round.has_effects();
+        let observed = self.observed.as_ref().expect("a worker lets it observe first");
+        let decided = (self.decide)(round, observed);
+        self.outcome.take(rests_on_others, decided)
+    }
+
+    fn end(self: Box<Self>, ended: &Result<Lsn>) {
+        self.outcome.end(ended);
     }
 }
 

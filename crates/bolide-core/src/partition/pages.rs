@@ -1,10 +1,12 @@
-//! A walk over one whole space of a partition, page by page. Each page is a snapshot of its own.
+//! A walk over one whole space of a partition, page by page, as it is stored: for `background` and `admin`. Each page is a snapshot of its
+//! own.
 
 use bolide_model::Result;
 use bolide_storage::{Ask, Scan, Space};
 use bytes::Bytes;
 
 use super::Partition;
+use super::tombstones::TombstoneView;
 use crate::format::keys;
 
 /// Rows and bytes of one page: few reads, little memory.
@@ -14,45 +16,53 @@ const FIRST_ROWS: usize = 16;
 const BYTES: usize = 4 * 1024 * 1024;
 
 /// See the module.
-pub(crate) struct Pages<'a> {
+pub(crate) struct RawPages<'a> {
     partition: &'a Partition,
     space: Space,
     to: Option<Bytes>,
     /// Where the next page begins; `None` behind the last.
     from: Option<Bytes>,
     rows: usize,
+    tombstones: TombstoneView,
 }
 
-impl<'a> Pages<'a> {
+impl<'a> RawPages<'a> {
     /// A walk over a space; over the log without the history behind it.
-    pub fn over(partition: &'a Partition, space: Space) -> Pages<'a> {
-        Pages {
+    pub fn over(partition: &'a Partition, space: Space) -> RawPages<'a> {
+        RawPages {
             partition,
             space,
             to: (space == Space::Log).then(keys::log_end),
             from: Some(Bytes::new()),
             rows: ROWS,
+            tombstones: TombstoneView::default(),
         }
     }
 
-    /// As [`Pages::over`], from a place on, to find what mostly is among the first rows.
-    pub fn behind(partition: &'a Partition, space: Space, from: Bytes) -> Pages<'a> {
-        Pages {
+    /// As [`RawPages::over`], from a place on, to find what mostly is among the first rows.
+    pub fn behind(partition: &'a Partition, space: Space, from: Bytes) -> RawPages<'a> {
+        RawPages {
             from: Some(from),
             rows: FIRST_ROWS,
-            ..Pages::over(partition, space)
+            ..RawPages::over(partition, space)
         }
     }
 
     /// A walk over the history.
-    pub fn over_history(partition: &'a Partition) -> Pages<'a> {
-        Pages {
+    pub fn over_history(partition: &'a Partition) -> RawPages<'a> {
+        RawPages {
             partition,
             space: Space::Log,
             to: None,
             from: Some(keys::log_end()),
             rows: ROWS,
+            tombstones: TombstoneView::default(),
         }
+    }
+
+    /// The tombstones that hide some of the rows that came last.
+    pub fn tombstones(&self) -> &TombstoneView {
+        &self.tombstones
     }
 
     /// The next rows; none at the end.
@@ -72,11 +82,13 @@ impl<'a> Pages<'a> {
             max_bytes: BYTES,
             keys_only: false,
         };
-        let ask = Ask {
-            scans: vec![scan],
+        let request = || Ask {
+            scans: vec![scan.clone()],
             ..Ask::default()
         };
-        let page = self.partition.read(ask).await?.pages.pop().unwrap_or_default();
+        let (mut reply, tombstones) = self.partition.read_raw_with_tombstones(request).await?;
+        self.tombstones = tombstones;
+        let page = reply.pages.pop().unwrap_or_default();
         if page.more {
             self.from = page.rows.last().map(|(key, _)| keys::after(key));
         }

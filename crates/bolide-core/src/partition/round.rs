@@ -2,8 +2,9 @@
 //!
 //! Transactions are decided in order. Each sees what was read from the engine, changed by those before it, and adds its own effects.
 //! Whatever it needs and is not there yet is noted as missing; the worker then reads all that is missing at once and decides
-//! the round again from the start. So a decision is a function of what was read, never a side effect, and may run any
-//! number of times.
+//! the round again from the start. So a decision is a function of what was read, the partition's state and the time. It may be made any
+//! number of times; what has an effect outside of the batch is noted ([`AfterCommit`]) and done once, after the commit. Builds with debug
+//! assertions decide every round twice and compare.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,8 +13,12 @@ use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds};
 use bolide_storage::{Ask, Key, Page, Put, Reply, Scan, Space};
 use bytes::Bytes;
 
+use super::after_commit::AfterCommit;
 use super::state::PartitionState;
+use super::tombstones::TombstoneView;
+use super::visibility::{Slot, StoredVersion, Visibility};
 use crate::format::keys::{self, LogPosition};
+use crate::format::record::Record;
 
 /// Why a decision ended early.
 #[derive(Debug)]
@@ -22,6 +27,9 @@ pub(crate) enum Stop {
     Missing,
     /// The transaction is refused.
     Refused(Error),
+    /// What takes too long for a worker, such as judging a condition, was to be done before the decision, and was not done for the version
+    /// that is stored. Whoever asked does it and comes again, or gives up with this error.
+    Unprepared(Error),
 }
 
 impl From<Error> for Stop {
@@ -140,6 +148,8 @@ pub(crate) struct Round<'a> {
     lsn: Lsn,
     /// The number of writes so far of the transaction that is under way, if it has several.
     writes_of_batch: Option<u32>,
+    /// What is to be done once the round is committed.
+    pub after: AfterCommit,
 }
 
 /// The value that a key shall have; `None`: it shall be gone.
@@ -153,6 +163,7 @@ pub(crate) struct Suspended {
     effects: HashMap<Key, Option<Bytes>>,
     lsn: Lsn,
     writes_of_batch: Option<u32>,
+    after: AfterCommit,
 }
 
 impl Suspended {
@@ -164,6 +175,7 @@ impl Suspended {
             effects: HashMap::new(),
             lsn,
             writes_of_batch: Some(0),
+            after: AfterCommit::default(),
         }
     }
 
@@ -178,6 +190,7 @@ impl Suspended {
             missing: Missing::default(),
             lsn: self.lsn,
             writes_of_batch: self.writes_of_batch,
+            after: self.after,
         }
     }
 
@@ -212,6 +225,7 @@ impl<'a> Round<'a> {
             missing: Missing::default(),
             lsn,
             writes_of_batch: None,
+            after: AfterCommit::default(),
         }
     }
 
@@ -225,8 +239,39 @@ impl<'a> Round<'a> {
         settings.horizon(self.seconds())
     }
 
-    /// The value of a key, as transactions before this one leave it.
-    pub fn get(&mut self, key: &Key) -> Step<Option<Bytes>> {
+    /// What decides which stored versions exist for the round's transactions.
+    pub fn visibility(&self, settings: &Settings) -> Visibility {
+        Visibility::new(self.horizon(settings), TombstoneView::of(&self.state.tombstones))
+    }
+
+    /// What is stored under an item's key, as transactions before this one leave it.
+    pub fn slot(&mut self, key: Key, settings: &Settings) -> Step<Slot> {
+        let Some(record) = self.get_raw(&key)?.map(Record::decode).transpose()? else {
+            return Ok(Slot::Free);
+        };
+        let is_live = self.visibility(settings).shows(&key.bytes, &record);
+        let version = StoredVersion { key, record };
+        Ok(if is_live {
+            Slot::Live(version)
+        } else {
+            Slot::Ghost(version)
+        })
+    }
+
+    /// The entry of an index or of the catalog under a key, as transactions before this one leave it.
+    pub fn entry(&mut self, key: &Key) -> Step<Option<Bytes>> {
+        debug_assert!(key.space != Space::Item, "items have slots");
+        self.get_raw(key)
+    }
+
+    /// As [`Round::entry`], of several keys, so that all that are missing are read at once.
+    pub fn entries(&mut self, keys: &[Key]) -> Step<Vec<Option<Bytes>>> {
+        debug_assert!(keys.iter().all(|key| key.space != Space::Item), "items have slots");
+        self.get_all_raw(keys)
+    }
+
+    /// The value of a key as it is stored, ghosts included, as transactions before this one leave it.
+    pub fn get_raw(&mut self, key: &Key) -> Step<Option<Bytes>> {
         if let Some(value) = self.effects.get(key) {
             return Ok(value.clone());
         }
@@ -245,7 +290,7 @@ impl<'a> Round<'a> {
         if self.loaded.is_full() {
             return Ok(());
         }
-        self.get_all(keys).map(drop)
+        self.get_all_raw(keys).map(drop)
     }
 
     /// What is stored under a key, if that was read.
@@ -253,12 +298,12 @@ impl<'a> Round<'a> {
         self.loaded.gets.get(key).cloned().flatten()
     }
 
-    /// Looks keys up together, so that all that are missing are read at once.
-    pub fn get_all(&mut self, keys: &[Key]) -> Step<Vec<Option<Bytes>>> {
+    /// As [`Round::get_raw`], of several keys, so that all that are missing are read at once.
+    pub fn get_all_raw(&mut self, keys: &[Key]) -> Step<Vec<Option<Bytes>>> {
         let mut values = Vec::with_capacity(keys.len());
         let mut complete = true;
         for key in keys {
-            match self.get(key) {
+            match self.get_raw(key) {
                 Ok(value) => values.push(value),
                 Err(Stop::Missing) => complete = false,
                 Err(refused) => return Err(refused),
@@ -267,9 +312,9 @@ impl<'a> Round<'a> {
         if complete { Ok(values) } else { Err(Stop::Missing) }
     }
 
-    /// The rows of several ranges as they were read, without the effects of other transactions: only the first transaction of a round
+    /// The rows of several ranges as they are stored, ghosts included and without the effects of other transactions: only the first transaction of a round
     /// may scan.
-    pub fn scan_all(&mut self, scans: &[Scan]) -> Step<Vec<Page>> {
+    pub fn scan_raw(&mut self, scans: &[Scan]) -> Step<Vec<Page>> {
         debug_assert!(
             self.effects.is_empty(),
             "a scan does not see the effects of transactions before it"
@@ -314,14 +359,14 @@ impl<'a> Round<'a> {
     /// Decides several writes as one transaction: they share one LSN, and all of their effects stay or none. Whatever stops `decide`
     /// takes back what it had added.
     pub fn batch<T>(&mut self, decide: impl FnOnce(&mut Round<'a>) -> Step<T>) -> Step<T> {
-        let (state, lsn) = (self.state.clone(), self.lsn);
+        let (state, lsn, after) = (self.state.clone(), self.lsn, self.after);
         self.undo = Some(Vec::new());
         self.writes_of_batch = Some(0);
         let decided = decide(self);
         self.writes_of_batch = None;
         let undo = self.undo.take().unwrap_or_default();
         if decided.is_err() {
-            (self.state, self.lsn) = (state, lsn);
+            (self.state, self.lsn, self.after) = (state, lsn, after);
             for (key, before) in undo.into_iter().rev() {
                 match before {
                     Some(effect) => self.effects.insert(key, effect),
@@ -340,6 +385,7 @@ impl<'a> Round<'a> {
             effects: self.effects,
             lsn: self.lsn,
             writes_of_batch: self.writes_of_batch,
+            after: self.after,
         }
     }
 
@@ -381,10 +427,22 @@ impl<'a> Round<'a> {
         self.missing.gets.len() + self.missing.scans.len()
     }
 
-    /// The commit that carries the round out, `None` if it changes nothing; and the state after it.
-    pub fn into_changes(mut self, base: Lsn, before: &PartitionState) -> (Option<Changes>, PartitionState) {
+    /// Whether another round that was decided on the same came to the same.
+    #[cfg(debug_assertions)]
+    pub fn is_like(&self, other: &Round<'_>) -> bool {
+        self.effects == other.effects && self.state == other.state && self.lsn == other.lsn && self.after == other.after
+    }
+
+    /// What the round comes to over the head `base` and the state `before` it.
+    pub fn into_decided(mut self, base: Lsn, before: &PartitionState) -> Decided {
+        let (stamp, after) = (self.now, self.after);
         if self.lsn == base && self.effects.is_empty() {
-            return (None, self.state);
+            return Decided {
+                changes: None,
+                state: self.state,
+                stamp,
+                after,
+            };
         }
         let row = self.state.encode();
         if row != before.encode() {
@@ -401,8 +459,26 @@ impl<'a> Round<'a> {
                 None => changes.deletes.push(key),
             }
         }
-        (Some(changes), self.state)
+        Decided {
+            changes: Some(changes),
+            state: self.state,
+            stamp,
+            after,
+        }
     }
+}
+
+/// What a round comes to.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    /// What is to be committed; `None` if nothing changes.
+    pub changes: Option<Changes>,
+    /// The partition's state after the commit.
+    pub state: PartitionState,
+    /// Server time of the round, and the commit's stamp.
+    pub stamp: UnixMillis,
+    /// What is to be done after the commit.
+    pub after: AfterCommit,
 }
 
 /// What a round writes.
@@ -415,6 +491,10 @@ pub(crate) struct Changes {
 
 /// What the worker decides: sees a round, adds effects, and is told how the commit ended.
 pub(crate) trait Transaction: Send {
+    /// Looks at what is no row of the partition and decides with them, such as the credit of the purge. Called before decisions at another
+    /// server time.
+    fn observe(&mut self, _now: UnixSeconds) {}
+
     /// Decides on what was read. Runs again from the start after more was read or the commit was stale; until it returns anything
     /// but [`Stop::Missing`], it must not have added effects.
     ///

@@ -18,7 +18,7 @@ use bolide_model::ttl::Class;
 use bolide_model::{Error, ErrorKind, RequestUnits, Result};
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::drops::Drops;
+use super::tombstones::PartitionKeyTombstones;
 use crate::admin::statistics::forecast::Forecast;
 use crate::format::keys::{ExpiryPosition, LogPosition};
 use crate::format::record::Record;
@@ -49,7 +49,7 @@ pub(crate) struct PartitionState {
     /// The history is complete from here on; nothing of it lies before.
     pub history_from: LogPosition,
     /// Logical partitions whose items are to be removed.
-    pub drops: Drops,
+    pub tombstones: PartitionKeyTombstones,
     /// Ghosts counted so far.
     pub ghosts: Ghosts,
     /// What a full check has counted so far, if one is under way.
@@ -188,7 +188,7 @@ impl PartitionState {
         self.purge.log.put(&mut bytes);
         self.purge.expiry.put(&mut bytes);
         self.history_from.put(&mut bytes);
-        self.drops.put(&mut bytes);
+        self.tombstones.put(&mut bytes);
         bytes.freeze()
     }
 
@@ -202,13 +202,17 @@ impl PartitionState {
 
     fn decode_row(bytes: &[u8]) -> Option<PartitionState> {
         let (format, rest) = bytes.split_first()?;
-        let (rest, history_from, drops) = match (*format, bytes.len()) {
+        let (rest, history_from, tombstones) = match (*format, bytes.len()) {
             (FORMAT, BYTES..) => {
                 let (rest, later) = rest.split_at(BYTES_1 - 1);
-                let (history_from, drops) = later.split_at(LogPosition::BYTES);
-                (rest, LogPosition::decode(history_from)?, Drops::decode(drops)?)
+                let (history_from, tombstones) = later.split_at(LogPosition::BYTES);
+                (
+                    rest,
+                    LogPosition::decode(history_from)?,
+                    PartitionKeyTombstones::decode(tombstones)?,
+                )
             }
-            (FORMAT_1, BYTES_1) => (rest, LogPosition::default(), Drops::default()),
+            (FORMAT_1, BYTES_1) => (rest, LogPosition::default(), PartitionKeyTombstones::default()),
             _ => return None,
         };
         let (words, cursors) = rest.split_at(6 * 8);
@@ -247,7 +251,7 @@ impl PartitionState {
             billed_total,
             purge,
             history_from,
-            drops,
+            tombstones,
             ghosts,
             tally: None,
             forecast: None,

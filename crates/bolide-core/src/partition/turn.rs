@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bolide_model::ttl::Settings;
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
 use bolide_storage::{Ask, Engine, Head, PartitionId, Reply, Scan, Space};
 use bytes::Bytes;
@@ -15,8 +16,10 @@ use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
 use super::down;
-use super::round::{Changes, Loaded, Round, Step, Stop, Suspended};
+use super::round::{Decided, Loaded, Round, Step, Stop, Suspended};
 use super::state::PartitionState;
+use super::tombstones::TombstoneView;
+use super::visibility::Visibility;
 use crate::format::record::Record;
 
 /// Why a step ended early.
@@ -34,10 +37,10 @@ impl From<Error> for TurnEnd {
     }
 }
 
-/// Live and dead rows of one page of a walk in a turn.
+/// One page of a walk in a turn.
 pub(crate) struct TurnPage {
-    /// In the order of their keys.
-    pub rows: Vec<(Bytes, Bytes)>,
+    /// Visible records with their keys, in the order of these.
+    pub items: Vec<(Bytes, Record)>,
     /// Where the walk goes on; `None` at the end.
     pub next: Option<Bytes>,
 }
@@ -81,12 +84,6 @@ impl Turn {
         self.now
     }
 
-    /// Whether a stored version belongs to a logical partition that was deleted after it was written.
-    pub fn hides(&self, item_key: &[u8], record: &Record) -> bool {
-        let draft = self.draft.as_ref();
-        draft.is_some_and(|draft| draft.state().drops.hides(item_key, record))
-    }
-
     /// Decides one step, reading what it needs. A refused step has added nothing.
     pub async fn decide<T>(&mut self, mut decide: impl FnMut(&mut Round<'_>) -> Step<T>) -> Result<T, TurnEnd> {
         if self.loaded.is_full() {
@@ -103,7 +100,7 @@ impl Turn {
             };
             match decided {
                 Ok(value) => return Ok(value),
-                Err(Stop::Refused(error)) => return Err(TurnEnd::Refused(error)),
+                Err(Stop::Refused(error) | Stop::Unprepared(error)) => return Err(TurnEnd::Refused(error)),
                 Err(Stop::Missing) => {
                     let reply = self.read(self.loaded.ask(&missing)).await?;
                     self.loaded.take(missing, reply);
@@ -112,9 +109,10 @@ impl Turn {
         }
     }
 
-    /// A page of items between two keys, as the steps before have left them.
+    /// A page of visible items between two keys, as the steps before have left them.
     pub async fn items(
         &mut self,
+        settings: &Settings,
         from: &Bytes,
         to: Option<&Bytes>,
         max_rows: usize,
@@ -149,16 +147,30 @@ impl Turn {
                 None => rows.remove(key),
             };
         }
-        Ok(TurnPage {
-            rows: rows.into_iter().collect(),
-            next,
-        })
+        let visibility = self.visibility(settings);
+        let mut items = Vec::with_capacity(rows.len());
+        for (key, value) in rows {
+            let record = Record::decode(value)?;
+            if visibility.shows(&key, &record) {
+                items.push((key, record));
+            }
+        }
+        Ok(TurnPage { items, next })
     }
 
-    /// The commit of everything that was drafted; `None` if that is nothing.
-    pub fn into_changes(mut self, before: &PartitionState) -> (Option<Changes>, PartitionState) {
+    /// What is to be committed of everything that was drafted.
+    pub fn into_decided(mut self, before: &PartitionState) -> Decided {
         let draft = self.draft();
-        draft.resume(&self.loaded).into_changes(self.head.lsn, before)
+        draft.resume(&self.loaded).into_decided(self.head.lsn, before)
+    }
+
+    /// What decides which items exist for its steps.
+    fn visibility(&self, settings: &Settings) -> Visibility {
+        let tombstones = self
+            .draft
+            .as_ref()
+            .map(|draft| TombstoneView::of(&draft.state().tombstones));
+        Visibility::new(settings.horizon(self.now.seconds()), tombstones.unwrap_or_default())
     }
 
     fn draft(&mut self) -> Suspended {

@@ -15,16 +15,15 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
 use bolide_storage::{Batch, CommitToken, Down, Engine, Head, Outcome, PartitionId, Settled, Ticket};
 use futures_util::FutureExt;
 use tokio::sync::mpsc;
 
-use super::drops::PublishedDrops;
-use super::removals::Removals;
-use super::round::{Changes, Loaded, Round, Transaction, refused};
+use super::round::{Changes, Decided, Loaded, Round, Transaction, refused};
+use super::shared::Shared;
 use super::state::PartitionState;
 use super::turn::{Taken, TakesTurn, Turn};
 use crate::clock;
@@ -47,18 +46,20 @@ pub(crate) struct Worker {
     engine: Arc<dyn Engine>,
     partition: PartitionId,
     head: Head,
-    published: Published,
+    shared: Arc<Shared>,
     state: PartitionState,
     tokens: Tokens,
     /// Whether nobody waits for what is carried out but the one who asked for it.
     is_alone: bool,
 }
 
-/// What others see of where the worker stands.
-pub(crate) struct Published {
-    pub lsn: Arc<AtomicU64>,
-    pub drops: Arc<PublishedDrops>,
-    pub removals: Arc<Removals>,
+/// What transactions came to on what was read so far.
+struct Attempt<'l> {
+    round: Round<'l>,
+    /// How many of them are in it.
+    taken: usize,
+    /// How many of the first found all that they needed.
+    complete: usize,
 }
 
 /// What users queue.
@@ -90,15 +91,15 @@ impl Worker {
     ///
     /// # Errors
     /// `Unavailable` or `Corrupt`, from the engine.
-    pub async fn open(engine: Arc<dyn Engine>, partition: PartitionId, published: Published) -> Result<Worker> {
+    pub async fn open(engine: Arc<dyn Engine>, partition: PartitionId, shared: Arc<Shared>) -> Result<Worker> {
         let (head, state) = read_state(engine.as_ref(), partition).await?;
-        published.lsn.store(head.lsn.0, Ordering::Release);
-        published.drops.publish(&state.drops);
+        shared.lsn.store(head.lsn.0, Ordering::Release);
+        shared.tombstones.publish(&state.tombstones);
         Ok(Worker {
             engine,
             partition,
             head,
-            published,
+            shared,
             state,
             tokens: Tokens::new(),
             is_alone: false,
@@ -175,15 +176,9 @@ impl Worker {
                 Ok(Taken::Refused) => return Ok(self.head.lsn),
                 Ok(Taken::Stale) => self.refresh().await?,
                 Ok(Taken::Drafted) => {
-                    let (changes, state) = turn.into_changes(&self.state);
-                    let Some(changes) = changes else {
-                        return Ok(self.head.lsn);
-                    };
-                    match self.commit(changes, now).await? {
-                        Some(head) => {
-                            self.advance(head, state);
-                            return Ok(head.lsn);
-                        }
+                    let decided = turn.into_decided(&self.state);
+                    match self.commit(decided).await? {
+                        Some(lsn) => return Ok(lsn),
                         None => self.refresh().await?,
                     }
                 }
@@ -199,16 +194,9 @@ impl Worker {
     /// were in it, if not all were.
     async fn carry_out(&mut self, round: &mut [Box<dyn Transaction>], taken: &mut usize) -> Result<Lsn> {
         loop {
-            let (changes, state, stamp) = self.decide(round, taken).await?;
-            let Some(changes) = changes else {
-                self.state = state;
-                return Ok(self.head.lsn);
-            };
-            match self.commit(changes, stamp).await? {
-                Some(head) => {
-                    self.advance(head, state);
-                    return Ok(head.lsn);
-                }
+            let decided = self.decide(round, taken).await?;
+            match self.commit(decided).await? {
+                Some(lsn) => return Ok(lsn),
                 None => self.refresh().await?,
             }
         }
@@ -216,34 +204,28 @@ impl Worker {
 
     /// Reads and decides until nothing is missing. Where much has to be read, fewer transactions are taken: those of which all is there, or the
     /// first, alone.
-    async fn decide(
-        &mut self,
-        mut transactions: &mut [Box<dyn Transaction>],
-        taken: &mut usize,
-    ) -> Result<(Option<Changes>, PartitionState, UnixMillis)> {
+    async fn decide(&mut self, mut transactions: &mut [Box<dyn Transaction>], taken: &mut usize) -> Result<Decided> {
         let mut loaded = Loaded::up_to(TRANSACTION_BYTES);
         loop {
             // Taken inside the order of commit, and never below the stamp of the commit before.
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
-            let mut round = Round::new(now, self.head.lsn, self.state.clone(), &loaded);
-            *taken = transactions.len();
-            let mut complete = 0;
-            for (at, transaction) in transactions.iter_mut().enumerate() {
-                decide_guarded(transaction.as_mut(), &mut round)?;
-                if complete == at && round.missing_so_far() == 0 {
-                    complete = at + 1;
-                }
-                if round.state.drops.newest() > Some(self.head.lsn) {
-                    // Readers learn that a logical partition was deleted when the commit is done. In one that also has later writes, they could
-                    // see those beside what was deleted before them.
-                    *taken = at + 1;
-                    break;
-                }
+            for transaction in transactions.iter_mut() {
+                transaction.observe(now.seconds());
             }
+            let Attempt {
+                mut round,
+                taken: decided,
+                complete,
+            } = self.decide_on(transactions, now, &loaded)?;
+            *taken = decided;
             let missing = round.missing();
             if missing.is_empty() {
-                let (changes, state) = round.into_changes(self.head.lsn, &self.state);
-                return Ok((changes, state, now));
+                #[cfg(debug_assertions)]
+                {
+                    let again = self.decide_on(transactions, now, &loaded)?.round;
+                    assert!(round.is_like(&again), "a decision is no function of what was read");
+                }
+                return Ok(round.into_decided(self.head.lsn, &self.state));
             }
             if loaded.is_full() && transactions.len() > 1 {
                 transactions = &mut transactions[..complete.max(1)];
@@ -267,8 +249,60 @@ impl Worker {
         }
     }
 
-    /// Commits; `None` if the head was not where it was thought to be.
-    async fn commit(&mut self, changes: Changes, stamp: UnixMillis) -> Result<Option<Head>> {
+    /// Lets transactions decide on what was read so far.
+    fn decide_on<'l>(
+        &self,
+        transactions: &mut [Box<dyn Transaction>],
+        now: UnixMillis,
+        loaded: &'l Loaded,
+    ) -> Result<Attempt<'l>> {
+        let mut round = Round::new(now, self.head.lsn, self.state.clone(), loaded);
+        let (mut taken, mut complete) = (transactions.len(), 0);
+        for (at, transaction) in transactions.iter_mut().enumerate() {
+            decide_guarded(transaction.as_mut(), &mut round)?;
+            if complete == at && round.missing_so_far() == 0 {
+                complete = at + 1;
+            }
+            if round.state.tombstones.newest() > Some(self.head.lsn) {
+                // Readers learn that a logical partition was deleted when the commit is done. In one that also has later writes, they could
+                // see those beside what was deleted before them.
+                taken = at + 1;
+                break;
+            }
+        }
+        Ok(Attempt { round, taken, complete })
+    }
+
+    /// Commits what was decided, and does what is to be done then. The head after it; `None` if the head was not where it was thought to be.
+    async fn commit(&mut self, decided: Decided) -> Result<Option<Lsn>> {
+        let Decided {
+            changes,
+            state,
+            stamp,
+            after,
+        } = decided;
+        let Some(changes) = changes else {
+            self.state = state;
+            self.shared.committed(&after, stamp.seconds());
+            return Ok(Some(self.head.lsn));
+        };
+        match self.commit_changes(changes, stamp).await {
+            Ok(Some(head)) => {
+                self.shared.committed(&after, stamp.seconds());
+                self.advance(head, state);
+                Ok(Some(head.lsn))
+            }
+            Ok(None) => Ok(None),
+            Err(error) => {
+                if error.kind == ErrorKind::Timeout {
+                    self.shared.perhaps_committed(&after, stamp.seconds());
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn commit_changes(&mut self, changes: Changes, stamp: UnixMillis) -> Result<Option<Head>> {
         let batch = Batch {
             base: self.head.lsn,
             next: changes.next,
@@ -308,9 +342,9 @@ impl Worker {
     fn advance(&mut self, head: Head, state: PartitionState) {
         let purged = state.purged_total.saturating_sub(self.state.purged_total);
         (self.head, self.state) = (head, state);
-        self.published.lsn.store(head.lsn.0, Ordering::Release);
-        self.published.drops.publish(&self.state.drops);
-        self.published.removals.note(head.stamp.seconds(), purged);
+        self.shared.lsn.store(head.lsn.0, Ordering::Release);
+        self.shared.tombstones.publish(&self.state.tombstones);
+        self.shared.removals.note(head.stamp.seconds(), purged);
     }
 }
 

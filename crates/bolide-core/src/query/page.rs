@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bolide_model::{RequestUnits, Result, UnixMillis, charge};
 use bolide_query::{Ahead, Environment, Execution, Finished, Item, Metrics, PageLimit, Progress, Query, ResumeFilter};
-use bolide_storage::{Ask, Head};
+use bolide_storage::Head;
 use bytes::Bytes;
 
 use super::ahead::{AheadOf, Heads, Kept};
@@ -17,7 +17,6 @@ use crate::answer::RangePosition;
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
 use crate::executor::Watch;
-use crate::items::judged_at;
 use crate::memory::MemoryBudget;
 use crate::scan::{ItemWalk, Slice, WALK_BYTES, WalkedItems, bear, touch};
 
@@ -154,7 +153,7 @@ impl PageRun<'_> {
         let (Some(head), heads) = self.heads().await? else {
             return Ok(None);
         };
-        let horizon = self.state.settings.horizon(judged_at(now, head).seconds());
+        let horizon = self.state.settings.horizon(now.max(head.stamp).seconds());
         let Some((mut rows, _memory)) = kept.if_unchanged(&heads, self.state) else {
             return Ok(None);
         };
@@ -199,7 +198,7 @@ impl PageRun<'_> {
         let (mut first, mut heads) = (None, Heads::new());
         for slice in &self.slices {
             if heads.iter().all(|(range, _)| *range != slice.partition.range) {
-                let head = slice.partition.read(Ask::default()).await?.head;
+                let head = slice.partition.head().await?;
                 first.get_or_insert(head);
                 heads.push((slice.partition.range, head.lsn));
             }

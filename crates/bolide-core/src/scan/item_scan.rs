@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bolide_model::ttl::{Horizon, Settings};
 use bolide_model::{Error, Lsn, RequestUnits, Result, UnixMillis};
-use bolide_storage::{Ask, Head, Page, Scan, Space};
+use bolide_storage::{Ask, Scan, Space};
 use bytes::Bytes;
 
 use super::Slice;
@@ -13,10 +13,8 @@ use crate::answer::RangePosition;
 use crate::container::{Container, ContainerState, Reading};
 use crate::content::StoredItem;
 use crate::format::keys;
-use crate::format::record::Record;
-use crate::items::judged_at;
 use crate::memory::{MemoryBudget, MemoryShare};
-use crate::partition::Partition;
+use crate::partition::{AsOf, Partition, Snapshot, StoredRow};
 
 /// Rows and bytes read at once. Large enough that reads are few, small enough that memory stays small.
 const WALK_ROWS: usize = 1_000;
@@ -109,8 +107,8 @@ impl WalkedItem {
 
 /// What a read gave.
 struct Rows {
-    head: Head,
-    rows: Vec<(Bytes, Bytes)>,
+    snapshot: Snapshot,
+    rows: Vec<StoredRow>,
     memory: MemoryShare,
 }
 
@@ -163,22 +161,17 @@ impl<'a> ItemWalk<'a> {
             .iter()
             .take_while(|slice| slice.partition.range == partition.range);
         let alike = alike.count();
-        let Rows { head, rows, memory } = if self.reads_whole(&partition, alike).await? {
+        let Rows { snapshot, rows, memory } = if self.reads_whole(&partition, alike).await? {
             self.next_of_whole(&partition, alike).await?
         } else {
             self.next_of_slices(&partition, alike).await?
         };
-        touch(&mut self.touched, partition.range, head.lsn);
+        touch(&mut self.touched, partition.range, snapshot.head.lsn);
         // The first snapshot settles the time of the walk.
-        let (settings, now) = (self.settings, self.now);
-        let horizon = *self
-            .horizon
-            .get_or_insert_with(|| settings.horizon(judged_at(now, head).seconds()));
-        let hiding = partition.hiding();
+        self.horizon.get_or_insert(snapshot.horizon());
         let mut items = Vec::with_capacity(rows.len());
-        for (key, value) in rows {
-            let record = Record::decode(value)?;
-            if record.stamp().is_live(horizon) && !hiding.hides(&key, &record) {
+        for row in rows {
+            if let Some((key, record)) = snapshot.visible(row)? {
                 items.push(WalkedItem {
                     range: partition.range,
                     key,
@@ -207,15 +200,16 @@ impl<'a> ItemWalk<'a> {
             return Err(Error::internal("there are slices to read"));
         };
         let range = (first.from.clone(), last.to.clone());
-        let (head, mut pages, memory) = self.read(partition, &[range]).await?;
-        let page = pages.pop().unwrap_or_default();
+        let (mut snapshot, memory) = self.read(partition, &[range]).await?;
+        let page = snapshot.take_pages().pop();
+        let page = page.ok_or_else(|| Error::internal("a scan gives a page"))?;
         let mut rows = Vec::new();
-        let resumed = page.rows.last().filter(|_| page.more).map(|(key, _)| keys::after(key));
-        for (key, value) in page.rows {
-            self.drop_slices_before(partition, &key);
+        let resumed = page.resumes_at();
+        for row in page.rows {
+            self.drop_slices_before(partition, row.key());
             match self.slices.front() {
-                Some(slice) if slice.partition.range == partition.range && slice.contains(&key) => {
-                    rows.push((key, value));
+                Some(slice) if slice.partition.range == partition.range && slice.contains(row.key()) => {
+                    rows.push(row);
                 }
                 _ => {}
             }
@@ -233,10 +227,10 @@ impl<'a> ItemWalk<'a> {
             }
             None => self.slices.retain(|slice| slice.partition.range != partition.range),
         }
-        Ok(Rows { head, rows, memory })
+        Ok(Rows { snapshot, rows, memory })
     }
 
-    /// Drops the slices of a partition that end before a key.
+    /// PartitionKeyTombstones the slices of a partition that end before a key.
     fn drop_slices_before(&mut self, partition: &Partition, key: &[u8]) {
         let ends_before = |slice: &mut Slice| {
             slice.partition.range == partition.range && slice.to.as_ref().is_some_and(|to| &to[..] <= key)
@@ -249,17 +243,17 @@ impl<'a> ItemWalk<'a> {
         let count = alike.min(self.slices_at_once);
         let of_slice = |slice: &Slice| (slice.from.clone(), slice.to.clone());
         let ranges: Vec<KeyRange> = self.slices.iter().take(count).map(of_slice).collect();
-        let (head, pages, memory) = self.read(partition, &ranges).await?;
+        let (mut snapshot, memory) = self.read(partition, &ranges).await?;
         self.slices_at_once = (2 * self.slices_at_once).min(MOST_SLICES);
         let mut rows = Vec::new();
-        for page in pages {
-            if !page.is_made() {
+        for page in snapshot.take_pages() {
+            if !page.is_made {
                 // Those before it were as much as one read may hold.
                 break;
             }
-            let last = page.rows.last().filter(|_| page.more).map(|(key, _)| keys::after(key));
+            let last = page.resumes_at();
             if let Some(slice) = self.slices.front() {
-                rows.extend(page.rows.into_iter().filter(|(key, _)| slice.has_prefix(key)));
+                rows.extend(page.rows.into_iter().filter(|row| slice.has_prefix(row.key())));
             }
             if let Some(from) = last {
                 if let Some(slice) = self.slices.front_mut() {
@@ -270,31 +264,39 @@ impl<'a> ItemWalk<'a> {
             }
             self.slices.pop_front();
         }
-        Ok(Rows { head, rows, memory })
+        Ok(Rows { snapshot, rows, memory })
     }
 
     /// Reads ranges of items. Where there is no memory for what came, less is read.
-    async fn read(&mut self, partition: &Partition, ranges: &[KeyRange]) -> Result<(Head, Vec<Page>, MemoryShare)> {
+    async fn read(&mut self, partition: &Partition, ranges: &[KeyRange]) -> Result<(Snapshot, MemoryShare)> {
         loop {
+            let page_bytes = self.page_bytes;
             let scan = |(from, to): &KeyRange| Scan {
                 space: Space::Item,
                 from: from.clone(),
                 to: to.clone(),
                 reverse: false,
                 max_rows: WALK_ROWS.div_ceil(ranges.len()),
-                max_bytes: self.page_bytes.div_ceil(ranges.len()),
+                max_bytes: page_bytes.div_ceil(ranges.len()),
                 keys_only: false,
             };
-            let ask = Ask {
+            let request = || Ask {
                 scans: ranges.iter().map(scan).collect(),
-                max_bytes: self.page_bytes,
+                max_bytes: page_bytes,
                 ..Ask::default()
             };
+            let as_of = match self.horizon {
+                Some(horizon) => AsOf::Horizon(horizon),
+                None => AsOf::Time {
+                    settings: &self.settings,
+                    now: self.now,
+                },
+            };
             let started = Instant::now();
-            let reply = partition.read(ask).await?;
+            let snapshot = partition.snapshot(request, as_of).await?;
             self.read_time += started.elapsed();
-            match self.memory.try_take(memory_bytes(&reply.pages)) {
-                Ok(memory) => return Ok((reply.head, reply.pages, memory)),
+            match self.memory.try_take(snapshot.scanned_bytes(ROW_BYTES)) {
+                Ok(memory) => return Ok((snapshot, memory)),
                 Err(error) if self.page_bytes == SHORT_BYTES => return Err(error),
                 Err(_) => self.page_bytes = SHORT_BYTES,
             }
@@ -329,7 +331,7 @@ impl<'a> ItemWalk<'a> {
     }
 }
 
-/// Drops what of some slices lies before a key.
+/// PartitionKeyTombstones what of some slices lies before a key.
 pub(crate) fn begin_at(slices: &mut Vec<Slice>, from: &Bytes) {
     slices.retain(|slice| slice.to.as_ref().is_none_or(|to| from < to) && !is_before(slice, from));
     for slice in slices {
@@ -339,12 +341,6 @@ pub(crate) fn begin_at(slices: &mut Vec<Slice>, from: &Bytes) {
 
 /// The first key, and the end; `None` is the end of all items.
 type KeyRange = (Bytes, Option<Bytes>);
-
-/// What the rows of some pages take.
-fn memory_bytes(pages: &[Page]) -> usize {
-    let of_page = |page: &Page| page.bytes() + page.rows.len() * ROW_BYTES;
-    pages.iter().map(of_page).sum()
-}
 
 /// Whether a slice's partition ends before `key`.
 fn is_before(slice: &Slice, key: &[u8]) -> bool {

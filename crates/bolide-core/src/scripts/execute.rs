@@ -91,7 +91,7 @@ impl Account {
             charge,
         };
         let outcome = partition.turn(job).await;
-        self.settle(ctx, &partition, &visit, &scene, used.get(), outcome)
+        self.settle(ctx, &partition, &visit, used.get(), outcome)
     }
 
     /// Waits for a place for a transaction of scripts. The container's settings can change meanwhile.
@@ -113,7 +113,6 @@ impl Account {
         ctx: &RequestContext,
         partition: &Partition,
         visit: &Visit<'_>,
-        scene: &Scene,
         used: RequestUnits,
         outcome: Result<(T, Lsn)>,
     ) -> Answered<T> {
@@ -121,7 +120,6 @@ impl Account {
         let charge = RequestUnits(used.0.max(1.0)).rounded();
         match outcome {
             Ok((value, lsn)) => {
-                partition.meter().lock().spend(ctx.now.seconds(), scene.take_owed());
                 let work = self.charge(ctx, partition, visit, charge, lsn);
                 Ok(Answer { value, work })
             }
@@ -233,7 +231,6 @@ impl TurnJob for Procedure {
 
     fn run<'t>(&'t mut self, turn: &'t mut Turn) -> BoxFuture<'t, Result<Self::Output, TurnEnd>> {
         Box::pin(async move {
-            self.scene.take_owed();
             let watch = self.account.start(turn, &mut self.order);
             let ended = run(turn, &self.scene, &watch, &self.place, self.call.clone(), &self.conduct).await;
             self.charge.set(watch.charge());

@@ -11,7 +11,6 @@ use bolide_model::{Error, RequestUnits, Result, UnixMillis, charge, limits};
 use bolide_query::{Environment, PageLimit, Progress, Query};
 use bolide_script::{Document as Name, Operation, Reply};
 use bytes::Bytes;
-use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::functions::QueryFunctions;
@@ -22,7 +21,6 @@ use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
 use crate::continuation;
 use crate::format::keys;
-use crate::format::record::Record;
 use crate::items::{Draft, ItemTarget, ItemWritten, Logical, Written, own_key};
 use crate::partition::round::{Round, Step};
 use crate::partition::turn::{Turn, TurnEnd};
@@ -77,8 +75,6 @@ pub(super) struct Scene {
     to: Option<Bytes>,
     logical: Logical,
     place: Place,
-    /// What the ghosts in the way cost: owed by the purge.
-    owed: Mutex<RequestUnits>,
 }
 
 /// What is asked of whoever has the turn.
@@ -132,13 +128,7 @@ impl Scene {
             container,
             state,
             place,
-            owed: Mutex::default(),
         })
-    }
-
-    /// What the purge owes for the ghosts that were in the way, since this was last asked.
-    pub fn take_owed(&self) -> RequestUnits {
-        std::mem::take(&mut *self.owed.lock())
     }
 
     pub async fn answer(&self, turn: &mut Turn, watch: &Watch, ask: Ask) -> Result<Answer, TurnEnd> {
@@ -149,17 +139,13 @@ impl Scene {
     }
 
     async fn items(&self, turn: &mut Turn, from: &Bytes) -> Result<Items, TurnEnd> {
+        let from = from.max(&self.from);
         let page = turn
-            .items(from.max(&self.from), self.to.as_ref(), WALK_ROWS, WALK_BYTES)
+            .items(&self.state.settings, from, self.to.as_ref(), WALK_ROWS, WALK_BYTES)
             .await?;
-        let horizon = self.state.settings.horizon(turn.now().seconds());
-        let mut items = Vec::with_capacity(page.rows.len());
-        for (key, value) in page.rows {
-            let record = Record::decode(value)?;
-            if record.stamp().is_live(horizon) && !turn.hides(&key, &record) {
-                items.push((key, StoredItem::new(self.container.rid(), record)));
-            }
-        }
+        let rid = self.container.rid();
+        let shown = |(key, record)| (key, StoredItem::new(rid, record));
+        let items = page.items.into_iter().map(shown).collect();
         Ok(Items {
             items,
             next: page.next,
@@ -261,7 +247,6 @@ impl Scene {
         let cost = decided.as_ref().map_or(charge::point_read(0), |written| written.charge);
         watch.used(cost, 0);
         let written = decided?;
-        *self.owed.lock() += written.owed;
         Ok(written.value)
     }
 

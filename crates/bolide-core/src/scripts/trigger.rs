@@ -184,7 +184,7 @@ impl Account {
             charge,
         };
         let outcome = partition.turn(job).await;
-        self.settle(ctx, &partition, &visit, &scene, used.get(), outcome)
+        self.settle(ctx, &partition, &visit, used.get(), outcome)
     }
 }
 
@@ -241,7 +241,6 @@ impl TurnJob for Triggered {
 
     fn run<'t>(&'t mut self, turn: &'t mut Turn) -> BoxFuture<'t, Result<Self::Output, TurnEnd>> {
         Box::pin(async move {
-            self.scene.take_owed();
             let watch = self.clock.start(turn, &mut self.order);
             let ended = self.steps(turn, &watch).await;
             self.charge.set(watch.charge());

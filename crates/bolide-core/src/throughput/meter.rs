@@ -99,11 +99,6 @@ impl Meter {
         self.spent += units.0;
     }
 
-    /// Whether what the purge spends is billed (TTL-262).
-    pub fn is_billed(&self) -> bool {
-        self.pacing == Pacing::Serverless
-    }
-
     /// Ends every window before `now`.
     fn roll(&mut self, now: UnixSeconds) {
         while self.window < now {

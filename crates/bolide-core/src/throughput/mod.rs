@@ -188,6 +188,11 @@ impl PacingSettings {
         }
     }
 
+    /// Whether what the purge spends is billed (TTL-262).
+    pub(crate) fn is_billed(&self) -> bool {
+        self.pacing == Pacing::Serverless
+    }
+
     /// What purging an item of `bytes` costs.
     pub(crate) fn purge_cost(&self, bytes: usize) -> RequestUnits {
         self.delete_ru

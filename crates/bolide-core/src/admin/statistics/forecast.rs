@@ -15,13 +15,12 @@ use std::sync::Arc;
 
 use bolide_model::ttl::{Class, Policy, Settings};
 use bolide_model::{Result, UnixSeconds};
-use bolide_storage::{Page, Scan, Space};
-use bytes::Bytes;
+use bolide_storage::Page;
 
-use crate::background::jobs::expire::damaged;
+use crate::change_log::queues::{self, Queue, QueueEntry};
 use crate::container::ContainerState;
-use crate::format::keys::{self, ExpiryPosition, LogPosition};
-use crate::format::record::{LogEntry, Record};
+use crate::format::keys::{ExpiryPosition, LogPosition};
+use crate::format::record::Record;
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step};
 
@@ -57,74 +56,6 @@ struct Line<P> {
     cuts: [P; CUTS],
     /// What is counted before the first cut, between each two, and behind the last.
     items: [u64; CUTS + 1],
-}
-
-/// A place in a line.
-trait Place: Copy + Ord + Default {
-    fn next(self) -> Self;
-    /// Before every entry with this base that the line has or will have, if that is known.
-    fn of_base(base: i64) -> Option<Self>;
-    fn to_bytes(self) -> Bytes;
-    fn end_of_line() -> Option<Bytes>;
-    const SPACE: Space;
-    /// Where an entry is, and its base if it is counted.
-    fn decode(key: &[u8], value: &Bytes) -> Result<(Self, Option<i64>)>;
-}
-
-impl Place for ExpiryPosition {
-    const SPACE: Space = Space::Expiry;
-
-    fn next(self) -> ExpiryPosition {
-        ExpiryPosition::next(self)
-    }
-
-    fn of_base(base: i64) -> Option<ExpiryPosition> {
-        Some(ExpiryPosition {
-            base: UnixSeconds(base),
-            version: LogPosition::default(),
-        })
-    }
-
-    fn to_bytes(self) -> Bytes {
-        ExpiryPosition::to_bytes(self)
-    }
-
-    fn end_of_line() -> Option<Bytes> {
-        None
-    }
-
-    fn decode(key: &[u8], _: &Bytes) -> Result<(ExpiryPosition, Option<i64>)> {
-        let position = ExpiryPosition::decode(key).ok_or_else(damaged)?;
-        Ok((position, Some(position.base.0)))
-    }
-}
-
-impl Place for LogPosition {
-    const SPACE: Space = Space::Log;
-
-    fn next(self) -> LogPosition {
-        LogPosition::next(self)
-    }
-
-    /// New entries come at the end of the log, whatever the bounds are.
-    fn of_base(_: i64) -> Option<LogPosition> {
-        None
-    }
-
-    fn to_bytes(self) -> Bytes {
-        LogPosition::to_bytes(self)
-    }
-
-    fn end_of_line() -> Option<Bytes> {
-        Some(keys::log_end())
-    }
-
-    fn decode(key: &[u8], value: &Bytes) -> Result<(LogPosition, Option<i64>)> {
-        let position = LogPosition::decode(key).ok_or_else(damaged)?;
-        let entry = LogEntry::decode(value)?;
-        let base = (entry.class == Class::Inherited).then_some(entry.last_modified.0);
-        Ok((position, base))
-    }
 }
 
 /// The live items of a partition by slice, and where the first of each line stands.
@@ -225,7 +156,7 @@ impl Forecast {
     }
 }
 
-impl<P: Place> Line<P> {
+impl<P: Queue> Line<P> {
     fn new(bounds: [i64; CUTS]) -> Line<P> {
         Line {
             upto: Some(P::default()),
@@ -253,7 +184,7 @@ impl<P: Place> Line<P> {
             _ => line.insert(Line::new(bounds)),
         };
         if let Some(from) = line.upto {
-            let page = scan(round, from, P::end_of_line(), rows)?;
+            let page = read(round, from, None, rows)?;
             line.count_first(&page)?;
             return Ok(false);
         }
@@ -266,8 +197,8 @@ impl<P: Place> Line<P> {
     }
 
     fn count_first(&mut self, page: &Page) -> Result<()> {
-        for (key, value) in &page.rows {
-            let (position, base) = P::decode(key, value)?;
+        for entry in queues::entries::<P>(page) {
+            let (position, base) = counted_base(&entry?);
             let after = position.next();
             self.upto = Some(after);
             let Some(base) = base else { continue };
@@ -295,10 +226,9 @@ impl<P: Place> Line<P> {
         let limit = self.cuts.get(cut + 1).copied();
         let from = self.cuts[cut];
         if limit.is_none_or(|limit| from < limit) && P::of_base(bound) != Some(from) {
-            let to = limit.map(P::to_bytes).or_else(P::end_of_line);
-            let page = scan(round, from, to, rows)?;
-            for (key, value) in &page.rows {
-                let (position, base) = P::decode(key, value)?;
+            let page = read(round, from, limit, rows)?;
+            for entry in queues::entries::<P>(&page) {
+                let (position, base) = counted_base(&entry?);
                 if base.is_some_and(|base| base >= bound) {
                     return Ok(self.arrive(cut, bound));
                 }
@@ -322,15 +252,12 @@ impl<P: Place> Line<P> {
     }
 }
 
-fn scan<P: Place>(round: &mut Round<'_>, from: P, to: Option<Bytes>, max_rows: usize) -> Step<Page> {
-    let scan = Scan {
-        space: P::SPACE,
-        from: from.to_bytes(),
-        to,
-        reverse: false,
-        max_rows,
-        max_bytes: BYTES,
-        keys_only: false,
-    };
-    Ok(round.scan_all(&[scan])?.pop().unwrap_or_default())
+fn read<P: Queue>(round: &mut Round<'_>, from: P, to: Option<P>, rows: usize) -> Step<Page> {
+    let scan = queues::scan(from, to, rows, BYTES);
+    Ok(round.scan_raw(&[scan])?.pop().unwrap_or_default())
+}
+
+/// Where an entry is, and its base if it is counted.
+fn counted_base<P: Queue>(entry: &QueueEntry<P>) -> (P, Option<i64>) {
+    (entry.position, entry.belongs().then_some(entry.stamp.base.0))
 }

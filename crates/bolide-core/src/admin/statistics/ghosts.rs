@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use bolide_model::ttl::Class;
+use bolide_model::ttl::Horizon;
 use bolide_model::{Result, UnixSeconds};
-use bolide_storage::{Page, Scan, Space};
+use bolide_storage::Page;
 
+use crate::change_log::queues::{self, Queue};
 use crate::container::ContainerState;
-use crate::format::keys::{self, ExpiryPosition, LogPosition};
-use crate::format::record::{ExpiryEntry, LogEntry};
+use crate::format::keys::{ExpiryPosition, LogPosition};
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step};
 use crate::partition::state::{Cursors, PartitionState};
@@ -79,52 +79,32 @@ pub(crate) fn count_some(round: &mut Round<'_>, container: &ContainerState, rows
     };
 
     let scans = [
-        scan(Space::Expiry, upto.expiry.to_bytes(), None, rows),
-        scan(Space::Log, upto.log.to_bytes(), Some(keys::log_end()), rows),
+        queues::scan(upto.expiry, None, rows, BYTES),
+        queues::scan(upto.log, None, rows, BYTES),
     ];
-    let pages = round.scan_all(&scans)?;
+    let pages = round.scan_raw(&scans)?;
     round.state.ghosts.upto = upto;
-    let own = count_own(&mut round.state, &pages[0], horizon.own)?;
-    let log = count_log(&mut round.state, &pages[1], horizon.inherited)?;
+    let own = count::<ExpiryPosition>(&mut round.state, &pages[0], horizon, |upto| &mut upto.expiry)?;
+    let log = count::<LogPosition>(&mut round.state, &pages[1], horizon, |upto| &mut upto.log)?;
     Ok(own && log)
 }
 
-fn count_own(state: &mut PartitionState, page: &Page, horizon: i64) -> Result<bool> {
-    for (key, value) in &page.rows {
-        let position = ExpiryPosition::decode(key).ok_or_else(crate::background::jobs::expire::damaged)?;
-        if position.base.0 > horizon {
-            return Ok(true);
-        }
-        let entry = ExpiryEntry::decode(value)?;
-        state.count_ghost(&entry.item_key, entry.size as usize);
-        state.ghosts.upto.expiry = position.next();
-    }
-    Ok(!page.more)
-}
-
-fn count_log(state: &mut PartitionState, page: &Page, horizon: i64) -> Result<bool> {
-    for (key, value) in &page.rows {
-        let version = LogPosition::decode(key).ok_or_else(crate::background::jobs::expire::damaged)?;
-        let entry = LogEntry::decode(value)?;
-        if entry.class == Class::Inherited {
-            if entry.last_modified.0 > horizon {
+/// Counts what is due in a page of a queue, and moves its cursor behind that; tells whether something was not due, or nothing is left.
+fn count<P: Queue>(
+    state: &mut PartitionState,
+    page: &Page,
+    horizon: Horizon,
+    cursor: fn(&mut Cursors) -> &mut P,
+) -> Result<bool> {
+    for entry in queues::entries::<P>(page) {
+        let entry = entry?;
+        if entry.belongs() {
+            if entry.stamp.base.0 > P::threshold(horizon) {
                 return Ok(true);
             }
-            state.count_ghost(&entry.item_key, entry.size as usize);
+            state.count_ghost(&entry.item_key, entry.size);
         }
-        state.ghosts.upto.log = version.next();
+        *cursor(&mut state.ghosts.upto) = entry.position.next();
     }
     Ok(!page.more)
-}
-
-fn scan(space: Space, from: bytes::Bytes, to: Option<bytes::Bytes>, max_rows: usize) -> Scan {
-    Scan {
-        space,
-        from,
-        to,
-        reverse: false,
-        max_rows,
-        max_bytes: BYTES,
-        keys_only: false,
-    }
 }

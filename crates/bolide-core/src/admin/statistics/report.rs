@@ -2,27 +2,28 @@
 
 use std::sync::Arc;
 
+use bolide_model::epk::Epk;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::ttl::{Class, Policy, Stamp};
 use bolide_model::{RequestUnits, Result, UnixSeconds};
-use bolide_storage::Space;
-use bytes::Bytes;
+use bolide_storage::{Ask, Head};
 
 use super::amounts;
 use super::forecast::{self, Ends, SLICES};
 use super::ghosts;
 use crate::account::Account;
 use crate::background::jobs::delete_by_key as drops;
+use crate::change_log::queues::{Queue, QueueEntry};
 use crate::container::{Container, ContainerState, Stretch};
 use crate::content::StoredItem;
 use crate::content::logical;
 use crate::executor::Watch;
-use crate::format::keys::{ExpiryPosition, LogPosition};
-use crate::format::record::{ExpiryEntry, LogEntry, Record};
-use crate::items::{self, ItemTarget};
-use crate::partition::drops::Hiding;
+use crate::format::keys::{self, ExpiryPosition, LogPosition};
+use crate::format::record::Record;
+use crate::items::decode_number;
 use crate::partition::state::PartitionState;
-use crate::partition::{Pages, Partition};
+use crate::partition::tombstones::TombstoneView;
+use crate::partition::{Partition, RawPages};
 
 const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;
@@ -204,8 +205,7 @@ impl Account {
         let epk = logical::of(definition, key);
         let partition = state.layout.partition_of(&epk)?;
         let now = self.begin_upkeep().await?.now;
-        let (record, head) = items::find(partition, &epk, &ItemTarget::Id(id.to_owned())).await?;
-        let record = record.filter(|record| !partition.hides_of(&epk, record));
+        let (record, head) = stored_under(partition, &epk, id).await?;
         let policy = state.settings.policy;
         let Some(record) = record else {
             return Ok(TtlWhy {
@@ -216,8 +216,36 @@ impl Account {
                 policy,
             });
         };
-        let now = items::judged_at(now, head).seconds();
+        let now = now.max(head.stamp).seconds();
         Ok(why(container, state, record, now))
+    }
+}
+
+/// What is stored under an id, expired or not, unless it was deleted with its partition key; and the head it was read at.
+async fn stored_under(partition: &Partition, epk: &Epk, id: &str) -> Result<(Option<Record>, Head)> {
+    let mut keys = vec![keys::id_index(epk.as_bytes(), id.as_bytes())];
+    loop {
+        let request = || Ask {
+            gets: keys.clone(),
+            ..Ask::default()
+        };
+        let (mut reply, tombstones) = partition.read_raw_with_tombstones(request).await?;
+        let item_key = reply
+            .gets
+            .first()
+            .and_then(Option::as_ref)
+            .and_then(|number| decode_number(number));
+        let item_key = item_key.map(|number| keys::item(epk, number));
+        if item_key.is_none() || keys.get(1) == item_key.as_ref() {
+            let record = reply.gets.drain(1..).flatten().next().map(Record::decode).transpose()?;
+            let is_hidden = |record: &Record| {
+                let item_key = keys::item(epk, record.number()).bytes;
+                tombstones.hides(&item_key, record.version().lsn, record.stamp())
+            };
+            return Ok((record.filter(|record| !is_hidden(record)), reply.head));
+        }
+        keys.truncate(1);
+        keys.extend(item_key);
     }
 }
 
@@ -382,10 +410,10 @@ pub(crate) async fn oldest_ghost(
         moment_of_expiry(ghost, &state.history, now)
     };
     // Nothing before the purge's cursors is a ghost.
-    let (own, _) = first_own(partition, counted.purge.expiry).await?;
+    let (own, _) = first_in(partition, counted.purge.expiry).await?;
     // Nor is what was stepped over in the log when this was asked for before.
     let from = counted.purge.log.max(partition.first_in_log());
-    let (inherited, at) = first_inherited(partition, from).await?;
+    let (inherited, at) = first_in(partition, from).await?;
     partition.set_first_in_log(at);
     Ok(earliest(moment(own), moment(inherited)))
 }
@@ -395,110 +423,73 @@ async fn next_end(state: &ContainerState, partition: &Partition, ends: &Ends) ->
     let end = |stamp: Option<Stamp>| stamp.and_then(|stamp| stamp.ends_at(state.settings.policy));
     let mut next = None;
     if let Some(from) = ends.own {
-        let (first, _) = first_own(partition, from).await?;
+        let (first, _) = first_in(partition, from).await?;
         next = end(first);
     }
     if let Some(from) = ends.inherited {
-        let (first, _) = first_inherited(partition, from).await?;
+        let (first, _) = first_in(partition, from).await?;
         next = earliest(next, end(first));
     }
     Ok(next)
 }
 
-/// The first item of the expiry queue from a place on, and a place before which there is none.
-async fn first_own(partition: &Partition, from: ExpiryPosition) -> Result<(Option<Stamp>, ExpiryPosition)> {
-    let (mut pages, mut at) = (Pages::behind(partition, Space::Expiry, from.to_bytes()), from);
+/// The stamp of the first item of a queue from a place on, and a place before which there is none.
+async fn first_in<P: Queue>(partition: &Partition, from: P) -> Result<(Option<Stamp>, P)> {
+    let (mut pages, mut at) = (RawPages::behind(partition, P::SPACE, from.to_bytes()), from);
     loop {
         let rows = pages.next().await?;
         if rows.is_empty() {
             return Ok((None, at));
         }
-        let hiding = partition.hiding();
         for (key, value) in &rows {
-            at = ExpiryPosition::decode(key).ok_or_else(crate::background::jobs::expire::damaged)?;
-            if let Some(stamp) = own_stamp(&hiding, key, value)? {
-                return Ok((Some(stamp), at));
+            let entry = P::entry(key, value)?;
+            at = entry.position;
+            if entry.belongs() && !is_hidden(&entry, pages.tombstones()) {
+                return Ok((Some(entry.stamp), at));
             }
         }
     }
 }
 
-/// The first item of the log from a place on that lives by the default, and a place before which there is none.
-async fn first_inherited(partition: &Partition, from: LogPosition) -> Result<(Option<Stamp>, LogPosition)> {
-    let (mut pages, mut at) = (Pages::behind(partition, Space::Log, from.to_bytes()), from);
-    loop {
-        let rows = pages.next().await?;
-        if rows.is_empty() {
-            return Ok((None, at));
-        }
-        let hiding = partition.hiding();
-        for (key, value) in &rows {
-            at = LogPosition::decode(key).ok_or_else(crate::background::jobs::expire::damaged)?;
-            let stamp = log_stamp(&hiding, key, value)?;
-            if let Some(stamp) = stamp.filter(|stamp| stamp.class == Class::Inherited) {
-                return Ok((Some(stamp), at));
-            }
-        }
-    }
+/// Whether the item of an entry was deleted with its partition key.
+fn is_hidden<P>(entry: &QueueEntry<P>, tombstones: &TombstoneView) -> bool {
+    tombstones.hides(&entry.item_key, entry.version.lsn, entry.stamp)
 }
 
 fn earliest(one: Option<i64>, other: Option<i64>) -> Option<i64> {
     one.into_iter().chain(other).min()
 }
 
-/// The stamp of an entry of the expiry queue; `None` if its item was deleted with its partition key.
-fn own_stamp(hiding: &Hiding, key: &[u8], value: &Bytes) -> Result<Option<Stamp>> {
-    let position = ExpiryPosition::decode(key).ok_or_else(crate::background::jobs::expire::damaged)?;
-    let stamp = Stamp {
-        class: Class::Own,
-        base: position.base,
-    };
-    let is_hidden =
-        !hiding.is_empty() && hiding.hides_version(&ExpiryEntry::decode(value)?.item_key, position.version.lsn, stamp);
-    Ok((!is_hidden).then_some(stamp))
-}
-
-/// The stamp of an entry of the log, unless it is of the class that the expiry queue has; `None` as in [`own_stamp`].
-fn log_stamp(hiding: &Hiding, key: &[u8], value: &Bytes) -> Result<Option<Stamp>> {
-    let version = LogPosition::decode(key).ok_or_else(crate::background::jobs::expire::damaged)?;
-    let entry = LogEntry::decode(value)?;
-    let stamp = Stamp {
-        class: entry.class,
-        base: entry.last_modified,
-    };
-    let is_counted = entry.class != Class::Own && !hiding.hides_version(&entry.item_key, version.lsn, stamp);
-    Ok(is_counted.then_some(stamp))
-}
-
 /// Visits the stamp of every stored item of a container that was not deleted with its partition key.
 async fn for_each_stamp(state: &ContainerState, watch: &Watch, mut visit: impl FnMut(Stamp)) -> Result<()> {
     for partition in &state.layout.partitions {
-        let mut own = Pages::over(partition, Space::Expiry);
-        loop {
-            watch.check()?;
-            let rows = own.next().await?;
-            if rows.is_empty() {
-                break;
+        // The log has an entry of every item; those with a ttl of their own have their base in the other queue.
+        for_each_entry::<ExpiryPosition>(partition, watch, &mut visit).await?;
+        let others = |stamp: Stamp| {
+            if stamp.class != Class::Own {
+                visit(stamp);
             }
-            let hiding = partition.hiding();
-            for (key, value) in &rows {
-                own_stamp(&hiding, key, value)?.into_iter().for_each(&mut visit);
-            }
+        };
+        for_each_entry::<LogPosition>(partition, watch, others).await?;
+    }
+    Ok(())
+}
+
+async fn for_each_entry<P: Queue>(partition: &Partition, watch: &Watch, mut visit: impl FnMut(Stamp)) -> Result<()> {
+    let mut pages = RawPages::over(partition, P::SPACE);
+    loop {
+        watch.check()?;
+        let rows = pages.next().await?;
+        if rows.is_empty() {
+            return Ok(());
         }
-        let mut log = Pages::over(partition, Space::Log);
-        loop {
-            watch.check()?;
-            let rows = log.next().await?;
-            if rows.is_empty() {
-                break;
-            }
-            let hiding = partition.hiding();
-            for (key, value) in &rows {
-                log_stamp(&hiding, key, value)?.into_iter().for_each(&mut visit);
+        for (key, value) in &rows {
+            let entry = P::entry(key, value)?;
+            if !is_hidden(&entry, pages.tombstones()) {
+                visit(entry.stamp);
             }
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]

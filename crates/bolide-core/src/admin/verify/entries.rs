@@ -30,7 +30,7 @@ pub(super) fn check(
     at: &Place,
 ) -> Step<(VerifyReport, Option<Place>)> {
     let to = (space == Space::Log).then(keys::log_end);
-    let page = round.scan_all(&[scan(space, at.from.clone(), to)])?;
+    let page = round.scan_raw(&[scan(space, at.from.clone(), to)])?;
     let page = page.into_iter().next().unwrap_or_default();
     let mut holders = Vec::with_capacity(page.rows.len());
     for (key, value) in &page.rows {

@@ -74,7 +74,7 @@ pub(super) fn read(round: &mut Round<'_>, state: &ContainerState, partition: &Pa
     let from = at.history.clone().unwrap_or_else(keys::log_end);
     let mut scans = vec![scan(Space::Log, from, None)];
     scans.extend(at.log.clone().map(|from| scan(Space::Log, from, Some(keys::log_end()))));
-    let mut pages = round.scan_all(&scans)?.into_iter();
+    let mut pages = round.scan_raw(&scans)?.into_iter();
     let (entries, log) = (pages.next().unwrap_or_default(), pages.next().unwrap_or_default());
 
     let mut page = Page {

@@ -34,15 +34,18 @@ pub(super) fn check(
     from: Option<&Bytes>,
 ) -> Step<Checked> {
     let from_key = from.cloned().unwrap_or_default();
-    let page = round.scan_all(&[scan(Space::Item, from_key, None)])?;
+    let page = round.scan_raw(&[scan(Space::Item, from_key, None)])?;
     let page = page.into_iter().next().unwrap_or_default();
     let mut items = Vec::with_capacity(page.rows.len());
     for (key, value) in page.rows {
         items.push((key, Record::decode(value)?));
     }
-    let wanted: Vec<Entry<'_>> = items.iter().flat_map(|(key, record)| entries::of(key, record)).collect();
+    let wanted: Vec<Entry<'_>> = items
+        .iter()
+        .flat_map(|(key, record)| entries::of(key, record))
+        .collect();
     let entries: Vec<Key> = wanted.iter().map(|entry| entry.key.clone()).collect();
-    let stored = round.get_all(&entries)?;
+    let stored = round.get_all_raw(&entries)?;
     if !ghosts::count_some(round, state, GHOST_ROWS)? {
         return Ok(Checked::Uncounted);
     }
@@ -88,7 +91,7 @@ fn check_item(
 ) {
     let is_live = record.stamp().is_live(round.horizon(&state.settings));
     found.stored += 1;
-    found.live += u64::from(is_live && !round.state.drops.hides(key, record));
+    found.live += u64::from(round.visibility(&state.settings).shows(key, record));
     if keys::number_of_item(key) != record.number() {
         found.problem(|| format!("item '{}' is stored under another number", record.id()));
     }

@@ -260,7 +260,7 @@ fn look_up_some(round: &mut Round<'_>, keys: &[Key]) -> Step<Vec<Option<Bytes>>>
         if bytes >= BYTES {
             break;
         }
-        let found = round.get_all(keys)?;
+        let found = round.get_all_raw(keys)?;
         bytes += found.iter().flatten().map(Bytes::len).sum::<usize>();
         values.extend(found);
     }

@@ -1,9 +1,9 @@
-//! Removing the items of deleted logical partitions (see `crate::partition::drops`): a step is as large as one of the purge, goes the same
+//! Removing the items of deleted logical partitions (see `crate::partition::tombstones`): a step is as large as one of the purge, goes the same
 //! way, and is paced by the same budget. Its events are deletes by a client, and the figures of expiry leave it out.
 
 use std::sync::Arc;
 
-use bolide_model::{RequestUnits, Result, UnixSeconds};
+use bolide_model::Result;
 use bolide_storage::{Key, Scan, Space};
 
 use super::expire::{Budget, End, Step};
@@ -11,11 +11,12 @@ use crate::background::{PurgeMode, STEP_ITEMS};
 use crate::container::ContainerState;
 use crate::format::keys;
 use crate::format::record::Record;
-use crate::items::remove_dropped;
+use crate::items::remove_deleted;
 use crate::partition::Partition;
-use crate::partition::drops::Dropped;
 use crate::partition::round::{Round, Step as Decided};
 use crate::partition::state::{Amount, PartitionState};
+use crate::partition::tombstones::PartitionKeyTombstone;
+use crate::partition::visibility::StoredVersion;
 use bolide_model::ttl::Horizon;
 
 /// Bytes looked at in one step.
@@ -23,30 +24,20 @@ const SCAN_BYTES: usize = 512 * 1024;
 
 /// Runs one step in the partition's worker. `purged` counts the items removed.
 pub(crate) async fn run(state: Arc<ContainerState>, partition: Arc<Partition>, mode: PurgeMode) -> Result<Step> {
-    let known = partition.clone();
-    let (step, spent, now) = partition
-        .upkeep(move |round| decide(round, &state, &known, mode))
-        .await?;
-    partition.meter().lock().spend(now, spent);
-    Ok(step)
+    let observe = Budget::observer(mode, partition.clone());
+    let decide = move |round: &mut Round<'_>, budget: &Budget| decide(round, &state, *budget);
+    partition.upkeep_observing(observe, decide).await
 }
 
-fn decide(
-    round: &mut Round<'_>,
-    state: &ContainerState,
-    partition: &Partition,
-    mode: PurgeMode,
-) -> Decided<(Step, RequestUnits, UnixSeconds)> {
-    let now = round.seconds();
-    let mut budget = Budget::of(mode, partition, now);
+fn decide(round: &mut Round<'_>, state: &ContainerState, mut budget: Budget) -> Decided<Step> {
     let mut step = Step {
         purged: 0,
         end: End::Drained,
     };
-    let Some(dropped) = round.state.drops.first_mut().cloned() else {
-        return Ok((step, budget.spent, now));
+    let Some(dropped) = round.state.tombstones.first_mut().cloned() else {
+        return Ok(step);
     };
-    let page = round.scan_all(&[scan(&dropped)])?.pop().unwrap_or_default();
+    let page = round.scan_raw(&[scan(&dropped)])?.pop().unwrap_or_default();
     let mut from = dropped.from.clone();
     for (key, value) in page.rows {
         if budget.is_exhausted() {
@@ -56,28 +47,31 @@ fn decide(
         from = keys::after(&key);
         let record = Record::decode(value)?;
         if dropped.hides(&key, &record) {
-            let version = round.next_version();
-            let cost = remove_dropped(round, partition, state, version, &Key::new(Space::Item, key), &record);
-            budget.spend(cost);
+            let place = round.next_version();
+            let version = StoredVersion {
+                key: Key::new(Space::Item, key),
+                record,
+            };
+            budget.spend(remove_deleted(round, state, place, &version));
             step.purged += 1;
         }
     }
     if step.end == End::Drained && !page.more {
-        round.state.drops.remove_first();
-    } else if let Some(first) = round.state.drops.first_mut() {
+        round.state.tombstones.remove_first();
+    } else if let Some(first) = round.state.tombstones.first_mut() {
         first.from = from;
     }
     if step.purged == 0 && step.end == End::Drained {
         // Only a commit keeps how far this came.
         round.next_lsn();
     }
-    if step.end == End::Drained && !round.state.drops.is_empty() {
+    if step.end == End::Drained && !round.state.tombstones.is_empty() {
         step.end = End::Unfinished;
     }
-    Ok((step, budget.spent, now))
+    Ok(step)
 }
 
-fn scan(dropped: &Dropped) -> Scan {
+fn scan(dropped: &PartitionKeyTombstone) -> Scan {
     Scan {
         space: Space::Item,
         from: dropped.from.clone(),
@@ -115,17 +109,22 @@ pub(crate) async fn for_each_hidden(
     counted: &PartitionState,
     mut visit: impl FnMut(&Record),
 ) -> Result<()> {
-    for (at, dropped) in counted.drops.iter().enumerate() {
+    for (at, dropped) in counted.tombstones.iter().enumerate() {
         // A key may have been deleted again before the first deletion is through: an item belongs to the first that hides it.
-        let is_taken =
-            |key: &[u8], record: &Record| counted.drops.iter().take(at).any(|earlier| earlier.hides(key, record));
+        let is_taken = |key: &[u8], record: &Record| {
+            counted
+                .tombstones
+                .iter()
+                .take(at)
+                .any(|earlier| earlier.hides(key, record))
+        };
         let mut scan = scan(dropped);
         loop {
             let ask = bolide_storage::Ask {
                 scans: vec![scan.clone()],
                 ..bolide_storage::Ask::default()
             };
-            let page = partition.read(ask).await?.pages.pop().unwrap_or_default();
+            let page = partition.read_raw(ask).await?.pages.pop().unwrap_or_default();
             for (key, value) in &page.rows {
                 let record = Record::decode(value.clone())?;
                 if dropped.hides(key, &record) && !is_taken(key, &record) {

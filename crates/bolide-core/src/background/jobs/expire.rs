@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
-use bolide_model::ttl::{Class, Horizon};
-use bolide_model::{ErrorKind, RequestUnits, Result, UnixSeconds};
-use bolide_storage::{Key, Page, Scan, Space};
+use bolide_model::ttl::{Horizon, Policy};
+use bolide_model::{RequestUnits, Result, UnixSeconds};
+use bolide_storage::{Key, Page, Space};
 use bytes::Bytes;
-use parking_lot::Mutex;
 
 use crate::background::PurgeMode;
+use crate::change_log::queues::{self, Queue};
 use crate::container::{Container, ContainerState};
-use crate::format::keys::{self, ExpiryPosition, LogPosition};
-use crate::format::record::{ExpiryEntry, LogEntry, Record};
+use crate::format::keys::{ExpiryPosition, LogPosition};
+use crate::format::record::Record;
 use crate::items::remove_ghost;
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step as Decided};
 use crate::partition::state::Cursors;
+use crate::partition::visibility::StoredVersion;
 
 /// Rows of the log looked at beyond the items that a step may take: entries with an own ttl are stepped over, and there may be many.
 const STEPPED_OVER: usize = 50;
@@ -86,64 +87,48 @@ pub(crate) async fn run(
     partition: Arc<Partition>,
     limits: StepLimits,
 ) -> Result<Step> {
-    let decider = Decider {
-        container,
-        state,
-        partition: partition.clone(),
-        limits,
-    };
-    let attempt = Arc::new(Mutex::new(None));
-    let noted = attempt.clone();
-    let decided = partition
-        .upkeep(move |round| {
-            let decided = decider.decide(round);
-            *noted.lock() = decided.as_ref().ok().map(|(_, spent, now)| (*spent, *now));
-            decided
-        })
-        .await;
-    if let Err(error) = &decided {
-        // What was to be removed may still be there; or it is gone, and then it was spent.
-        partition.expect_due(i64::MIN);
-        if let (ErrorKind::Timeout, Some((spent, now))) = (&error.kind, *attempt.lock()) {
-            partition.meter().lock().spend(now, spent);
+    let observe = {
+        let (container, mut budget) = (container, Budget::observer(limits.mode, partition.clone()));
+        move |now| Observed {
+            // Requests that read in several steps must not lose what was live when they began.
+            judged: container.oldest_reader().map_or(now, |oldest| oldest.min(now)),
+            budget: budget(now),
         }
-    }
-    let (step, spent, now) = decided?;
-    partition.meter().lock().spend(now, spent);
-    Ok(step)
+    };
+    let decider = Decider { state, limits };
+    let decide = move |round: &mut Round<'_>, observed: &Observed| decider.decide(round, observed);
+    partition.upkeep_observing(observe, decide).await
+}
+
+/// What a step depends on that is no row of the partition.
+struct Observed {
+    /// The second by which ghosts are told.
+    judged: UnixSeconds,
+    budget: Budget,
 }
 
 struct Decider {
-    container: Arc<Container>,
     state: Arc<ContainerState>,
-    partition: Arc<Partition>,
     limits: StepLimits,
 }
 
 impl Decider {
-    fn decide(&self, round: &mut Round<'_>) -> Decided<(Step, RequestUnits, UnixSeconds)> {
+    fn decide(&self, round: &mut Round<'_>, observed: &Observed) -> Decided<Step> {
         let now = round.seconds();
-        // Requests that read in several steps must not lose what was live when they began.
-        let judged = self.container.oldest_reader().map_or(now, |oldest| oldest.min(now));
+        let Observed { judged, mut budget } = *observed;
         let horizon = self.state.settings.horizon(judged);
-        let scans = [self.own_scan(round), self.log_scan(round)];
-        let mut pages = round.scan_all(&scans)?;
-        let log = self.log_line(round.state.purge, &pages.remove(1), horizon)?;
-        let own = self.own_line(round.state.purge, &pages.remove(0), horizon)?;
-        let lines = Lines { own, log };
-
+        let lines = self.lines(round, horizon)?;
         let candidates = in_turn(&lines, self.limits.items);
         let keys: Vec<Key> = candidates
             .iter()
             .map(|due| Key::new(Space::Item, due.item_key.clone()))
             .collect();
-        let records = round.get_all(&keys)?;
+        let records = round.get_all_raw(&keys)?;
 
-        let mut budget = Budget::of(self.limits.mode, &self.partition, now);
         let mut purged = 0;
         let mut cursors = round.state.purge;
         let mut exhausted = false;
-        for ((due, key), record) in candidates.iter().zip(&keys).zip(records) {
+        for ((due, key), record) in candidates.iter().zip(keys).zip(records) {
             if budget.is_exhausted() {
                 exhausted = true;
                 break;
@@ -156,9 +141,8 @@ impl Decider {
             if record.version() != due.version || record.stamp().is_live(horizon) {
                 continue;
             }
-            let (version, before) = (round.next_version(), round.state.purged_total);
-            let cost = remove_ghost(round, &self.partition, &self.state, version, key, &record);
-            budget.spend(cost);
+            let (place, before) = (round.next_version(), round.state.purged_total);
+            budget.spend(remove_ghost(round, &self.state, place, &StoredVersion { key, record }));
             purged += round.state.purged_total - before;
         }
         let drained = !exhausted && candidates.len() == lines.own.due.len() + lines.log.due.len();
@@ -168,7 +152,7 @@ impl Decider {
         round.state.purge = cursors;
         let is_complete = drained && lines.own.is_complete && lines.log.is_complete;
         if is_complete && judged == now {
-            self.partition.rest_until(next_end(&lines));
+            round.after.rest_expiry_until(next_end(&lines));
         }
         let end = match () {
             () if exhausted => End::Exhausted,
@@ -176,76 +160,54 @@ impl Decider {
             () if judged == now => End::Drained,
             () => End::Read,
         };
-        let step = Step { purged, end };
-        Ok((step, budget.spent, now))
+        Ok(Step { purged, end })
     }
 
-    fn own_scan(&self, round: &Round<'_>) -> Scan {
-        let rows = self.items().saturating_add(1);
-        scan_from(Space::Expiry, round.state.purge.expiry.to_bytes(), rows)
-    }
-
-    fn items(&self) -> usize {
-        usize::try_from(self.limits.items).unwrap_or(usize::MAX)
-    }
-
-    fn log_scan(&self, round: &Round<'_>) -> Scan {
-        let to = Some(keys::log_end());
-        Scan {
-            to,
-            ..scan_from(
-                Space::Log,
-                round.state.purge.log.to_bytes(),
-                self.items().saturating_add(STEPPED_OVER),
-            )
-        }
-    }
-
-    fn own_line(&self, from: Cursors, page: &Page, horizon: Horizon) -> Result<Line> {
-        let mut line = Line::at(from);
-        for (key, value) in &page.rows {
-            let position = ExpiryPosition::decode(key).ok_or_else(damaged)?;
-            if position.base.0 > horizon.own {
-                return Ok(line.ends_before(self.state.settings.policy.is_on().then_some(position.base.0)));
-            }
-            let after = Cursors {
-                expiry: position.next(),
-                ..from
-            };
-            let entry = ExpiryEntry::decode(value)?;
-            line.take(entry.item_key, entry.size as usize, position.version, after);
-        }
-        line.is_complete = !page.more;
-        Ok(line)
-    }
-
-    fn log_line(&self, from: Cursors, page: &Page, horizon: Horizon) -> Result<Line> {
-        let mut line = Line::at(from);
-        for (key, value) in &page.rows {
-            let version = LogPosition::decode(key).ok_or_else(damaged)?;
-            let entry = LogEntry::decode(value)?;
-            let after = Cursors {
-                log: version.next(),
-                ..from
-            };
-            match entry.class {
-                Class::Own | Class::Never => line.resume = after,
-                Class::Inherited if entry.last_modified.0 > horizon.inherited => {
-                    let stamp = bolide_model::ttl::Stamp {
-                        class: Class::Inherited,
-                        base: entry.last_modified,
-                    };
-                    return Ok(line.ends_before(stamp.ends_at(self.state.settings.policy)));
-                }
-                Class::Inherited => line.take(entry.item_key, entry.size as usize, version, after),
-            }
-        }
-        line.is_complete = !page.more;
-        Ok(line)
+    /// What is due at the heads of both queues.
+    fn lines(&self, round: &mut Round<'_>, horizon: Horizon) -> Decided<Lines> {
+        let items = usize::try_from(self.limits.items).unwrap_or(usize::MAX);
+        let from = round.state.purge;
+        let scans = [
+            queues::scan(from.expiry, None, items.saturating_add(1), SCAN_BYTES),
+            queues::scan(from.log, None, items.saturating_add(STEPPED_OVER), SCAN_BYTES),
+        ];
+        let pages = round.scan_raw(&scans)?;
+        let policy = self.state.settings.policy;
+        let behind_own = |expiry| Cursors { expiry, ..from };
+        let behind_log = |log| Cursors { log, ..from };
+        Ok(Lines {
+            own: Line::of::<ExpiryPosition>(from, &pages[0], horizon, policy, behind_own)?,
+            log: Line::of::<LogPosition>(from, &pages[1], horizon, policy, behind_log)?,
+        })
     }
 }
 
 impl Line {
+    /// The due entries of a page. `behind`: the cursors behind a place of the queue.
+    fn of<P: Queue>(
+        from: Cursors,
+        page: &Page,
+        horizon: Horizon,
+        policy: Policy,
+        behind: impl Fn(P) -> Cursors,
+    ) -> Result<Line> {
+        let mut line = Line::at(from);
+        for entry in queues::entries::<P>(page) {
+            let entry = entry?;
+            let after = behind(entry.position.next());
+            if !entry.belongs() {
+                line.resume = after;
+                continue;
+            }
+            if entry.stamp.base.0 > P::threshold(horizon) {
+                return Ok(line.ends_before(entry.stamp.ends_at(policy)));
+            }
+            line.take(entry.item_key, entry.size, entry.version, after);
+        }
+        line.is_complete = !page.more;
+        Ok(line)
+    }
+
     fn at(from: Cursors) -> Line {
         Line {
             due: Vec::new(),
@@ -282,29 +244,31 @@ impl Cursors {
 }
 
 /// What may be spent in one step. The next item may begin while there is credit left; the last one may overdraw it (TTL-259).
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Budget {
+    /// Request units; `None` without a limit.
     credit: Option<f64>,
-    pub spent: RequestUnits,
 }
 
 impl Budget {
-    pub fn of(mode: PurgeMode, partition: &Partition, now: UnixSeconds) -> Budget {
-        let credit = match mode {
-            PurgeMode::Force => None,
-            PurgeMode::Paced => partition.meter().lock().credit(now),
-        };
-        Budget {
-            credit,
-            spent: RequestUnits::ZERO,
+    /// Looks what a step may spend in a partition at a second.
+    pub fn observer(mode: PurgeMode, partition: Arc<Partition>) -> impl FnMut(UnixSeconds) -> Budget + Send + 'static {
+        move |now| Budget {
+            credit: match mode {
+                PurgeMode::Force => None,
+                PurgeMode::Paced => partition.meter().lock().credit(now),
+            },
         }
     }
 
     pub fn is_exhausted(&self) -> bool {
-        self.credit.is_some_and(|credit| credit - self.spent.0 <= 0.0)
+        self.credit.is_some_and(|credit| credit <= 0.0)
     }
 
     pub fn spend(&mut self, cost: RequestUnits) {
-        self.spent += cost;
+        if let Some(credit) = &mut self.credit {
+            *credit -= cost.0;
+        }
     }
 }
 
@@ -333,20 +297,4 @@ fn next_end(lines: &Lines) -> i64 {
         .flatten()
         .min()
         .unwrap_or(i64::MAX)
-}
-
-fn scan_from(space: Space, from: Bytes, max_rows: usize) -> Scan {
-    Scan {
-        space,
-        from,
-        to: None,
-        reverse: false,
-        max_rows,
-        max_bytes: SCAN_BYTES,
-        keys_only: false,
-    }
-}
-
-pub(crate) fn damaged() -> bolide_model::Error {
-    bolide_model::Error::new(ErrorKind::Corrupt, "a queue of the purge is damaged")
 }

@@ -70,6 +70,10 @@ fn an_item_has_these_entries_to_the_byte() {
 fn only_a_ttl_of_its_own_puts_an_item_into_the_expiry_queue() {
     for class in [Class::Inherited, Class::Never] {
         let spaces: Vec<Space> = entries(class).into_iter().map(|(space, ..)| space).collect();
-        assert_eq!(spaces, [Space::Index, Space::Index, Space::Index, Space::Log], "{class:?}");
+        assert_eq!(
+            spaces,
+            [Space::Index, Space::Index, Space::Index, Space::Log],
+            "{class:?}"
+        );
     }
 }

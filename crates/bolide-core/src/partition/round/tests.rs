@@ -31,6 +31,6 @@ fn a_scan_with_another_end_is_read_anew() {
     };
     loaded.take(missing, reply);
     let mut round = Round::new(UnixMillis(1), Lsn(1), PartitionState::default(), &loaded);
-    assert_eq!(round.scan_all(&[scan(b"b")]).expect("it was read")[0].rows.len(), 1);
-    assert!(matches!(round.scan_all(&[scan(b"c")]), Err(Stop::Missing)));
+    assert_eq!(round.scan_raw(&[scan(b"b")]).expect("it was read")[0].rows.len(), 1);
+    assert!(matches!(round.scan_raw(&[scan(b"c")]), Err(Stop::Missing)));
 }

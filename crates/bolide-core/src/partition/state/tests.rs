@@ -2,7 +2,7 @@ use bolide_model::ttl::Horizon;
 use bolide_model::{Lsn, UnixSeconds};
 
 use super::*;
-use crate::partition::drops::Dropped;
+use crate::partition::tombstones::PartitionKeyTombstone;
 
 #[test]
 fn a_stored_row_gives_back_what_it_was_made_of() {
@@ -14,9 +14,9 @@ fn a_stored_row_gives_back_what_it_was_made_of() {
             version,
         },
     };
-    let mut drops = Drops::default();
+    let mut tombstones = PartitionKeyTombstones::default();
     for epk in ["ab", "c"] {
-        drops.push(Dropped {
+        tombstones.push(PartitionKeyTombstone {
             epk: epk.into(),
             from: format!("{epk}x").into(),
             upto: Lsn(9),
@@ -31,7 +31,7 @@ fn a_stored_row_gives_back_what_it_was_made_of() {
         billed_total: RequestUnits(8.25),
         purge,
         history_from: LogPosition { lsn: Lsn(2), seq: 1 },
-        drops,
+        tombstones,
         ghosts: Ghosts {
             counted: Amount::default(),
             upto: purge,
@@ -44,7 +44,7 @@ fn a_stored_row_gives_back_what_it_was_made_of() {
     older[0] = FORMAT_1;
     let before_histories = PartitionState {
         history_from: LogPosition::default(),
-        drops: Drops::default(),
+        tombstones: PartitionKeyTombstones::default(),
         ..state
     };
     assert_eq!(PartitionState::decode(&older), Ok(before_histories));

@@ -1,0 +1,55 @@
+//! What the worker of a partition and everybody else share: where it stands, and what commits have to do with the rest of the server.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use bolide_model::UnixSeconds;
+use parking_lot::RwLock;
+
+use super::Alarm;
+use super::after_commit::AfterCommit;
+use super::removals::Removals;
+use super::schedule::Schedule;
+use super::tombstones::PublishedTombstones;
+use crate::throughput::SharedMeter;
+
+/// See the module.
+pub(crate) struct Shared {
+    /// The newest log sequence number.
+    pub lsn: AtomicU64,
+    pub tombstones: PublishedTombstones,
+    pub removals: Removals,
+    pub schedule: Schedule,
+    /// What users consumed, and what the purge may spend.
+    pub meter: RwLock<SharedMeter>,
+}
+
+impl Shared {
+    pub fn new(meter: SharedMeter, alarm: Arc<Alarm>) -> Shared {
+        Shared {
+            lsn: AtomicU64::new(0),
+            tombstones: PublishedTombstones::default(),
+            removals: Removals::default(),
+            schedule: Schedule::new(alarm),
+            meter: RwLock::new(meter),
+        }
+    }
+
+    /// Does what is to be done after a commit of this second.
+    pub fn committed(&self, after: &AfterCommit, now: UnixSeconds) {
+        self.schedule.committed(after);
+        self.spend(after, now);
+    }
+
+    /// As [`Shared::committed`], for a commit whose outcome is unknown.
+    pub fn perhaps_committed(&self, after: &AfterCommit, now: UnixSeconds) {
+        self.schedule.perhaps_committed(after);
+        self.spend(after, now);
+    }
+
+    fn spend(&self, after: &AfterCommit, now: UnixSeconds) {
+        if after.purge_spent.0 > 0.0 {
+            self.meter.read().lock().spend(now, after.purge_spent);
+        }
+    }
+}

@@ -4,6 +4,7 @@ mod dependencies;
 mod files;
 mod links;
 mod manifests;
+mod raw_reads;
 mod requirements;
 
 use std::path::{Path, PathBuf};
@@ -42,6 +43,7 @@ pub fn run(project: &Project) -> Result<()> {
     let mut problems = dependencies::check(architecture, &metadata);
     problems.extend(manifests::check(&metadata, &files));
     problems.extend(files::check(&files));
+    problems.extend(raw_reads::check(&files));
     problems.extend(links::check(&files, project.root()));
     problems.extend(requirements::check(requirements, &files));
     problems.extend(conformance::check_files(project).err().map(|error| error.to_string()));

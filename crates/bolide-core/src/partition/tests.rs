@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use bolide_model::epk::EpkRange;
 use bolide_model::time::Clock;
-use bolide_model::{Error, ErrorKind, Lsn, UnixMillis, UnixSeconds};
+use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, UnixMillis, UnixSeconds};
 use bolide_storage::memory::MemoryEngine;
 use bolide_storage::{Engine, Head, Key, PartitionId, Space};
 use bytes::Bytes;
@@ -11,12 +11,13 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
+use super::after_commit::AfterCommit;
 use super::round::{Loaded, Round, Stop};
 use super::state::PartitionState;
 use super::turn::{Turn, TurnEnd, TurnJob};
 use super::{Partition, Placement};
 use crate::partition::orders::Order;
-use crate::throughput::{Meter, PacingSettings};
+use crate::throughput::{Meter, Pacing, PacingSettings};
 
 async fn partition() -> Arc<Partition> {
     let clock = Arc::new(Clock::virtual_at(UnixMillis(0)));
@@ -162,4 +163,83 @@ async fn a_single_write_waits_for_a_few_batches_however_many_there_are() {
     let before = batches.iter().filter(|lsn| **lsn < single).count();
     assert!(before <= 5, "after {before} of {BATCHES} batches");
     assert_eq!(batches.iter().max(), Some(&Lsn(BATCHES as u64 + 1)));
+}
+
+/// What a decision does besides its batch would happen once for each time it is made.
+#[cfg(debug_assertions)]
+#[tokio::test]
+async fn a_decision_that_is_no_function_of_what_was_read_is_found_out() {
+    let partition = partition().await;
+    let mut times = 0u8;
+    let counting = partition
+        .write(move |round| {
+            times += 1;
+            round.put(
+                Key::new(Space::Meta, Bytes::from_static(b"k")),
+                Bytes::from(vec![times]),
+            );
+            Ok(())
+        })
+        .await;
+    assert_eq!(counting.map_err(|error| error.kind), Err(ErrorKind::Internal));
+    let (mut second, mut due) = (0, 100);
+    let restless = partition
+        .upkeep(move |round| {
+            second += 1;
+            due -= second;
+            round.after.expect_expiry(due);
+            Ok(())
+        })
+        .await;
+    assert_eq!(restless.map_err(|error| error.kind), Err(ErrorKind::Internal));
+}
+
+#[tokio::test]
+async fn what_is_to_be_done_after_a_commit_is_done_once_and_only_then() {
+    let partition = partition().await;
+    let spent = RequestUnits(7.0);
+    let refused = partition
+        .write(move |round| -> super::Step<()> {
+            round.batch(|round| {
+                round.next_lsn();
+                round.after.spend_on_purge(spent);
+                round.after.expect_expiry(5);
+                Err(Error::bad_request("no").into())
+            })
+        })
+        .await;
+    assert!(refused.is_err());
+    partition.shared.schedule.committed(&AfterCommit {
+        expiry_rests_until: Some(50),
+        ..AfterCommit::default()
+    });
+    let credit = || partition.meter().lock().credit(UnixSeconds(0));
+    partition.set_meter(Meter::shared(
+        &PacingSettings {
+            pacing: Pacing::Provisioned { ru: 400.0 },
+            ..PacingSettings::of(None)
+        },
+        1,
+        UnixSeconds(0),
+    ));
+    assert_eq!(
+        (partition.next_upkeep(), credit()),
+        (i64::MIN, Some(0.0)),
+        "the history is not known yet"
+    );
+    let key = |name: &'static str| Key::new(Space::Meta, Bytes::from_static(name.as_bytes()));
+    // It needs what is not read yet, and so is decided several times.
+    let decided = partition
+        .write(move |round| {
+            round.entry(&key("one"))?;
+            round.entry(&key("two"))?;
+            round.next_lsn();
+            round.after.spend_on_purge(spent);
+            round.after.expect_expiry(20);
+            round.after.rest_trim_until(30);
+            Ok(())
+        })
+        .await;
+    assert!(decided.is_ok());
+    assert_eq!((partition.next_upkeep(), credit()), (20, Some(-7.0)));
 }

@@ -223,7 +223,9 @@ impl Worker {
                 #[cfg(debug_assertions)]
                 {
                     let again = self.decide_on(transactions, now, &loaded)?.round;
-                    assert!(round.is_like(&again), "a decision is no function of what was read");
+                    if !round.is_like(&again) {
+                        return Err(Error::internal("a decision is no function of what was read"));
+                    }
                 }
                 return Ok(round.into_decided(self.head.lsn, &self.state));
             }

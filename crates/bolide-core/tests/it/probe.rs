@@ -34,6 +34,10 @@ pub struct Probe {
     is_holding: AtomicBool,
     scans: Semaphore,
     held: AtomicUsize,
+    /// The answer to the next scan of items waits until it is let through.
+    is_next_answer_held: AtomicBool,
+    held_answers: AtomicUsize,
+    answers: Semaphore,
 }
 
 /// The partition of the first container.
@@ -64,6 +68,9 @@ impl Probe {
             is_holding: AtomicBool::new(false),
             scans: Semaphore::new(0),
             held: AtomicUsize::new(0),
+            is_next_answer_held: AtomicBool::new(false),
+            held_answers: AtomicUsize::new(0),
+            answers: Semaphore::new(0),
         }
     }
 
@@ -149,6 +156,21 @@ impl Probe {
         self.held.load(Ordering::SeqCst)
     }
 
+    /// Lets the next scan of items be made, and its answer wait.
+    pub fn hold_next_answer(&self) {
+        self.is_next_answer_held.store(true, Ordering::SeqCst);
+    }
+
+    /// How many answers wait.
+    pub fn held_answers(&self) -> usize {
+        self.held_answers.load(Ordering::SeqCst)
+    }
+
+    /// Lets the answer go on.
+    pub fn release_answer(&self) {
+        self.answers.add_permits(1);
+    }
+
     /// What has passed since the last look.
     pub fn traffic(&self) -> Traffic {
         Traffic {
@@ -201,7 +223,13 @@ impl Engine for Probe {
                 self.scans.acquire().await.expect("it is never closed").forget();
                 self.held.fetch_sub(1, Ordering::SeqCst);
             }
+            let scans_items = ask.scans.iter().any(|scan| scan.space == Space::Item);
             let reply = self.engine().read(partition, ask).await?;
+            if scans_items && self.is_next_answer_held.swap(false, Ordering::SeqCst) {
+                self.held_answers.fetch_add(1, Ordering::SeqCst);
+                self.answers.acquire().await.expect("it is never closed").forget();
+                self.held_answers.fetch_sub(1, Ordering::SeqCst);
+            }
             let value_bytes = reply.gets.iter().flatten().map(Bytes::len).sum();
             self.value_bytes.fetch_add(value_bytes, Ordering::SeqCst);
             let found: usize = reply.pages.iter().map(|page| page.rows.len()).sum();

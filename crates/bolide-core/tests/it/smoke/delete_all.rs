@@ -192,3 +192,24 @@ async fn a_key_that_is_deleted_again_and_again_leaves_room_for_others() {
     stage.purge().await;
     delete_all(&stage, "p").await;
 }
+
+/// Tombstones were remembered for ten seconds after the removal of what they hid: a reader that took longer showed it again.
+#[tokio::test]
+async fn a_reader_that_is_stalled_beyond_the_removal_shows_nothing_of_the_key() {
+    let stage = with_items(json!({})).await;
+    stage.engine.hold_next_answer();
+    let removal = async {
+        while stage.engine.held_answers() == 0 {
+            tokio::task::yield_now().await;
+        }
+        delete_all(&stage, "p").await;
+        stage.create(json!({"id": "later"})).await.unwrap();
+        // However long the reader is stalled: nothing but the tombstone said that what it has read was deleted, and that is gone.
+        stage.purge().await;
+        assert_eq!(stage.listed().await, ["i0", "later"]);
+        stage.engine.release_answer();
+    };
+    let (listed, ()) = tokio::join!(stage.listed(), removal);
+    assert_eq!(listed, ["i0", "later"]);
+    stage.assert_sound().await;
+}

@@ -6,6 +6,7 @@ mod catalog;
 mod charges;
 mod colliding_keys;
 mod continuations;
+mod decisions;
 mod definitions;
 mod delete_all;
 mod feeds;

@@ -1,0 +1,73 @@
+//! Rows as they are stored, expired ones included, are read in few places: everybody else goes through a snapshot, which yields visible
+//! records only.
+
+use super::TextFile;
+
+const CORE: &str = "crates/bolide-core/src/";
+
+/// What gives rows as they are stored.
+const RAW_READS: [&str; 6] = [
+    "read_raw(",
+    "read_raw_with_tombstones(",
+    "RawPages",
+    "get_raw(",
+    "get_all_raw(",
+    "scan_raw(",
+];
+
+/// Folders of the core that may use it: where it is defined, and what looks after stored rows.
+const ALLOWED: [&str; 3] = ["partition/", "background/", "admin/"];
+
+/// Files outside of them, with the reason.
+const EXCEPTIONS: [(&str, &str); 2] = [
+    ("catalog/open.rs", "rows of the catalog are no items"),
+    ("change_log/trim.rs", "entries of the history are no items"),
+];
+
+/// Reports raw reads where there should be none.
+pub fn check(files: &[TextFile]) -> Vec<String> {
+    let core = files
+        .iter()
+        .filter_map(|file| Some((file, file.path.strip_prefix(CORE)?)));
+    core.filter(|(_, path)| path.ends_with(".rs") && !is_allowed(path))
+        .flat_map(|(file, _)| problems_of(file))
+        .collect()
+}
+
+fn is_allowed(path: &str) -> bool {
+    ALLOWED.iter().any(|folder| path.starts_with(folder)) || EXCEPTIONS.iter().any(|(file, _)| path == *file)
+}
+
+fn problems_of(file: &TextFile) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (index, line) in file.text.lines().enumerate() {
+        if let Some(name) = RAW_READS.iter().find(|name| line.contains(*name)) {
+            let path = &file.path;
+            problems.push(format!(
+                "{path}:{}: `{name}` reads rows that may have ended; take a snapshot, or a slot",
+                index + 1
+            ));
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(path: &str) -> usize {
+        let file = TextFile {
+            path: format!("{CORE}{path}"),
+            text: "let reply = partition.read_raw(request).await?;\n".to_owned(),
+        };
+        check(&[file]).len()
+    }
+
+    #[test]
+    fn raw_reads_are_for_background_and_admin() {
+        assert_eq!(problems("items/read.rs"), 1);
+        assert_eq!(problems("background/jobs/expire.rs"), 0);
+        assert_eq!(problems("admin/import.rs"), 0);
+    }
+}

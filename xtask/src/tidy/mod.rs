@@ -2,9 +2,12 @@
 
 mod dependencies;
 mod files;
+mod functions;
+mod layers;
 mod links;
 mod manifests;
 mod requirements;
+mod source;
 
 use std::path::{Path, PathBuf};
 
@@ -40,6 +43,7 @@ pub fn run(project: &Project) -> Result<()> {
     let requirements = read(&files, "docs/ttl-requirements.md")?;
 
     let mut problems = dependencies::check(architecture, &metadata);
+    problems.extend(layers::check(architecture, &files));
     problems.extend(manifests::check(&metadata, &files));
     problems.extend(files::check(&files));
     problems.extend(links::check(&files, project.root()));

@@ -122,11 +122,7 @@ impl Match {
             )));
         }
         let operation = text(members, "operation")?;
-        let is_known = |name: &String| {
-            Operation::ALL
-                .iter()
-                .any(|known| known.name().eq_ignore_ascii_case(name))
-        };
+        let is_known = |name: &String| Operation::all().any(|known| known.name().eq_ignore_ascii_case(name));
         if let Some(unknown) = operation.as_ref().filter(|name| !is_known(name)) {
             return Err(Error::bad_request(format!(
                 "unknown operation in a fault rule. name=`{unknown}`"

@@ -22,7 +22,6 @@ mod pace;
 mod request_body;
 mod request_log;
 mod resource_token;
-mod rights;
 mod routes;
 pub mod service;
 mod session;

@@ -37,7 +37,7 @@ struct Counters {
 impl Default for Metrics {
     fn default() -> Metrics {
         Metrics {
-            by_operation: Operation::ALL.iter().map(|_| Counters::default()).collect(),
+            by_operation: Operation::all().map(|_| Counters::default()).collect(),
         }
     }
 }
@@ -71,7 +71,7 @@ impl Metrics {
     }
 
     fn active(&self) -> impl Iterator<Item = (&'static str, &Counters)> {
-        let named = Operation::ALL.iter().zip(&self.by_operation);
+        let named = Operation::all().zip(&self.by_operation);
         named
             .filter(|(_, counters)| counters.requests() > 0)
             .map(|(operation, counters)| (operation.name(), counters))

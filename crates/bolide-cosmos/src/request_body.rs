@@ -215,11 +215,7 @@ pub struct Received {
 ///
 /// A write takes room for its answer beforehand, as a refusal afterwards would hide what was done.
 pub(crate) fn working_bytes(body: &Bytes, operation: Operation, has_pre_trigger: bool) -> usize {
-    let is_grown = matches!(
-        operation,
-        Operation::PatchItem | Operation::Batch | Operation::ExecuteProcedure
-    );
-    let writes_more = is_grown || has_pre_trigger;
+    let writes_more = operation.is_growing() || has_pre_trigger;
     decoded_bytes(body) + if writes_more { WRITE_ANSWER_BYTES } else { 0 }
 }
 

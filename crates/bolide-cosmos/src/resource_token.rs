@@ -27,8 +27,7 @@ use serde_json::{Value, json};
 use crate::addressing;
 use crate::auth::malformed;
 use crate::keys::{Access, Keys};
-use crate::operation::Operation;
-use crate::rights::{self, Bound};
+use crate::operation::{Bound, Operation};
 use crate::routes::{Place, Route};
 use crate::status::{FORBIDDEN, Failure, UNAUTHORIZED};
 use crate::wire::{headers, scope};
@@ -134,7 +133,8 @@ impl Grant {
         }
         let scope = Scope::of_link(&self.resource)?;
         let bound = self.bound(&scope);
-        let needed = rights::of(operation)
+        let needed = operation
+            .rights()
             .token(bound)
             .ok_or_else(|| self.elsewhere(operation))?;
         if needed == PermissionMode::All && self.mode == PermissionMode::Read {
@@ -151,7 +151,7 @@ impl Grant {
         let container = container.filter(|_| self.names_the_same(&scope, route));
         let container = container.ok_or_else(|| self.elsewhere(operation))?;
         check_extras(bound, headers)?;
-        if rights::is_about_items(operation) && !has_a_key_each(operation, headers) {
+        if operation.is_about_items() && !has_a_key_each(operation, headers) {
             self.check_key(scope::partition_key(headers, &container)?.as_ref())?;
         }
         Ok(())

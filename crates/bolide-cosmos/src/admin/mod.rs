@@ -8,6 +8,7 @@ mod containers;
 mod export;
 mod faults;
 mod query;
+mod routes;
 mod ttl;
 
 use std::sync::atomic::Ordering;
@@ -25,7 +26,9 @@ use crate::routes::Route;
 use crate::service::CosmosService;
 use crate::status::{self, FORBIDDEN, Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
 use crate::wire::{Reply, body, headers, percent};
-use crate::{addressing, auth, metrics, rights};
+use crate::{addressing, auth, metrics};
+#[cfg(test)]
+pub(crate) use routes::ROUTES;
 
 /// The route that needs no key.
 const HEALTH: &str = "_bolide/health";
@@ -105,7 +108,7 @@ impl<'r> Admin<'r> {
     pub(crate) fn authenticate(service: &CosmosService, head: &Parts, route: &Route<'_>) -> Result<(), Failure> {
         let access = auth::authenticate_admin(&service.keys, head)?;
         let segments: Vec<&str> = route.path.split('/').skip(1).collect();
-        let needed = rights::of_admin(&head.method, &segments);
+        let needed = routes::key_for(&head.method, &segments);
         if access == Access::ReadOnly && needed == Some(Access::Full) {
             return Err(Failure::new(
                 FORBIDDEN,

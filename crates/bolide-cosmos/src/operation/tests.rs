@@ -13,7 +13,7 @@ fn decide(method: &str, path: &str, headers: &[(&'static str, &'static str)]) ->
 
 #[test]
 fn numbers_follow_the_order_of_the_list() {
-    for (number, operation) in Operation::ALL.into_iter().enumerate() {
+    for (number, operation) in Operation::all().enumerate() {
         assert_eq!(operation as usize, number, "{}", operation.name());
     }
 }

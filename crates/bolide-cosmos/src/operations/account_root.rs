@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::consistency::ConsistencyLevel;
 use crate::names;
 use crate::service::Call;
+use crate::status::Failure;
 use crate::wire::{Reply, headers};
 
 /// What planners of .NET and Java read: a string with JSON in it.
@@ -21,7 +22,7 @@ const QUERY_ENGINE: &str = concat!(
 /// What the account is called.
 const ACCOUNT_ID: &str = "bolide";
 
-pub(super) fn read(call: &Call<'_>) -> Reply {
+pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
     let endpoint = names::endpoint(call.service.options.endpoint.as_ref(), call.head, call.listener);
     let locations = json!([{"name": "South Central US", "databaseAccountEndpoint": endpoint + "/"}]);
     let replication = json!({"asyncReplication": false, "minReplicaSetSize": 1, "maxReplicasetSize": 4});
@@ -51,7 +52,7 @@ pub(super) fn read(call: &Call<'_>) -> Reply {
     // Of the media that items once had. Java 3 parses both without asking whether they are there.
     reply.number(&headers::MAX_MEDIA_USAGE_MB, 10_240);
     reply.number(&headers::MEDIA_USAGE_MB, 0);
-    reply
+    Ok(reply)
 }
 
 fn consistency_policy(level: ConsistencyLevel) -> Value {

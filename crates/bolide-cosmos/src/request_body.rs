@@ -10,14 +10,14 @@ use bolide_core::{MemoryBudget, MemoryShare};
 use bolide_model::{Error, ErrorKind, limits};
 use bytes::Bytes;
 use futures_util::{Stream, stream};
-use http::Version;
+use http::header::{CONTENT_ENCODING, TRANSFER_ENCODING};
+use http::request::Parts;
+use http::{HeaderMap, Version};
 
 use crate::operation::Operation;
-use crate::operations::batch;
-use crate::service::too_large;
 use crate::status::{self, Failure};
 use crate::wire::binary_json::{self, Room, Size};
-use crate::wire::hybrid_row;
+use crate::wire::{BATCH_OPERATIONS, hybrid_row};
 
 /// How long a request waits for memory that others hold before it is refused.
 pub const MEMORY_PATIENCE: Duration = Duration::from_secs(5);
@@ -79,7 +79,7 @@ impl From<BodyError> for Failure {
         match error {
             BodyError::TooSlow => Failure::new(status::REQUEST_TIMEOUT, "the request's body did not arrive in time"),
             BodyError::Broken => Failure::bad_request("the request's body could not be read"),
-            BodyError::TooLarge { bytes, limit } => too_large(bytes, limit),
+            BodyError::TooLarge { bytes, limit } => Failure::too_large(bytes, limit),
             BodyError::NoMemory(error) => error.into(),
         }
     }
@@ -211,6 +211,46 @@ pub struct Received {
     pub share: Option<MemoryShare>,
 }
 
+/// A body whose codings are known.
+pub(crate) fn readable<B: RequestBody>(head: &Parts, body: B) -> Result<B, Failure> {
+    if body.declared_bytes() != Some(0)
+        && let Err(failure) = check_codings(&head.headers)
+    {
+        body.dismiss(Refused::Known);
+        return Err(failure);
+    }
+    Ok(body)
+}
+
+/// Refuses a body that is compressed or coded in another way: nothing here decodes it, and what it says is not what was sent.
+///
+/// Source: RFC 9112 section 6.1 has 501 for a transfer coding, RFC 9110 section 15.5.16 has 415 for a content coding.
+fn check_codings(headers: &HeaderMap) -> Result<(), Failure> {
+    let codings = |name| {
+        let lines = headers.get_all(name).iter();
+        let codings = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+        codings.map(<[u8]>::trim_ascii).filter(|coding| !coding.is_empty())
+    };
+    let mut transfer = codings(TRANSFER_ENCODING);
+    let is_chunked_once = transfer
+        .next()
+        .is_none_or(|coding| coding.eq_ignore_ascii_case(b"chunked"))
+        && transfer.next().is_none();
+    if !is_chunked_once {
+        return Err(Failure::new(
+            status::NOT_IMPLEMENTED,
+            "the body has a transfer coding that this server does not know; send it with none, or `transfer-encoding: chunked`",
+        ));
+    }
+    if codings(CONTENT_ENCODING).all(|coding| coding.eq_ignore_ascii_case(b"identity")) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        status::UNSUPPORTED_MEDIA_TYPE,
+        "the body has a content coding; send it uncompressed, without `content-encoding`",
+    ))
+}
+
 /// What is going to be held besides the body itself: what it is decoded to, and the answer of a write.
 ///
 /// A write takes room for its answer beforehand, as a refusal afterwards would hide what was done.
@@ -225,7 +265,7 @@ fn decoded_bytes(body: &Bytes) -> usize {
         return value_bytes(body, &mut Room::of_one());
     }
     // Malformed rows are decoded no further than here.
-    let rows = hybrid_row::operations(body, batch::OPERATIONS).unwrap_or_default();
+    let rows = hybrid_row::operations(body, BATCH_OPERATIONS).unwrap_or_default();
     let mut room = Room::of_batch();
     let values = rows.iter().filter_map(|row| row.body.as_ref());
     values.fold(body.len(), |bytes, value| {

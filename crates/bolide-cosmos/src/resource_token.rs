@@ -25,7 +25,6 @@ use http::HeaderMap;
 use serde_json::{Value, json};
 
 use crate::addressing;
-use crate::auth::malformed;
 use crate::keys::{Access, Keys};
 use crate::operation::{Bound, Operation};
 use crate::routes::{Place, Route};
@@ -81,11 +80,13 @@ impl Grant {
     pub(crate) fn open(keys: &Keys, sealed: &str) -> Result<Grant, Failure> {
         let mut parts = sealed.split(';');
         let (Some(signature), Some(grant)) = (parts.next(), parts.next()) else {
-            return Err(malformed("a resource token has two parts, each followed by `;`"));
+            return Err(Failure::malformed_authorization(
+                "a resource token has two parts, each followed by `;`",
+            ));
         };
         let signature = URL_SAFE_NO_PAD
             .decode(signature)
-            .map_err(|_| malformed("the signature of the resource token is not base64url"))?;
+            .map_err(|_| Failure::malformed_authorization("the signature of the resource token is not base64url"))?;
         if keys.signer(&[DOMAIN, grant.as_bytes()], &signature) != Some(Access::Full) {
             return Err(Failure::new(
                 UNAUTHORIZED,
@@ -93,7 +94,8 @@ impl Grant {
                  a key that it no longer has.",
             ));
         }
-        Grant::decode(grant).ok_or_else(|| malformed("the resource token is of another version of this server"))
+        Grant::decode(grant)
+            .ok_or_else(|| Failure::malformed_authorization("the resource token is of another version of this server"))
     }
 
     fn decode(grant: &str) -> Option<Grant> {

@@ -61,6 +61,22 @@ impl Failure {
     pub(crate) fn bad_request(message: impl Into<String>) -> Failure {
         Failure::new(BAD_REQUEST, message)
     }
+
+    /// 413 for a body of so many bytes. One without a length is read no further than just over its limit.
+    pub(crate) fn too_large(size: usize, limit: usize) -> Failure {
+        let message = format!("Request size is too large. bytes={size} or more, limit={limit}");
+        Failure::new(TOO_LARGE, message)
+    }
+
+    /// 401 for an authorization that cannot be read.
+    pub(crate) fn malformed_authorization(why: &str) -> Failure {
+        Failure::new(
+            MALFORMED_AUTHORIZATION,
+            format!(
+                "The input authorization header has an invalid format: {why}. Expected `type=master&ver=1.0&sig=<signature>`."
+            ),
+        )
+    }
 }
 
 pub(crate) const BAD_REQUEST: Status = Status::new(StatusCode::BAD_REQUEST, 0, "BadRequest");

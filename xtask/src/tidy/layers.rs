@@ -26,7 +26,8 @@ fn problems_of(name: &str, layers: &[String], files: &[TextFile]) -> Vec<String>
             "ARCHITECTURE.md: the layers of {name}, which is no crate with a lib.rs"
         )];
     };
-    let mut problems = differences(name, layers, &modules_of(&root.text));
+    let modules = modules_of(&root.text);
+    let mut problems = differences(name, layers, &modules);
     let sources: Vec<&TextFile> = files
         .iter()
         .filter(|file| file.path.starts_with(folder) && file.path.ends_with(".rs") && file.path != root.path)
@@ -36,7 +37,7 @@ fn problems_of(name: &str, layers: &[String], files: &[TextFile]) -> Vec<String>
         let path = &file.path;
         let is_test = path.ends_with("/tests.rs") || tests.iter().any(|test| path.starts_with(test));
         if !is_test {
-            problems.extend(upward_uses(file, &path[folder.len()..], layers));
+            problems.extend(upward_uses(file, &path[folder.len()..], layers, &modules));
         }
     }
     problems
@@ -53,7 +54,7 @@ fn differences(name: &str, layers: &[String], modules: &[String]) -> Vec<String>
 }
 
 /// What a file names that does not stand above its module. `path` is relative to `src/`.
-fn upward_uses(file: &TextFile, path: &str, layers: &[String]) -> Vec<String> {
+fn upward_uses(file: &TextFile, path: &str, layers: &[String], modules: &[String]) -> Vec<String> {
     let segments: Vec<&str> = path
         .trim_end_matches(".rs")
         .trim_end_matches("/mod")
@@ -68,6 +69,8 @@ fn upward_uses(file: &TextFile, path: &str, layers: &[String]) -> Vec<String> {
         let (name, line) = (token.text, token.line);
         let what = match (place(name), place(own)) {
             _ if name == own => return None,
+            // A module without a row is reported once.
+            (None, _) if modules.iter().any(|module| module == name) => return None,
             (None, _) => format!("`crate::{name}` hides which module it is from"),
             (Some(used), Some(user)) if used >= user => format!("{own} uses {name}, which is not below it"),
             _ => return None,
@@ -143,10 +146,18 @@ fn first_names<'c>(tokens: &[Token<'c>]) -> Vec<Token<'c>> {
 fn modules_of(root: &str) -> Vec<String> {
     let code = source::code_of(root);
     let tokens = source::without_tests(&source::tokens(&code));
-    let declared = tokens.windows(3).filter(|window| window[0].text == "mod");
-    let declared = declared.filter(|window| [";", "{"].contains(&window[2].text));
-    let names = declared.map(|window| window[1].text.to_owned());
-    names.filter(|name| name != "tests").collect()
+    let mut names = Vec::new();
+    let mut braces = 0_usize;
+    for (at, token) in tokens.iter().enumerate() {
+        match token.text {
+            "{" => braces += 1,
+            "}" => braces = braces.saturating_sub(1),
+            "mod" if braces == 0 => names.extend(tokens.get(at + 1).map(|name| name.text.to_owned())),
+            _ => {}
+        }
+    }
+    names.retain(|name| name != "tests");
+    names
 }
 
 /// Beginnings of the paths of modules that a file declares under `#[cfg(test)]`.

@@ -19,8 +19,8 @@ pub(super) async fn answer(admin: &Admin<'_>) -> Result<Reply, Failure> {
     } else {
         admin.expect(&Method::GET)?;
     }
-    let now = admin.service.account.shown_time().await;
-    let mode = if admin.service.options.clock.is_virtual() {
+    let now = admin.state.account.shown_time().await;
+    let mode = if admin.state.options.clock.is_virtual() {
         "virtual"
     } else {
         "system"
@@ -29,7 +29,7 @@ pub(super) async fn answer(admin: &Admin<'_>) -> Result<Reply, Failure> {
 }
 
 fn move_clock(admin: &Admin<'_>) -> Result<(), Failure> {
-    let clock = &admin.service.options.clock;
+    let clock = &admin.state.options.clock;
     if !clock.is_virtual() {
         let message = "the clock can only be moved when the server was started with --virtual-clock";
         return Err(Error::new(ErrorKind::WrongMode, message).into());

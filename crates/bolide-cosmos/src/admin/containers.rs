@@ -36,7 +36,7 @@ pub(super) async fn answer(admin: &Admin<'_>, path: &str, action: &[&str]) -> Re
         ["query"] => return Ok(query::answer(admin, &container).await?),
         ["throughput"] => set_throughput(admin, &container).await?,
         ["export"] => {
-            let (account, turns) = (admin.service.account.clone(), admin.service.exports.clone());
+            let (account, turns) = (admin.state.account.clone(), admin.state.exports.clone());
             return Ok(export::answer(account, container, turns));
         }
         ["ttl"] => ttl::report(admin, &container).await?,
@@ -59,7 +59,7 @@ where
             Error::bad_request("the body ended before its time")
         })
     });
-    let imported = admin.service.account.import(container, pin!(parts)).await;
+    let imported = admin.state.account.import(container, pin!(parts)).await;
     match (imported, broken.into_inner()) {
         (Ok(imported), _) => Ok(ok(&json!({ "imported": imported }))),
         (Err(_), Some(error)) => Err(error.into()),
@@ -75,7 +75,7 @@ async fn purge(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
         Some(_) => return Err(Error::bad_request("`mode` must be `force` or `paced`")),
     };
     let purged = admin
-        .service
+        .state
         .account
         .purge(container, mode, count(&members, "max")?)
         .await?;
@@ -83,7 +83,7 @@ async fn purge(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
 }
 
 async fn verify(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
-    let report = admin.service.account.verify(container).await?;
+    let report = admin.state.account.verify(container).await?;
     Ok(
         json!({"ok": report.problems.is_empty(), "stored": report.stored, "live": report.live, "problems": report.problems}),
     )
@@ -91,7 +91,7 @@ async fn verify(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> 
 
 fn load(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
     let ru = positive(&admin.members()?, "ru")?;
-    admin.service.account.consume(container, RequestUnits(ru))?;
+    admin.state.account.consume(container, RequestUnits(ru))?;
     Ok(json!({"ru": ru}))
 }
 
@@ -104,7 +104,7 @@ async fn split(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
         })?),
         Some(_) => return Err(Error::bad_request("`range` must be a string")),
     };
-    let report = admin.service.account.split(container, range).await?;
+    let report = admin.state.account.split(container, range).await?;
     let ids = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>();
     Ok(json!({"parents": ids(&report.parents), "children": ids(&report.children)}))
 }
@@ -138,7 +138,7 @@ async fn set_throughput(admin: &Admin<'_>, container: &Arc<Container>) -> Result
             .ok_or_else(|| Error::bad_request("`countOnlyLoad` must be true or false"))?,
     };
     admin
-        .service
+        .state
         .account
         .set_pacing(
             container,

@@ -17,7 +17,7 @@ pub(super) fn set_point(admin: &Admin<'_>) -> Result<Reply, Failure> {
         _ => return Err(Error::bad_request("the only `point` there is: `purge-commit`").into()),
     }
     let after = count(&members, "after")?.ok_or_else(|| Error::bad_request("`after` is missing"))?;
-    admin.service.account.set_purge_fault(after);
+    admin.state.account.set_purge_fault(after);
     Ok(ok(&json!({"point": "purge-commit", "after": after})))
 }
 
@@ -25,12 +25,12 @@ pub(super) fn set_point(admin: &Admin<'_>) -> Result<Reply, Failure> {
 pub(super) fn set_rules(admin: &Admin<'_>) -> Result<Reply, Failure> {
     check_enabled(admin)?;
     let rules = parse_json_body(admin.body)?;
-    admin.service.faults.replace(&rules)?;
+    admin.state.faults.replace(&rules)?;
     Ok(ok(&json!({"rules": rules.as_array().map_or(0, Vec::len)})))
 }
 
 fn check_enabled(admin: &Admin<'_>) -> Result<(), Failure> {
-    if admin.service.options.faults_enabled {
+    if admin.state.options.faults_enabled {
         return Ok(());
     }
     Err(wrong_mode(

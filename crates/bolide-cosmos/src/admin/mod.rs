@@ -23,7 +23,7 @@ use serde_json::{Map, Value, json};
 use crate::keys::Access;
 use crate::request_body::BodyError;
 use crate::routes::Route;
-use crate::service::CosmosService;
+use crate::state::State;
 use crate::status::{self, FORBIDDEN, Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
 use crate::wire::{Reply, body, headers, percent};
 use crate::{addressing, auth, metrics};
@@ -35,7 +35,7 @@ const HEALTH: &str = "_bolide/health";
 
 /// A request to the admin API.
 pub(crate) struct Admin<'r> {
-    service: &'r CosmosService,
+    state: &'r State,
     head: &'r Parts,
     body: &'r Bytes,
     path: &'r str,
@@ -47,9 +47,9 @@ pub(crate) fn starting() -> Value {
 }
 
 impl<'r> Admin<'r> {
-    pub(crate) fn new(service: &'r CosmosService, head: &'r Parts, body: &'r Bytes, route: &Route<'r>) -> Admin<'r> {
+    pub(crate) fn new(state: &'r State, head: &'r Parts, body: &'r Bytes, route: &Route<'r>) -> Admin<'r> {
         Admin {
-            service,
+            state,
             head,
             body,
             path: route.path,
@@ -105,8 +105,8 @@ impl<'r> Admin<'r> {
     ///
     /// # Errors
     /// 401 without a key; 403 when the key does not open so much.
-    pub(crate) fn authenticate(service: &CosmosService, head: &Parts, route: &Route<'_>) -> Result<(), Failure> {
-        let access = auth::authenticate_admin(&service.keys, head)?;
+    pub(crate) fn authenticate(state: &State, head: &Parts, route: &Route<'_>) -> Result<(), Failure> {
+        let access = auth::authenticate_admin(&state.keys, head)?;
         let segments: Vec<&str> = route.path.split('/').skip(1).collect();
         let needed = routes::key_for(&head.method, &segments);
         if access == Access::ReadOnly && needed == Some(Access::Full) {
@@ -127,22 +127,22 @@ impl<'r> Admin<'r> {
     }
 
     fn health(&self) -> Reply {
-        let engine = self.service.account.engine_name();
+        let engine = self.state.account.engine_name();
         ok(&json!({"status": "ok", "version": env!("CARGO_PKG_VERSION"), "engine": engine}))
     }
 
     async fn metrics(&self) -> Result<Reply, Failure> {
         self.expect(&Method::GET)?;
-        let service = self.service;
+        let state = self.state;
         let figures = {
-            let _turn = service.figures_turn().await;
-            service.account.container_figures().await?
+            let _turn = state.figures_turn().await;
+            state.account.container_figures().await?
         };
-        let mut text = service.metrics.render(&figures);
+        let mut text = state.metrics.render(&figures);
         text.push_str(&metrics::render_process(
-            service.account.memory(),
-            service.account.definitions(),
-            service.options.connections.load(Ordering::Relaxed),
+            state.account.memory(),
+            state.account.definitions(),
+            state.options.connections.load(Ordering::Relaxed),
         ));
         let mut reply = Reply::json(StatusCode::OK, text);
         reply.fixed(&headers::CONTENT_TYPE, "text/plain; version=0.0.4");
@@ -154,7 +154,7 @@ impl<'r> Admin<'r> {
         let members = self.members()?;
         let is_on = members.get("mongoDocumentTtl").and_then(Value::as_bool);
         let is_on = is_on.ok_or_else(|| Error::bad_request("`mongoDocumentTtl` must be true or false"))?;
-        self.service.account.set_mongo_document_ttl(is_on).await?;
+        self.state.account.set_mongo_document_ttl(is_on).await?;
         Ok(ok(&json!({"mongoDocumentTtl": is_on})))
     }
 
@@ -229,5 +229,5 @@ fn count(members: &Map<String, Value>, name: &str) -> Result<Option<u64>> {
 /// The path of a container, for [`addressing`].
 fn container_of(admin: &Admin<'_>, path: &str) -> Result<std::sync::Arc<bolide_core::Container>, Failure> {
     let route = Route::parse(path).ok_or_else(|| Error::bad_request("the path is not UTF-8 after percent-decoding"))?;
-    Ok(addressing::container(&admin.service.account, &route)?)
+    Ok(addressing::container(&admin.state.account, &route)?)
 }

@@ -12,7 +12,7 @@ use super::Admin;
 
 /// `…/ttl`: the figures of TTL-272.
 pub(super) async fn report(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
-    let report = admin.service.account.ttl_report(container).await?;
+    let report = admin.state.account.ttl_report(container).await?;
     let forecast: Vec<Value> = report
         .forecast
         .iter()
@@ -53,7 +53,7 @@ pub(super) async fn preview(admin: &Admin<'_>, container: &Arc<Container>) -> Re
             Policy::from_number(Some(number))?
         }
     };
-    let preview = admin.service.account.ttl_preview(container, policy).await?;
+    let preview = admin.state.account.ttl_preview(container, policy).await?;
     Ok(json!({
         "expireNow": preview.expire_now,
         "expireWithinHour": preview.expire_within_hour,
@@ -67,7 +67,7 @@ pub(super) async fn why(admin: &Admin<'_>, container: &Arc<Container>) -> Result
     let id = admin.required("id")?;
     let key = PartitionKey::from_text(&admin.required("pk")?)?;
     let key = container.properties().partition_key.meant_by(key).unwrap_or_default();
-    let why = admin.service.account.ttl_why(container, &id, &key).await?;
+    let why = admin.state.account.ttl_why(container, &id, &key).await?;
     let state = match (&why.item, why.is_live) {
         (None, _) => "absent",
         (Some(_), true) => "live",

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::consistency::ConsistencyLevel;
 use crate::names;
-use crate::service::Call;
+use crate::request::Call;
 use crate::status::Failure;
 use crate::wire::{Reply, headers};
 
@@ -23,7 +23,7 @@ const QUERY_ENGINE: &str = concat!(
 const ACCOUNT_ID: &str = "bolide";
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
-    let endpoint = names::endpoint(call.service.options.endpoint.as_ref(), call.head, call.listener);
+    let endpoint = names::endpoint(call.state.options.endpoint.as_ref(), call.head, call.listener);
     let locations = json!([{"name": "South Central US", "databaseAccountEndpoint": endpoint + "/"}]);
     let replication = json!({"asyncReplication": false, "minReplicaSetSize": 1, "maxReplicasetSize": 4});
     let body = json!({
@@ -42,7 +42,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
         "enableNRegionSynchronousCommit": false,
         "enablePerPartitionFailoverBehavior": false,
         "userReplicationPolicy": replication,
-        "userConsistencyPolicy": consistency_policy(call.service.options.consistency),
+        "userConsistencyPolicy": consistency_policy(call.state.options.consistency),
         "systemReplicationPolicy": {"minReplicaSetSize": 1, "maxReplicasetSize": 4},
         "readPolicy": {"primaryReadCoefficient": 1, "secondaryReadCoefficient": 1},
         "queryEngineConfiguration": QUERY_ENGINE,

@@ -15,9 +15,9 @@ use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use super::feeds;
-use crate::auth::Sender;
 use crate::keys::Access;
-use crate::service::Call;
+use crate::request::Call;
+use crate::request::Sender;
 use crate::wire::{Reply, headers, scope};
 
 /// The wire format whose rows are envelopes.

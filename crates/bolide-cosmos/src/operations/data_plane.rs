@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::addressing;
 use crate::operation::Operation;
-use crate::service::Call;
+use crate::request::Call;
 use crate::session::{self, SessionToken};
 use crate::status::Failure;
 use crate::wire::{Reply, headers};
@@ -63,7 +63,7 @@ async fn checked<H>(call: &Call<'_>, container: &Arc<Container>, handler: H) -> 
 where
     H: AsyncFn(&Call<'_>, &Arc<Container>) -> Answered<Reply>,
 {
-    call.service.options.consistency.check(call.headers())?;
+    call.state.options.consistency.check(call.headers())?;
     headers::check_choices(call.headers(), &headers::INDEXING_DIRECTIVE, INDEXING_DIRECTIVES)?;
     headers::check_choices(call.headers(), &headers::CONTENT_FORMAT, CONTENT_FORMATS)?;
     check_intended_rid(call.headers(), container)?;
@@ -125,7 +125,7 @@ fn check_session(session: &SessionToken, answered: &Answered<Reply>) -> Result<(
 
 /// Names the container of an answer.
 pub(super) fn add_container_headers(reply: &mut Reply, call: &Call<'_>, container: &Container) {
-    let paths = call.service.content_paths(container);
+    let paths = call.state.content_paths.of(container);
     reply.header(&headers::ALT_CONTENT_PATH, paths.alternative);
     reply.header(&headers::CONTENT_PATH, paths.rid);
 }

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
-use crate::service::Call;
+use crate::request::Call;
 use crate::session;
 use crate::status::Failure;
 use crate::wire::{Reply, body, envelope, headers, scope};
@@ -59,7 +59,7 @@ impl Feed<'_> {
         R: Ord + Display + 'static,
         T: Send + 'static,
     {
-        let (account, headers) = (call.service.account.clone(), call.headers().clone());
+        let (account, headers) = (call.state.account.clone(), call.headers().clone());
         let (array, parent) = (self.array, self.parent.to_owned());
         let page = move || {
             let resources = gather(&account)?;
@@ -108,7 +108,7 @@ impl Feed<'_> {
         gather: impl FnOnce(&Account, &mut dyn FnMut(&Value) -> Result<()>) -> Result<()> + Send + 'static,
     ) -> Result<Reply, Failure> {
         let query = call.decoded(|| body::query(call.body)).await?.without_resume_filter()?;
-        let account = call.service.account.clone();
+        let account = call.state.account.clone();
         let written = call.account().aside(move || written(&account, gather));
         let (resources, _share) = written.await??;
         let rows = call

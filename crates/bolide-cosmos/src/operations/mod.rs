@@ -23,7 +23,7 @@ use http::HeaderMap;
 use http::header::{IF_MATCH, IF_NONE_MATCH};
 
 use crate::operation::{Operation, operations};
-use crate::service::Call;
+use crate::request::Call;
 use crate::status::Failure;
 use crate::wire::{Reply, headers};
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::if_match;
 use super::metadata::{Feed, Ids};
-use crate::service::Call;
+use crate::request::Call;
 use crate::status::Failure;
 use crate::wire::{Reply, body, headers};
 

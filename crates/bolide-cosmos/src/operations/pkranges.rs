@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode};
 use serde_json::json;
 
 use crate::addressing;
-use crate::service::Call;
+use crate::request::Call;
 use crate::status::Failure;
 use crate::wire::{Reply, envelope, headers};
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::data_plane::map;
 use super::feeds;
-use crate::service::Call;
+use crate::request::Call;
 use crate::wire::{Reply, body, headers, percent, scope};
 
 pub(super) async fn run(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {

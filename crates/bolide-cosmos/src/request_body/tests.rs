@@ -1,3 +1,5 @@
+use http::{HeaderName, HeaderValue};
+
 use super::*;
 use crate::wire::hybrid_row::batch_of;
 
@@ -31,10 +33,10 @@ fn references_in_the_rows_of_a_batch_count_for_the_text_that_they_stand_for() {
     let two = decoded_bytes(&batch_of(&[&item, &item]));
     assert!(two >= 2 * text_bytes, "{two} of {text_bytes} each");
     // More than there is room for is not decoded, so it does not count, and looking for it takes no longer.
-    let many = batch_of(&vec![&item[..]; batch::OPERATIONS]);
+    let many = batch_of(&vec![&item[..]; BATCH_OPERATIONS]);
     assert!(decoded_bytes(&many) < 25 * text_bytes);
-    let sent = batch::decodable(&many);
-    assert!(sent > 5 && sent < 10, "{sent} of {}", batch::OPERATIONS);
+    let sent = crate::operations::batch::decodable(&many);
+    assert!(sent > 5 && sent < 10, "{sent} of {}", BATCH_OPERATIONS);
 }
 
 #[tokio::test]
@@ -67,4 +69,36 @@ async fn an_answer_without_memory_is_refused() {
     assert_eq!(refusal(Some(Operation::Batch)).await, Err(ErrorKind::Timeout));
     let small = counted.bind(Bytes::from(vec![0; 5_000]), None, None).await;
     assert!(small.is_ok(), "something is kept for small answers");
+}
+
+#[test]
+fn a_coded_body_is_refused_with_what_it_is() {
+    let check = |name: &'static str, values: &[&'static str]| {
+        let name = HeaderName::from_static(name);
+        let lines = values
+            .iter()
+            .map(|value| (name.clone(), HeaderValue::from_static(value)));
+        let checked = check_codings(&lines.collect());
+        checked.map_or_else(|failure| failure.status.http.as_u16(), |()| 200)
+    };
+    for (values, status) in [
+        (&[][..], 200),
+        (&["chunked"], 200),
+        (&[" Chunked ,"], 200),
+        (&["gzip, chunked"], 501),
+        (&["gzip", "chunked"], 501),
+        (&["chunked", "chunked"], 501),
+        (&["identity, chunked"], 501),
+    ] {
+        assert_eq!(check("transfer-encoding", values), status, "{values:?}");
+    }
+    for (values, status) in [
+        (&["identity"][..], 200),
+        (&[""], 200),
+        (&["gzip"], 415),
+        (&["identity", "br"], 415),
+        (&["x"], 415),
+    ] {
+        assert_eq!(check("content-encoding", values), status, "{values:?}");
+    }
 }

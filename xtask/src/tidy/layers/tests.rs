@@ -76,7 +76,9 @@ fn tests_comments_and_texts_may_name_anything() {
 #[test]
 fn a_module_without_a_row_and_a_row_without_a_module_are_reported() {
     let root = file("lib.rs", "mod money;\nmod cart;\nmod shelf { mod inner; }\n");
-    let found = check(PAGE, &[root]);
+    let money = file("money.rs", "use crate::shelf;");
+    let found = check(PAGE, &[root, money]);
+    assert_eq!(found.len(), 2, "{found:?}");
     assert!(
         found.iter().any(|problem| problem.contains("no row for shelf")),
         "{found:?}"

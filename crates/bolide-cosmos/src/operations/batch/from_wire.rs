@@ -8,10 +8,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use crate::wire::binary_json::{self, Room};
-use crate::wire::hybrid_row;
-
-/// Most operations of one request (cosmos-rest §3.6).
-pub(crate) const OPERATIONS: usize = 100;
+use crate::wire::{BATCH_OPERATIONS, hybrid_row};
 
 /// One operation as it was sent. What is wrong with it fails this operation, and the others as the mode has it.
 pub(super) struct Sent {
@@ -61,7 +58,7 @@ enum ResourceBody {
 /// `BadRequest` for the request as a whole: no array or malformed rows, no operations, too many.
 pub(super) fn operations(body: &Bytes) -> Result<Vec<Sent>> {
     let sent: Vec<Sent> = if hybrid_row::is_rows(body) {
-        let rows = hybrid_row::operations(body, OPERATIONS)?;
+        let rows = hybrid_row::operations(body, BATCH_OPERATIONS)?;
         let mut room = Room::of_batch();
         rows.into_iter().map(|row| sent_row(row, &mut room)).collect()
     } else {
@@ -78,9 +75,9 @@ fn array(body: &Bytes) -> Result<Vec<Value>> {
     let Value::Array(operations) = parse_json_body(&binary_json::to_text(body)?)? else {
         return Err(Error::bad_request("the body of a batch must be an array of operations"));
     };
-    if operations.len() > OPERATIONS {
+    if operations.len() > BATCH_OPERATIONS {
         return Err(Error::bad_request(format!(
-            "Batch request has more operations than what is supported. operations={} limit={OPERATIONS}",
+            "Batch request has more operations than what is supported. operations={} limit={BATCH_OPERATIONS}",
             operations.len()
         )));
     }

@@ -16,10 +16,9 @@ use bolide_model::RequestUnits;
 use http::StatusCode;
 
 use super::items;
-use crate::service::Call;
+use crate::request::Call;
 use crate::session::SessionToken;
 use crate::wire::{Reply, headers, scope};
-pub(crate) use from_wire::OPERATIONS;
 use from_wire::Sent;
 use to_wire::Results;
 

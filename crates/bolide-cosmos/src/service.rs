@@ -230,12 +230,10 @@ impl CosmosService {
         if let Err(failure) = Admin::authenticate(state, head, route) {
             return Err(self.refuse_unknown(body, failure).await);
         }
-        if let Some(container) = Admin::import_target(head, route) {
+        if Admin::is_import(head, route) {
             let body = readable(head, body)?;
             let parts = body.parts(Counted::new(state.account.memory(), head.version));
-            return Admin::new(state, head, &Bytes::new(), route)
-                .import(&container, parts)
-                .await;
+            return Admin::new(state, head, &Bytes::new(), route).import(parts).await;
         }
         let mut received = self.receive(head, body, limits::ITEM_BYTES).await?;
         let working = working_bytes(&received.bytes, Operation::QueryItems, false);

@@ -1,24 +1,17 @@
 //! `/_bolide/clock`: shows the clock, and moves a virtual one.
 
-use bolide_model::{Error, ErrorKind, UnixMillis};
-use http::Method;
+use bolide_model::{Error, ErrorKind, Result, UnixMillis};
 use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::{Admin, ok};
-use crate::status::Failure;
 use crate::wire::Reply;
 
 /// The last millisecond of the year 9999.
 const LAST_MILLIS: i64 = 253_402_300_799_999;
 
-pub(super) async fn answer(admin: &Admin<'_>) -> Result<Reply, Failure> {
-    if admin.head.method == Method::PUT {
-        move_clock(admin)?;
-    } else {
-        admin.expect(&Method::GET)?;
-    }
+pub(super) async fn show(admin: &Admin<'_>) -> Result<Reply> {
     let now = admin.state.account.shown_time().await;
     let mode = if admin.state.options.clock.is_virtual() {
         "virtual"
@@ -28,11 +21,12 @@ pub(super) async fn answer(admin: &Admin<'_>) -> Result<Reply, Failure> {
     Ok(ok(&json!({"mode": mode, "nowMs": now.0, "now": rfc3339(now)})))
 }
 
-fn move_clock(admin: &Admin<'_>) -> Result<(), Failure> {
+/// Moves the clock, and shows it.
+pub(super) async fn set(admin: &Admin<'_>) -> Result<Reply> {
     let clock = &admin.state.options.clock;
     if !clock.is_virtual() {
         let message = "the clock can only be moved when the server was started with --virtual-clock";
-        return Err(Error::new(ErrorKind::WrongMode, message).into());
+        return Err(Error::new(ErrorKind::WrongMode, message));
     }
     let members = admin.members()?;
     match (milliseconds(&members, "setMs")?, milliseconds(&members, "advanceMs")?) {
@@ -42,12 +36,12 @@ fn move_clock(admin: &Admin<'_>) -> Result<(), Failure> {
             instant(clock.now().0.checked_add(by))?;
             clock.advance(by)
         }
-        _ => return Err(Error::bad_request("the body must have either `setMs` or `advanceMs`").into()),
+        _ => return Err(Error::bad_request("the body must have either `setMs` or `advanceMs`")),
     };
-    Ok(())
+    show(admin).await
 }
 
-fn milliseconds(members: &Map<String, Value>, name: &str) -> Result<Option<i64>, Error> {
+fn milliseconds(members: &Map<String, Value>, name: &str) -> Result<Option<i64>> {
     let Some(value) = members.get(name) else {
         return Ok(None);
     };
@@ -58,7 +52,7 @@ fn milliseconds(members: &Map<String, Value>, name: &str) -> Result<Option<i64>,
 }
 
 /// An instant that a clock may show: from 1970 to the end of the year 9999, as dates are written.
-fn instant(at: Option<i64>) -> Result<UnixMillis, Error> {
+fn instant(at: Option<i64>) -> Result<UnixMillis> {
     let at = at.filter(|at| (0..=LAST_MILLIS).contains(at)).map(UnixMillis);
     at.ok_or_else(|| Error::bad_request("the clock can only be moved to a time from 1970 to 9999"))
 }

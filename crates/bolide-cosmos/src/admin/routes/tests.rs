@@ -11,3 +11,20 @@ fn routes_of_the_admin_api_are_told_by_verb_and_whole_path() {
     assert_eq!(needs(Method::PUT, "dbs/d/colls/c/query"), Some(Access::Full));
     assert_eq!(needs(Method::GET, "nowhere"), Some(Access::Full));
 }
+
+#[test]
+fn every_route_is_found_at_its_path_and_by_its_method_alone() {
+    for route in &ROUTES {
+        let path = route.path.replace("{db}", "d").replace("{c}", "c");
+        let segments: Vec<&str> = path.split('/').collect();
+        let found = at(&segments).filter(|found| found.method == route.method);
+        assert_eq!(
+            found.map(|found| found.path).collect::<Vec<_>>(),
+            [route.path],
+            "{} {path}",
+            route.method
+        );
+    }
+    assert_eq!(at(&["dbs", "d", "colls", "c"]).count(), 0);
+    assert_eq!(at(&[]).count(), 0);
+}

@@ -38,7 +38,7 @@ fn tables() -> String {
         .expect("writing to a String cannot fail");
     }
     text.push_str("\n| route | account key |\n| --- | --- |\n");
-    for route in admin::ROUTES {
+    for route in &admin::ROUTES {
         let key = route.key.map_or("none", key);
         writeln!(text, "| {} /_bolide/{} | {key} |", route.method, route.path)
             .expect("writing to a String cannot fail");

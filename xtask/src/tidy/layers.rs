@@ -32,7 +32,11 @@ fn problems_of(name: &str, layers: &[String], files: &[TextFile]) -> Vec<String>
         .iter()
         .filter(|file| file.path.starts_with(folder) && file.path.ends_with(".rs") && file.path != root.path)
         .collect();
-    let tests: Vec<String> = sources.iter().flat_map(|file| test_files(file)).collect();
+    let tests: Vec<String> = sources
+        .iter()
+        .chain([&root])
+        .flat_map(|file| test_files(file))
+        .collect();
     for file in sources {
         let path = &file.path;
         let is_test = path.ends_with("/tests.rs") || tests.iter().any(|test| path.starts_with(test));
@@ -55,11 +59,8 @@ fn differences(name: &str, layers: &[String], modules: &[String]) -> Vec<String>
 
 /// What a file names that does not stand above its module. `path` is relative to `src/`.
 fn upward_uses(file: &TextFile, path: &str, layers: &[String], modules: &[String]) -> Vec<String> {
-    let segments: Vec<&str> = path
-        .trim_end_matches(".rs")
-        .trim_end_matches("/mod")
-        .split('/')
-        .collect();
+    let module = path.strip_suffix("/mod.rs").unwrap_or(path.trim_end_matches(".rs"));
+    let segments: Vec<&str> = module.split('/').collect();
     let own = segments[0];
     let place = |name: &str| layers.iter().position(|layer| layer == name);
     let code = source::code_of(&file.text);
@@ -162,11 +163,10 @@ fn modules_of(root: &str) -> Vec<String> {
 
 /// Beginnings of the paths of modules that a file declares under `#[cfg(test)]`.
 fn test_files(file: &TextFile) -> Vec<String> {
-    let folder = file
-        .path
-        .trim_end_matches("mod.rs")
-        .trim_end_matches(".rs")
-        .trim_end_matches('/');
+    let folder = match file.path.rsplit_once('/') {
+        Some((folder, "lib.rs" | "mod.rs")) => folder,
+        _ => file.path.trim_end_matches(".rs"),
+    };
     let code = source::code_of(&file.text);
     let names = source::test_modules(&source::tokens(&code));
     let files = names

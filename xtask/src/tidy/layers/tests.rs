@@ -69,6 +69,7 @@ fn tests_comments_and_texts_may_name_anything() {
         ("money.rs", text),
         ("money/tests.rs", "use crate::till;"),
         ("money/fixtures.rs", "use crate::till;"),
+        ("tests/rounding.rs", "use crate::Till;"),
     ];
     assert_eq!(problems(&files), [""; 0]);
 }

@@ -13,15 +13,15 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
-use bolide_model::partition_key::PartitionKey;
 use bolide_model::time::wall_clock;
 use http::Method;
 use http::request::Parts;
 
 use crate::keys::{Access, Keys};
+use crate::request::Sender;
 use crate::resource_token::Grant;
 use crate::routes::{Route, Signed};
-use crate::status::{FORBIDDEN, Failure, MALFORMED_AUTHORIZATION, MISSING_AUTHORIZATION, UNAUTHORIZED};
+use crate::status::{FORBIDDEN, Failure, MISSING_AUTHORIZATION, UNAUTHORIZED};
 use crate::wire::{headers, percent};
 
 /// How far a request's date may be from real time, either way.
@@ -30,33 +30,6 @@ const CLOCK_SKEW: Duration = Duration::from_secs(15 * 60);
 const SIGNATURE_ROOM: usize = 33;
 /// How many ways of spelling a link there are, see [`spelling`].
 const SPELLINGS: usize = 2;
-
-/// Who sent a request.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Sender {
-    /// A holder of an account key.
-    Key(Access),
-    /// A holder of a resource token: a user of a database.
-    Token(Box<Grant>),
-}
-
-impl Sender {
-    /// Checks that the sender may do something in a partition key.
-    ///
-    /// # Errors
-    /// `Forbidden` for a resource token of another key, and for no key.
-    pub(crate) fn check_key(&self, key: Option<&PartitionKey>) -> bolide_model::Result<()> {
-        match self {
-            Sender::Key(_) => Ok(()),
-            Sender::Token(grant) => grant.check_key(key),
-        }
-    }
-
-    /// Whether the sender holds a token for one item.
-    pub(crate) fn is_for_one_item(&self) -> bool {
-        matches!(self, Sender::Token(grant) if grant.is_for_one_item())
-    }
-}
 
 /// Tells who sent a request. `is_database`: whether there is a database of a name.
 ///
@@ -68,7 +41,8 @@ pub(crate) fn authenticate(
     route: &Route<'_>,
     is_database: impl Fn(&str) -> bool,
 ) -> Result<Sender, Failure> {
-    let token = percent::decode(authorization(head)?).ok_or_else(|| malformed("it is not UTF-8"))?;
+    let token =
+        percent::decode(authorization(head)?).ok_or_else(|| Failure::malformed_authorization("it is not UTF-8"))?;
     match Token::parse(&token)? {
         Token::Master { signature } => by_signature(keys, head, route, signature, is_database).map(Sender::Key),
         Token::Entra { jwt } => by_emulator_jwt(keys, jwt).map(Sender::Key),
@@ -85,7 +59,8 @@ pub(crate) fn authenticate_admin(keys: &Keys, head: &Parts) -> Result<Access, Fa
     let bearer = token
         .split_once(' ')
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    let (_, key) = bearer.ok_or_else(|| malformed("the admin API expects `Bearer <account key>`"))?;
+    let (_, key) =
+        bearer.ok_or_else(|| Failure::malformed_authorization("the admin API expects `Bearer <account key>`"))?;
     keys.holder(key.trim().as_bytes())
         .ok_or_else(|| Failure::new(UNAUTHORIZED, "the bearer is not a key of this account"))
 }
@@ -102,16 +77,9 @@ fn authorization(head: &Parts) -> Result<&str, Failure> {
         .get(http::header::AUTHORIZATION)
         .filter(|value| !value.is_empty())
         .ok_or_else(missing)?;
-    value.to_str().map_err(|_| malformed("it has bytes outside ASCII"))
-}
-
-pub(crate) fn malformed(why: &str) -> Failure {
-    Failure::new(
-        MALFORMED_AUTHORIZATION,
-        format!(
-            "The input authorization header has an invalid format: {why}. Expected `type=master&ver=1.0&sig=<signature>`."
-        ),
-    )
+    value
+        .to_str()
+        .map_err(|_| Failure::malformed_authorization("it has bytes outside ASCII"))
 }
 
 /// An authorization header, decoded and taken apart.
@@ -134,15 +102,17 @@ impl<'t> Token<'t> {
                 signature.get_or_insert(value);
             }
         }
-        let kind = kind.ok_or_else(|| malformed("`type` is missing"))?;
+        let kind = kind.ok_or_else(|| Failure::malformed_authorization("`type` is missing"))?;
         let signature = signature
             .filter(|sig| !sig.is_empty())
-            .ok_or_else(|| malformed("`sig` is missing"))?;
+            .ok_or_else(|| Failure::malformed_authorization("`sig` is missing"))?;
         match kind {
             "master" => Ok(Token::Master { signature }),
             "aad" => Ok(Token::Entra { jwt: signature }),
             "resource" => Ok(Token::Resource { sealed: signature }),
-            _ => Err(malformed("`type` is neither master, resource nor aad")),
+            _ => Err(Failure::malformed_authorization(
+                "`type` is neither master, resource nor aad",
+            )),
         }
     }
 }
@@ -157,7 +127,7 @@ fn by_signature(
     let mut bytes = [0; SIGNATURE_ROOM];
     let length = STANDARD
         .decode_slice(signature, &mut bytes)
-        .map_err(|_| malformed("the signature is not the base64 of 32 bytes"))?;
+        .map_err(|_| Failure::malformed_authorization("the signature is not the base64 of 32 bytes"))?;
     let signature = &bytes[..length];
     let date = SignedDate::of(head)?;
     let signed = route.signed();
@@ -216,7 +186,7 @@ impl SignedDate {
             })?;
         let text = value
             .to_str()
-            .map_err(|_| malformed("the date has bytes outside ASCII"))?
+            .map_err(|_| Failure::malformed_authorization("the date has bytes outside ASCII"))?
             .to_ascii_lowercase();
         Ok(SignedDate {
             text,

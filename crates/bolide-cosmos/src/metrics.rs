@@ -1,8 +1,10 @@
 //! Figures for Prometheus: requests by operation and status, how long they took, what they were charged.
 //!
-//! Counters are plain atomics in tables by operation, so that counting a request takes a few of them and no lock.
+//! Counters are plain atomics in tables by operation, so that counting a request takes a few of them and no lock. The text is written here, since
+//! the crate `prometheus-client` writes OpenMetrics only: `# TYPE` of counters without `_total`, other texts for bounds of buckets.
 
-use std::fmt::Write as _;
+mod exposition;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -10,6 +12,7 @@ use bolide_core::{ContainerFigures, DefinitionUsage, MemoryBudget, TtlState};
 
 use crate::operation::Operation;
 use crate::wire::Reply;
+use exposition::Exposition;
 
 /// Upper ends of the latency buckets, in microseconds.
 const BUCKETS: [u64; 16] = [
@@ -37,7 +40,7 @@ struct Counters {
 impl Default for Metrics {
     fn default() -> Metrics {
         Metrics {
-            by_operation: Operation::ALL.iter().map(|_| Counters::default()).collect(),
+            by_operation: Operation::all().map(|_| Counters::default()).collect(),
         }
     }
 }
@@ -63,7 +66,7 @@ impl Metrics {
 
     /// All figures as Prometheus text, those of containers included.
     pub(crate) fn render(&self, containers: &[ContainerFigures]) -> String {
-        let mut page = Page::default();
+        let mut page = Exposition::default();
         self.render_requests(&mut page);
         self.render_latencies(&mut page);
         render_containers(&mut page, containers);
@@ -71,13 +74,13 @@ impl Metrics {
     }
 
     fn active(&self) -> impl Iterator<Item = (&'static str, &Counters)> {
-        let named = Operation::ALL.iter().zip(&self.by_operation);
+        let named = Operation::all().zip(&self.by_operation);
         named
             .filter(|(_, counters)| counters.requests() > 0)
             .map(|(operation, counters)| (operation.name(), counters))
     }
 
-    fn render_requests(&self, page: &mut Page) {
+    fn render_requests(&self, page: &mut Exposition) {
         page.family(
             "bolide_requests_total",
             "counter",
@@ -107,7 +110,7 @@ impl Metrics {
         }
     }
 
-    fn render_latencies(&self, page: &mut Page) {
+    fn render_latencies(&self, page: &mut Exposition) {
         const NAME: &str = "bolide_request_duration_seconds";
         page.family(NAME, "histogram", "Time from a request's head to its answer.");
         for (operation, counters) in self.active() {
@@ -151,71 +154,85 @@ fn load(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
+/// A family of metrics with a sample for each container that has a figure.
+struct ContainerFamily {
+    name: &'static str,
+    kind: &'static str,
+    help: &'static str,
+    figure: fn(&ContainerFigures) -> Option<f64>,
+}
+
 /// Expiry and size of each container (TTL-272).
-fn render_containers(page: &mut Page, containers: &[ContainerFigures]) {
-    type Figure = fn(&ContainerFigures) -> Option<f64>;
-    let families: [(&str, &str, &str, Figure); 10] = [
-        ("bolide_container_items", "gauge", "Live items.", |figures| {
-            Some(figures.usage.items as f64)
-        }),
-        ("bolide_container_bytes", "gauge", "Bytes of live items.", |figures| {
-            Some(figures.usage.bytes as f64)
-        }),
-        (
-            "bolide_ttl_backlog_items",
-            "gauge",
-            "Expired items not purged yet.",
-            |figures| Some(figures.ghosts.items as f64),
-        ),
-        (
-            "bolide_ttl_backlog_bytes",
-            "gauge",
-            "Bytes of expired items not purged yet.",
-            |figures| Some(figures.ghosts.bytes as f64),
-        ),
-        (
-            "bolide_ttl_purged_total",
-            "counter",
-            "Expired items removed.",
-            |figures| Some(figures.purged_total as f64),
-        ),
-        (
-            "bolide_ttl_ru_spent_total",
-            "counter",
-            "Request units spent on the purge.",
-            |figures| Some(figures.ru_spent_total),
-        ),
-        (
-            "bolide_ttl_ru_billed_total",
-            "counter",
-            "Of these, request units billed.",
-            |figures| Some(figures.ru_billed_total),
-        ),
-        (
-            "bolide_ttl_oldest_pending_seconds",
-            "gauge",
-            "Seconds since the oldest expired item that is not purged yet has expired.",
-            |figures| Some(figures.lag_seconds as f64),
-        ),
-        (
-            "bolide_ttl_credit",
-            "gauge",
-            "Request units that the purge may spend now; absent where it has no limit.",
-            |figures| figures.credit,
-        ),
-        (
-            "bolide_ttl_purge_rate",
-            "gauge",
-            "Expired items removed in a second, in the mean of the last minute.",
-            |figures| Some(figures.purge_rate),
-        ),
-    ];
-    for (name, kind, help, figure) in families {
-        page.family(name, kind, help);
+const CONTAINER_FAMILIES: [ContainerFamily; 10] = [
+    ContainerFamily {
+        name: "bolide_container_items",
+        kind: "gauge",
+        help: "Live items.",
+        figure: |figures| Some(figures.usage.items as f64),
+    },
+    ContainerFamily {
+        name: "bolide_container_bytes",
+        kind: "gauge",
+        help: "Bytes of live items.",
+        figure: |figures| Some(figures.usage.bytes as f64),
+    },
+    ContainerFamily {
+        name: "bolide_ttl_backlog_items",
+        kind: "gauge",
+        help: "Expired items not purged yet.",
+        figure: |figures| Some(figures.ghosts.items as f64),
+    },
+    ContainerFamily {
+        name: "bolide_ttl_backlog_bytes",
+        kind: "gauge",
+        help: "Bytes of expired items not purged yet.",
+        figure: |figures| Some(figures.ghosts.bytes as f64),
+    },
+    ContainerFamily {
+        name: "bolide_ttl_purged_total",
+        kind: "counter",
+        help: "Expired items removed.",
+        figure: |figures| Some(figures.purged_total as f64),
+    },
+    ContainerFamily {
+        name: "bolide_ttl_ru_spent_total",
+        kind: "counter",
+        help: "Request units spent on the purge.",
+        figure: |figures| Some(figures.ru_spent_total),
+    },
+    ContainerFamily {
+        name: "bolide_ttl_ru_billed_total",
+        kind: "counter",
+        help: "Of these, request units billed.",
+        figure: |figures| Some(figures.ru_billed_total),
+    },
+    ContainerFamily {
+        name: "bolide_ttl_oldest_pending_seconds",
+        kind: "gauge",
+        help: "Seconds since the oldest expired item that is not purged yet has expired.",
+        figure: |figures| Some(figures.lag_seconds as f64),
+    },
+    ContainerFamily {
+        name: "bolide_ttl_credit",
+        kind: "gauge",
+        help: "Request units that the purge may spend now; absent where it has no limit.",
+        figure: |figures| figures.credit,
+    },
+    ContainerFamily {
+        name: "bolide_ttl_purge_rate",
+        kind: "gauge",
+        help: "Expired items removed in a second, in the mean of the last minute.",
+        figure: |figures| Some(figures.purge_rate),
+    },
+];
+
+fn render_containers(page: &mut Exposition, containers: &[ContainerFigures]) {
+    for family in CONTAINER_FAMILIES {
+        page.family(family.name, family.kind, family.help);
         for figures in containers {
             let labels = [("database", &*figures.database_id), ("container", &*figures.id)];
-            if let Some(value) = figure(figures) {
-                page.sample(name, &labels, value);
+            if let Some(value) = (family.figure)(figures) {
+                page.sample(family.name, &labels, value);
             }
         }
     }
@@ -238,7 +255,7 @@ fn render_containers(page: &mut Page, containers: &[ContainerFigures]) {
 
 /// What the process as a whole takes.
 pub(crate) fn render_process(memory: &MemoryBudget, definitions: DefinitionUsage, connections: usize) -> String {
-    let mut page = Page::default();
+    let mut page = Exposition::default();
     for (name, help, value) in [
         ("bolide_connections", "Open connections.", connections),
         (
@@ -263,32 +280,10 @@ pub(crate) fn render_process(memory: &MemoryBudget, definitions: DefinitionUsage
         ),
     ] {
         page.family(name, "gauge", help);
-        writeln!(page.text, "{name} {value}").expect("writing to a String cannot fail");
+        page.sample(name, &[], value as f64);
     }
     page.text
 }
 
-/// Prometheus text under construction.
-#[derive(Default)]
-struct Page {
-    text: String,
-}
-
-impl Page {
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
-        writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}").expect("writing to a String cannot fail");
-    }
-
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
-        let labels: Vec<String> = labels
-            .iter()
-            .map(|(label, value)| format!("{label}=\"{}\"", escape(value)))
-            .collect();
-        writeln!(self.text, "{name}{{{}}} {value}", labels.join(",")).expect("writing to a String cannot fail");
-    }
-}
-
-/// Names of containers may hold quotes.
-fn escape(label: &str) -> String {
-    label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
+#[cfg(test)]
+mod tests;

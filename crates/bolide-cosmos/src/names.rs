@@ -6,11 +6,11 @@
 
 use std::net::IpAddr;
 
-use http::header::{ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN};
+use http::header::{ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
-use crate::service::Listener;
+use crate::listener::{Listener, authority};
 use crate::status::{FORBIDDEN, Failure};
 use crate::wire::{Reply, headers};
 
@@ -182,29 +182,6 @@ pub(crate) fn endpoint(told: Option<&Endpoint>, head: &Parts, listener: Listener
         scheme.unwrap_or(own_scheme),
         authority.unwrap_or(own_authority)
     )
-}
-
-/// Where a request was sent: the host and port that its client used, if it names them.
-///
-/// # Errors
-/// 400 when it names several.
-pub(crate) fn authority(head: &Parts) -> Result<Option<&str>, Failure> {
-    let mut hosts = head.headers.get_all(HOST).iter();
-    let (host, another) = (hosts.next(), hosts.next());
-    if another.is_some() {
-        return Err(Failure::bad_request("a request has one `Host` header"));
-    }
-    let host = host.map(HeaderValue::to_str).transpose();
-    let host = host.map_err(|_| Failure::bad_request("the `Host` header has bytes outside ASCII"))?;
-    let host = host.filter(|host| !host.is_empty());
-    // HTTP/2 has it in the target, as requests to proxies do.
-    let target = head.uri.authority().map(http::uri::Authority::as_str);
-    match (target, host) {
-        (Some(target), Some(host)) if !target.eq_ignore_ascii_case(host) => Err(Failure::bad_request(format!(
-            "the request's target and its `Host` header differ. target=`{target}` host=`{host}`"
-        ))),
-        (target, host) => Ok(target.or(host)),
-    }
 }
 
 /// Refuses requests under a name that is not the server's.

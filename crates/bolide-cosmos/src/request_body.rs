@@ -10,14 +10,14 @@ use bolide_core::{MemoryBudget, MemoryShare};
 use bolide_model::{Error, ErrorKind, limits};
 use bytes::Bytes;
 use futures_util::{Stream, stream};
-use http::Version;
+use http::header::{CONTENT_ENCODING, TRANSFER_ENCODING};
+use http::request::Parts;
+use http::{HeaderMap, Version};
 
 use crate::operation::Operation;
-use crate::operations::batch;
-use crate::service::too_large;
 use crate::status::{self, Failure};
 use crate::wire::binary_json::{self, Room, Size};
-use crate::wire::hybrid_row;
+use crate::wire::{BATCH_OPERATIONS, hybrid_row};
 
 /// How long a request waits for memory that others hold before it is refused.
 pub const MEMORY_PATIENCE: Duration = Duration::from_secs(5);
@@ -79,7 +79,7 @@ impl From<BodyError> for Failure {
         match error {
             BodyError::TooSlow => Failure::new(status::REQUEST_TIMEOUT, "the request's body did not arrive in time"),
             BodyError::Broken => Failure::bad_request("the request's body could not be read"),
-            BodyError::TooLarge { bytes, limit } => too_large(bytes, limit),
+            BodyError::TooLarge { bytes, limit } => Failure::too_large(bytes, limit),
             BodyError::NoMemory(error) => error.into(),
         }
     }
@@ -211,15 +211,51 @@ pub struct Received {
     pub share: Option<MemoryShare>,
 }
 
+/// A body whose codings are known.
+pub(crate) fn readable<B: RequestBody>(head: &Parts, body: B) -> Result<B, Failure> {
+    if body.declared_bytes() != Some(0)
+        && let Err(failure) = check_codings(&head.headers)
+    {
+        body.dismiss(Refused::Known);
+        return Err(failure);
+    }
+    Ok(body)
+}
+
+/// Refuses a body that is compressed or coded in another way: nothing here decodes it, and what it says is not what was sent.
+///
+/// Source: RFC 9112 section 6.1 has 501 for a transfer coding, RFC 9110 section 15.5.16 has 415 for a content coding.
+fn check_codings(headers: &HeaderMap) -> Result<(), Failure> {
+    let codings = |name| {
+        let lines = headers.get_all(name).iter();
+        let codings = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+        codings.map(<[u8]>::trim_ascii).filter(|coding| !coding.is_empty())
+    };
+    let mut transfer = codings(TRANSFER_ENCODING);
+    let is_chunked_once = transfer
+        .next()
+        .is_none_or(|coding| coding.eq_ignore_ascii_case(b"chunked"))
+        && transfer.next().is_none();
+    if !is_chunked_once {
+        return Err(Failure::new(
+            status::NOT_IMPLEMENTED,
+            "the body has a transfer coding that this server does not know; send it with none, or `transfer-encoding: chunked`",
+        ));
+    }
+    if codings(CONTENT_ENCODING).all(|coding| coding.eq_ignore_ascii_case(b"identity")) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        status::UNSUPPORTED_MEDIA_TYPE,
+        "the body has a content coding; send it uncompressed, without `content-encoding`",
+    ))
+}
+
 /// What is going to be held besides the body itself: what it is decoded to, and the answer of a write.
 ///
 /// A write takes room for its answer beforehand, as a refusal afterwards would hide what was done.
 pub(crate) fn working_bytes(body: &Bytes, operation: Operation, has_pre_trigger: bool) -> usize {
-    let is_grown = matches!(
-        operation,
-        Operation::PatchItem | Operation::Batch | Operation::ExecuteProcedure
-    );
-    let writes_more = is_grown || has_pre_trigger;
+    let writes_more = operation.is_growing() || has_pre_trigger;
     decoded_bytes(body) + if writes_more { WRITE_ANSWER_BYTES } else { 0 }
 }
 
@@ -229,7 +265,7 @@ fn decoded_bytes(body: &Bytes) -> usize {
         return value_bytes(body, &mut Room::of_one());
     }
     // Malformed rows are decoded no further than here.
-    let rows = hybrid_row::operations(body, batch::OPERATIONS).unwrap_or_default();
+    let rows = hybrid_row::operations(body, BATCH_OPERATIONS).unwrap_or_default();
     let mut room = Room::of_batch();
     let values = rows.iter().filter_map(|row| row.body.as_ref());
     values.fold(body.len(), |bytes, value| {
@@ -286,75 +322,4 @@ impl RequestBody for Bytes {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::wire::hybrid_row::batch_of;
-
-    #[test]
-    fn many_small_values_count_for_more_than_their_text() {
-        let decoded_bytes = |body: &[u8]| decoded_bytes(&Bytes::copy_from_slice(body));
-        let numbers = format!("[{}0]", "0,".repeat(999));
-        assert!(decoded_bytes(numbers.as_bytes()) >= 1000 * VALUE_BYTES);
-        let text = format!("[\"{}\"]", "x".repeat(numbers.len()));
-        assert!(decoded_bytes(text.as_bytes()) < 2 * numbers.len());
-        assert_eq!(decoded_bytes(b""), 0);
-        let binary = [&[0x80, 0xE3, 0xE8, 0x03][..], &[0x01; 1000]].concat();
-        assert!(decoded_bytes(&binary) >= 1000 * VALUE_BYTES);
-        let rows = batch_of(&[&binary, numbers.as_bytes()]);
-        assert!(decoded_bytes(&rows) >= 2000 * VALUE_BYTES);
-        let binary = [&[0x80, 0xC1, 0xE8, 0x03][..], &[b'x'; 1000]].concat();
-        assert!(decoded_bytes(&binary) < 3 * binary.len());
-    }
-
-    #[test]
-    fn references_in_the_rows_of_a_batch_count_for_the_text_that_they_stand_for() {
-        // {"id": a string of 2,000 bytes, "a": [it, 900 times]}
-        let mut item = [&[0x80, 0xEB, 0, 0, 0x2C, 0xC1, 0xD0, 0x07][..], &[b'x'; 2_000]].concat();
-        item.extend([0x81, b'a', 0xE3, 0x08, 0x07]);
-        item.extend([0xC3, 0x05].repeat(900));
-        let length = u16::try_from(item.len() - 4).expect("short");
-        item[2..4].copy_from_slice(&length.to_le_bytes());
-        let item = Bytes::from(item);
-        let text_bytes = binary_json::to_text(&item).expect("well formed").len();
-        assert!(text_bytes > 1_800_000);
-        let two = decoded_bytes(&batch_of(&[&item, &item]));
-        assert!(two >= 2 * text_bytes, "{two} of {text_bytes} each");
-        // More than there is room for is not decoded, so it does not count, and looking for it takes no longer.
-        let many = batch_of(&vec![&item[..]; batch::OPERATIONS]);
-        assert!(decoded_bytes(&many) < 25 * text_bytes);
-        let sent = batch::decodable(&many);
-        assert!(sent > 5 && sent < 10, "{sent} of {}", batch::OPERATIONS);
-    }
-
-    #[tokio::test]
-    async fn an_answer_holds_its_share_until_its_last_part_is_gone() {
-        let memory = MemoryBudget::new(1024 * 1024);
-        let counted = Counted::new(&memory, Version::HTTP_11);
-        let answer = Bytes::from(vec![b'x'; 100 * 1024]);
-        let mut answer = counted.bind(answer, None, None).await.expect("there is enough");
-        assert_eq!(memory.used_bytes(), 100 * 1024);
-        let part = answer.split_to(10);
-        drop(answer);
-        assert_eq!(memory.used_bytes(), 100 * 1024);
-        drop(part);
-        assert_eq!(memory.used_bytes(), 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_answer_without_memory_is_refused() {
-        let memory = MemoryBudget::new(1024 * 1024);
-        let counted = Counted::new(&memory, Version::HTTP_11);
-        let _all = memory.try_take(memory.longest_share()).expect("all but what is kept");
-        let refusal = async |operation| {
-            let answer = Bytes::from(vec![0; 100 * 1024]);
-            counted.bind(answer, None, operation).await.map_err(|error| error.kind)
-        };
-        assert!(matches!(
-            refusal(Some(Operation::ReadItem)).await,
-            Err(ErrorKind::Throttled { .. })
-        ));
-        assert_eq!(refusal(Some(Operation::Batch)).await, Err(ErrorKind::Timeout));
-        let small = counted.bind(Bytes::from(vec![0; 5_000]), None, None).await;
-        assert!(small.is_ok(), "something is kept for small answers");
-    }
-}
+mod tests;

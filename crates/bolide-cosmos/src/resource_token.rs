@@ -25,10 +25,8 @@ use http::HeaderMap;
 use serde_json::{Value, json};
 
 use crate::addressing;
-use crate::auth::malformed;
 use crate::keys::{Access, Keys};
-use crate::operation::Operation;
-use crate::rights::{self, Bound};
+use crate::operation::{Bound, Operation};
 use crate::routes::{Place, Route};
 use crate::status::{FORBIDDEN, Failure, UNAUTHORIZED};
 use crate::wire::{headers, scope};
@@ -82,11 +80,13 @@ impl Grant {
     pub(crate) fn open(keys: &Keys, sealed: &str) -> Result<Grant, Failure> {
         let mut parts = sealed.split(';');
         let (Some(signature), Some(grant)) = (parts.next(), parts.next()) else {
-            return Err(malformed("a resource token has two parts, each followed by `;`"));
+            return Err(Failure::malformed_authorization(
+                "a resource token has two parts, each followed by `;`",
+            ));
         };
         let signature = URL_SAFE_NO_PAD
             .decode(signature)
-            .map_err(|_| malformed("the signature of the resource token is not base64url"))?;
+            .map_err(|_| Failure::malformed_authorization("the signature of the resource token is not base64url"))?;
         if keys.signer(&[DOMAIN, grant.as_bytes()], &signature) != Some(Access::Full) {
             return Err(Failure::new(
                 UNAUTHORIZED,
@@ -94,7 +94,8 @@ impl Grant {
                  a key that it no longer has.",
             ));
         }
-        Grant::decode(grant).ok_or_else(|| malformed("the resource token is of another version of this server"))
+        Grant::decode(grant)
+            .ok_or_else(|| Failure::malformed_authorization("the resource token is of another version of this server"))
     }
 
     fn decode(grant: &str) -> Option<Grant> {
@@ -134,7 +135,8 @@ impl Grant {
         }
         let scope = Scope::of_link(&self.resource)?;
         let bound = self.bound(&scope);
-        let needed = rights::of(operation)
+        let needed = operation
+            .rights()
             .token(bound)
             .ok_or_else(|| self.elsewhere(operation))?;
         if needed == PermissionMode::All && self.mode == PermissionMode::Read {
@@ -151,7 +153,7 @@ impl Grant {
         let container = container.filter(|_| self.names_the_same(&scope, route));
         let container = container.ok_or_else(|| self.elsewhere(operation))?;
         check_extras(bound, headers)?;
-        if rights::is_about_items(operation) && !has_a_key_each(operation, headers) {
+        if operation.is_about_items() && !has_a_key_each(operation, headers) {
             self.check_key(scope::partition_key(headers, &container)?.as_ref())?;
         }
         Ok(())

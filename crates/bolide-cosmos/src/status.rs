@@ -61,6 +61,22 @@ impl Failure {
     pub(crate) fn bad_request(message: impl Into<String>) -> Failure {
         Failure::new(BAD_REQUEST, message)
     }
+
+    /// 413 for a body of so many bytes. One without a length is read no further than just over its limit.
+    pub(crate) fn too_large(size: usize, limit: usize) -> Failure {
+        let message = format!("Request size is too large. bytes={size} or more, limit={limit}");
+        Failure::new(TOO_LARGE, message)
+    }
+
+    /// 401 for an authorization that cannot be read.
+    pub(crate) fn malformed_authorization(why: &str) -> Failure {
+        Failure::new(
+            MALFORMED_AUTHORIZATION,
+            format!(
+                "The input authorization header has an invalid format: {why}. Expected `type=master&ver=1.0&sig=<signature>`."
+            ),
+        )
+    }
 }
 
 pub(crate) const BAD_REQUEST: Status = Status::new(StatusCode::BAD_REQUEST, 0, "BadRequest");
@@ -173,36 +189,4 @@ fn message(error: &Error) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn phrases_clients_search_for_come_first() {
-        let failure = Failure::from(Error::not_found("no item has this id. id=`a`"));
-        assert!(failure.message.starts_with("Resource Not Found"), "{}", failure.message);
-        assert!(failure.message.ends_with("id=`a`"), "{}", failure.message);
-    }
-
-    #[test]
-    fn a_phrase_the_core_said_is_not_said_twice() {
-        let failure = Failure::from(Error::conflict(
-            "Resource with specified id, name, or unique index already exists. id=`a`",
-        ));
-        assert_eq!(failure.message.matches("already exists").count(), 1);
-    }
-
-    #[test]
-    fn an_account_that_is_full_is_forbidden_more_in_the_services_words() {
-        let failure = Failure::from(Error::new(ErrorKind::QuotaExceeded, "too many"));
-        assert_eq!((failure.status.http.as_u16(), failure.status.sub), (403, 1005));
-        assert_eq!(failure.message, "too many");
-    }
-
-    #[test]
-    fn a_cross_partition_query_carries_its_plan() {
-        let kind = ErrorKind::CrossPartitionQuery { plan: "{}".to_owned() };
-        let failure = Failure::from(Error::new(kind, "ORDER BY needs a merge"));
-        assert_eq!((failure.status.http.as_u16(), failure.status.sub), (400, 1004));
-        assert_eq!(failure.additional.as_deref(), Some("{}"));
-    }
-}
+mod tests;

@@ -13,7 +13,7 @@ use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use bolide_cosmos::{CosmosService, Listener, Payload, Refused, RequestBody as _, stand_in};
+use bolide_cosmos::{CosmosService, Listener, Payload, Refused, RequestBody as _, fallback};
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -357,7 +357,7 @@ fn answer_on(stream: Arc<Stream>, response: Response<Body>) -> Result<Response<I
 
 async fn respond(shared: &Shared, request: Request<Unread>, listener: Listener) -> Response<Body> {
     let Some(service) = shared.service.get() else {
-        let response = stand_in::starting(&request);
+        let response = fallback::starting(&request);
         request.into_body().dismiss(Refused::Unknown);
         return to_body(response);
     };
@@ -365,7 +365,7 @@ async fn respond(shared: &Shared, request: Request<Unread>, listener: Listener) 
     let handled = AssertUnwindSafe(service.handle(request, listener)).catch_unwind().await;
     to_body(handled.unwrap_or_else(|panic| {
         tracing::error!(message = panic_message(panic.as_ref()), "a request panicked");
-        stand_in::panicked()
+        fallback::panicked()
     }))
 }
 

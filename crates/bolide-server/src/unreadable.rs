@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bolide_cosmos::{Payload, stand_in};
+use bolide_cosmos::{Payload, fallback};
 use bytes::{Buf as _, Bytes};
 use http::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -130,7 +130,7 @@ fn refused_status(written: &[u8]) -> Option<StatusCode> {
 
 /// The whole answer, as it goes over the wire.
 fn worded(status: StatusCode) -> Bytes {
-    let response = stand_in::unreadable(status);
+    let response = fallback::unreadable(status);
     let (head, payload) = response.into_parts();
     let Payload::Whole(body) = payload else {
         return Bytes::new();

@@ -1,9 +1,34 @@
-//! Rules for single files: length, white space, ignored tests.
+//! Rules for single files: length, also of their functions, white space, ignored tests.
 
-use super::TextFile;
+use super::{TextFile, functions};
 
 /// Code longer than this has more than one idea in it and becomes a folder.
-const CODE_LINES_LIMIT: usize = 800;
+const CODE_LINES_LIMIT: usize = 500;
+
+/// Files, and functions by file and name, that were too long when the limits came down. No entry is added; the list goes when it is empty.
+const STILL_LONG: [(&str, &str); 21] = [
+    ("crates/bolide-bench/src/query/mod.rs", "run"),
+    ("crates/bolide-core/src/account.rs", ""),
+    ("crates/bolide-core/src/catalog/databases.rs", "create_database"),
+    ("crates/bolide-core/src/catalog/records.rs", ""),
+    ("crates/bolide-core/src/items/batch.rs", "decide"),
+    ("crates/bolide-core/src/items/write.rs", ""),
+    ("crates/bolide-core/src/purge/report.rs", ""),
+    ("crates/bolide-core/src/query/mod.rs", ""),
+    ("crates/bolide-core/src/query/mod.rs", "run"),
+    ("crates/bolide-core/src/query/page.rs", "scan"),
+    ("crates/bolide-core/src/scripts/scene.rs", "walk"),
+    ("crates/bolide-query/src/eval/mod.rs", "eval"),
+    ("crates/bolide-query/src/execution/mod.rs", "drain"),
+    ("crates/bolide-query/src/functions/regex/steps.rs", "expression"),
+    ("crates/bolide-query/src/plan/hybrid.rs", "component_info"),
+    ("crates/bolide-query/src/plan/ranges.rs", ""),
+    ("crates/bolide-query/src/text/printer.rs", "expression"),
+    ("crates/bolide-server/src/connection.rs", "serve_http2"),
+    ("crates/bolide-storage-lsm/src/committer/compactor.rs", ""),
+    ("crates/bolide-storage-lsm/src/committer/mod.rs", ""),
+    ("fuzz/src/stored_bytes.rs", "damage"),
+];
 
 /// Checks every file by itself.
 pub fn check(files: &[TextFile]) -> Vec<String> {
@@ -24,11 +49,24 @@ fn problems_of(file: &TextFile) -> Vec<String> {
     if !file.text.is_empty() && !file.text.ends_with('\n') {
         problems.push(format!("{path}: no line break at the end"));
     }
-    let lines = code_lines(file);
-    if lines > CODE_LINES_LIMIT {
-        problems.push(format!("{path}: {lines} lines of code, more than {CODE_LINES_LIMIT}"));
+    if is_production(path) {
+        problems.extend(too_long(file));
     }
     problems
+}
+
+/// What is too long, known cases left out.
+fn too_long(file: &TextFile) -> Vec<String> {
+    let path = &file.path;
+    let is_known = |function: &str| STILL_LONG.contains(&(path, function));
+    let lines = code_lines(file);
+    let long = (lines > CODE_LINES_LIMIT && !is_known(""))
+        .then(|| format!("{path}: {lines} lines of code, more than {CODE_LINES_LIMIT}"));
+    let functions = functions::long_ones(file);
+    let functions = functions.iter().filter(|function| !is_known(&function.name));
+    long.into_iter()
+        .chain(functions.map(|function| function.problem(path)))
+        .collect()
 }
 
 /// An `#[ignore]` says why, as in `#[ignore = "needs a second machine"]`.
@@ -36,12 +74,14 @@ fn is_unexplained_ignore(path: &str, line: &str) -> bool {
     path.ends_with(".rs") && line.trim() == "#[ignore]"
 }
 
-/// Lines of Rust before a file's own tests; files of tests may be as long as they need.
+/// Whether it is Rust, and none that tests: files of tests may be as long as they need.
+fn is_production(path: &str) -> bool {
+    let is_test = path.ends_with("/tests.rs") || path.contains("/tests/") || path.contains("/suite/");
+    !is_test && path.ends_with(".rs")
+}
+
+/// Lines of Rust before a file's own tests.
 fn code_lines(file: &TextFile) -> usize {
-    let is_test = file.path.ends_with("/tests.rs") || file.path.contains("/tests/") || file.path.contains("/suite/");
-    if is_test || !file.path.ends_with(".rs") {
-        return 0;
-    }
     file.text.lines().take_while(|line| *line != "#[cfg(test)]").count()
 }
 
@@ -76,5 +116,8 @@ mod tests {
         assert_eq!(problems("src/a.rs", &long).len(), 1);
         assert_eq!(problems("src/a/tests.rs", &long).len(), 0);
         assert_eq!(problems("src/b.rs", &format!("#[cfg(test)]\n{long}")).len(), 0);
+        let function = format!("fn f() {{\n{}}}\n", "    g();\n".repeat(60));
+        assert_eq!(problems("src/a.rs", &function).len(), 1);
+        assert_eq!(problems("src/a/tests.rs", &function).len(), 0);
     }
 }

@@ -2,10 +2,13 @@
 
 mod dependencies;
 mod files;
+mod functions;
+mod layers;
 mod links;
 mod manifests;
 mod raw_reads;
 mod requirements;
+mod source;
 
 use std::path::{Path, PathBuf};
 
@@ -41,6 +44,7 @@ pub fn run(project: &Project) -> Result<()> {
     let requirements = read(&files, "docs/ttl-requirements.md")?;
 
     let mut problems = dependencies::check(architecture, &metadata);
+    problems.extend(layers::check(architecture, &files));
     problems.extend(manifests::check(&metadata, &files));
     problems.extend(files::check(&files));
     problems.extend(raw_reads::check(&files));

@@ -3,6 +3,7 @@
 pub(crate) mod admission_queue;
 pub(crate) mod after_commit;
 mod alarm;
+mod loaded;
 pub(crate) mod orders;
 mod pages;
 mod removals;

@@ -1,26 +1,19 @@
 //! `/_bolide/clock`: shows the clock, and moves a virtual one.
 
-use bolide_model::{Error, ErrorKind, UnixMillis};
-use http::Method;
+use bolide_model::{Error, ErrorKind, Result, UnixMillis};
 use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::{Admin, ok};
-use crate::status::Failure;
 use crate::wire::Reply;
 
 /// The last millisecond of the year 9999.
 const LAST_MILLIS: i64 = 253_402_300_799_999;
 
-pub(super) async fn answer(admin: &Admin<'_>) -> Result<Reply, Failure> {
-    if admin.head.method == Method::PUT {
-        move_clock(admin)?;
-    } else {
-        admin.expect(&Method::GET)?;
-    }
-    let now = admin.service.account.shown_time().await;
-    let mode = if admin.service.options.clock.is_virtual() {
+pub(super) async fn show(admin: &Admin<'_>) -> Result<Reply> {
+    let now = admin.state.account.shown_time().await;
+    let mode = if admin.state.options.clock.is_virtual() {
         "virtual"
     } else {
         "system"
@@ -28,11 +21,12 @@ pub(super) async fn answer(admin: &Admin<'_>) -> Result<Reply, Failure> {
     Ok(ok(&json!({"mode": mode, "nowMs": now.0, "now": rfc3339(now)})))
 }
 
-fn move_clock(admin: &Admin<'_>) -> Result<(), Failure> {
-    let clock = &admin.service.options.clock;
+/// Moves the clock, and shows it.
+pub(super) async fn set(admin: &Admin<'_>) -> Result<Reply> {
+    let clock = &admin.state.options.clock;
     if !clock.is_virtual() {
         let message = "the clock can only be moved when the server was started with --virtual-clock";
-        return Err(Error::new(ErrorKind::WrongMode, message).into());
+        return Err(Error::new(ErrorKind::WrongMode, message));
     }
     let members = admin.members()?;
     match (milliseconds(&members, "setMs")?, milliseconds(&members, "advanceMs")?) {
@@ -42,12 +36,12 @@ fn move_clock(admin: &Admin<'_>) -> Result<(), Failure> {
             instant(clock.now().0.checked_add(by))?;
             clock.advance(by)
         }
-        _ => return Err(Error::bad_request("the body must have either `setMs` or `advanceMs`").into()),
+        _ => return Err(Error::bad_request("the body must have either `setMs` or `advanceMs`")),
     };
-    Ok(())
+    show(admin).await
 }
 
-fn milliseconds(members: &Map<String, Value>, name: &str) -> Result<Option<i64>, Error> {
+fn milliseconds(members: &Map<String, Value>, name: &str) -> Result<Option<i64>> {
     let Some(value) = members.get(name) else {
         return Ok(None);
     };
@@ -58,7 +52,7 @@ fn milliseconds(members: &Map<String, Value>, name: &str) -> Result<Option<i64>,
 }
 
 /// An instant that a clock may show: from 1970 to the end of the year 9999, as dates are written.
-fn instant(at: Option<i64>) -> Result<UnixMillis, Error> {
+fn instant(at: Option<i64>) -> Result<UnixMillis> {
     let at = at.filter(|at| (0..=LAST_MILLIS).contains(at)).map(UnixMillis);
     at.ok_or_else(|| Error::bad_request("the clock can only be moved to a time from 1970 to 9999"))
 }
@@ -70,25 +64,4 @@ fn rfc3339(at: UnixMillis) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_clock_shows_times_from_1970_to_9999() {
-        for at in [0, 1_700_000_000_000, LAST_MILLIS] {
-            assert_eq!(instant(Some(at)), Ok(UnixMillis(at)));
-        }
-        for at in [Some(-1), Some(i64::MIN), Some(LAST_MILLIS + 1), Some(i64::MAX), None] {
-            assert!(instant(at).is_err(), "{at:?}");
-        }
-    }
-
-    #[test]
-    fn instants_are_written_in_utc_with_their_milliseconds() {
-        assert_eq!(
-            rfc3339(UnixMillis(1_700_000_000_250)).as_deref(),
-            Some("2023-11-14T22:13:20.25Z")
-        );
-        assert_eq!(rfc3339(UnixMillis(i64::MAX)), None);
-    }
-}
+mod tests;

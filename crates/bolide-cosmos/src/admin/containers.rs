@@ -7,44 +7,13 @@ use bolide_core::{Container, Pacing, PacingSettings, PurgeMode};
 use bolide_model::{Error, RequestUnits, Result};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
-use http::Method;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use super::{Admin, container_of, count, export, no_such_route, number, ok, query, ttl};
+use super::{Admin, count, number, ok};
 use crate::request_body::BodyError;
 use crate::status::Failure;
 use crate::wire::Reply;
-
-/// Answers a request for the container at `path`.
-pub(super) async fn answer(admin: &Admin<'_>, path: &str, action: &[&str]) -> Result<Reply, Failure> {
-    let method = match action {
-        ["purge" | "verify" | "load" | "split" | "query"] => Method::POST,
-        // Whatever is sent so was taken before; see [`Admin::import`].
-        ["import"] => Method::POST,
-        ["throughput"] => Method::PUT,
-        ["ttl"] | ["ttl", "preview" | "why"] | ["export"] => Method::GET,
-        _ => return Err(no_such_route(admin.path)),
-    };
-    admin.expect(&method)?;
-    let container = container_of(admin, path)?;
-    let body = match action {
-        ["purge"] => purge(admin, &container).await?,
-        ["verify"] => verify(admin, &container).await?,
-        ["load"] => load(admin, &container)?,
-        ["split"] => split(admin, &container).await?,
-        ["query"] => return Ok(query::answer(admin, &container).await?),
-        ["throughput"] => set_throughput(admin, &container).await?,
-        ["export"] => {
-            let (account, turns) = (admin.service.account.clone(), admin.service.exports.clone());
-            return Ok(export::answer(account, container, turns));
-        }
-        ["ttl"] => ttl::report(admin, &container).await?,
-        ["ttl", "preview"] => ttl::preview(admin, &container).await?,
-        _ => ttl::why(admin, &container).await?,
-    };
-    Ok(ok(&body))
-}
 
 /// Imports what comes in parts.
 pub(super) async fn import<S>(admin: &Admin<'_>, container: &Arc<Container>, parts: S) -> Result<Reply, Failure>
@@ -59,7 +28,7 @@ where
             Error::bad_request("the body ended before its time")
         })
     });
-    let imported = admin.service.account.import(container, pin!(parts)).await;
+    let imported = admin.state.account.import(container, pin!(parts)).await;
     match (imported, broken.into_inner()) {
         (Ok(imported), _) => Ok(ok(&json!({ "imported": imported }))),
         (Err(_), Some(error)) => Err(error.into()),
@@ -67,7 +36,7 @@ where
     }
 }
 
-async fn purge(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
+pub(super) async fn purge(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let members = admin.members()?;
     let mode = match members.get("mode").map(Value::as_str) {
         None | Some(Some("force")) => PurgeMode::Force,
@@ -75,27 +44,27 @@ async fn purge(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
         Some(_) => return Err(Error::bad_request("`mode` must be `force` or `paced`")),
     };
     let purged = admin
-        .service
+        .state
         .account
         .purge(container, mode, count(&members, "max")?)
         .await?;
-    Ok(json!({"purged": purged}))
+    Ok(ok(&json!({"purged": purged})))
 }
 
-async fn verify(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
-    let report = admin.service.account.verify(container).await?;
-    Ok(
-        json!({"ok": report.problems.is_empty(), "stored": report.stored, "live": report.live, "problems": report.problems}),
-    )
+pub(super) async fn verify(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
+    let report = admin.state.account.verify(container).await?;
+    Ok(ok(
+        &json!({"ok": report.problems.is_empty(), "stored": report.stored, "live": report.live, "problems": report.problems}),
+    ))
 }
 
-fn load(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
+pub(super) async fn load(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let ru = positive(&admin.members()?, "ru")?;
-    admin.service.account.consume(container, RequestUnits(ru))?;
-    Ok(json!({"ru": ru}))
+    admin.state.account.consume(container, RequestUnits(ru))?;
+    Ok(ok(&json!({"ru": ru})))
 }
 
-async fn split(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
+pub(super) async fn split(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let members = admin.members()?;
     let range = match members.get("range") {
         None | Some(Value::Null) => None,
@@ -104,12 +73,14 @@ async fn split(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
         })?),
         Some(_) => return Err(Error::bad_request("`range` must be a string")),
     };
-    let report = admin.service.account.split(container, range).await?;
+    let report = admin.state.account.split(container, range).await?;
     let ids = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>();
-    Ok(json!({"parents": ids(&report.parents), "children": ids(&report.children)}))
+    Ok(ok(
+        &json!({"parents": ids(&report.parents), "children": ids(&report.children)}),
+    ))
 }
 
-async fn set_throughput(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
+pub(super) async fn set_throughput(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let members = admin.members()?;
     let pacing = match members.get("mode").and_then(Value::as_str) {
         Some("provisioned") => Pacing::Provisioned {
@@ -138,7 +109,7 @@ async fn set_throughput(admin: &Admin<'_>, container: &Arc<Container>) -> Result
             .ok_or_else(|| Error::bad_request("`countOnlyLoad` must be true or false"))?,
     };
     admin
-        .service
+        .state
         .account
         .set_pacing(
             container,
@@ -149,7 +120,7 @@ async fn set_throughput(admin: &Admin<'_>, container: &Arc<Container>) -> Result
             },
         )
         .await?;
-    Ok(Value::Object(members))
+    Ok(ok(&Value::Object(members)))
 }
 
 fn positive(members: &Map<String, Value>, name: &str) -> Result<f64> {

@@ -7,8 +7,8 @@ use bolide_model::{Result, limits};
 use bytes::Bytes;
 use futures_util::stream;
 use http::StatusCode;
-use tokio::sync::Semaphore;
 
+use super::Admin;
 use crate::request_body::{MEMORY_PATIENCE, bound};
 use crate::wire::{Payload, Reply, headers};
 
@@ -24,8 +24,10 @@ enum Place {
     End,
 }
 
-/// Answers with the items. Pages take their `turns`, so that many exports take no more memory than a few.
-pub(super) fn answer(account: Arc<Account>, container: Arc<Container>, turns: Arc<Semaphore>) -> Reply {
+/// Answers with the items. Pages take turns, so that many exports take no more memory than a few.
+pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
+    let (account, turns) = (admin.state.account.clone(), admin.state.exports.clone());
+    let container = container.clone();
     let pages = stream::try_unfold(Place::Page(None), move |place| {
         let (account, container, turns) = (account.clone(), container.clone(), turns.clone());
         async move {
@@ -40,7 +42,7 @@ pub(super) fn answer(account: Arc<Account>, container: Arc<Container>, turns: Ar
     let mut reply = Reply::empty(StatusCode::OK);
     reply.fixed(&headers::CONTENT_TYPE, "application/x-ndjson");
     reply.payload = Payload::Pages(Box::pin(pages));
-    reply
+    Ok(reply)
 }
 
 async fn page(

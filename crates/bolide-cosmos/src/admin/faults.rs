@@ -1,39 +1,39 @@
 //! `/_bolide/faults`: trouble on demand, for tests of clients and of recovery.
 
-use bolide_model::Error;
 use bolide_model::document::parse_json_body;
+use bolide_model::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
-use super::{Admin, count, ok, wrong_mode};
-use crate::status::Failure;
+use super::{Admin, count, ok};
 use crate::wire::Reply;
 
 /// Arms a crash point.
-pub(super) fn set_point(admin: &Admin<'_>) -> Result<Reply, Failure> {
+pub(super) async fn set_point(admin: &Admin<'_>) -> Result<Reply> {
     check_enabled(admin)?;
     let members = admin.members()?;
     match members.get("point").and_then(Value::as_str) {
         Some("purge-commit") => {}
-        _ => return Err(Error::bad_request("the only `point` there is: `purge-commit`").into()),
+        _ => return Err(Error::bad_request("the only `point` there is: `purge-commit`")),
     }
     let after = count(&members, "after")?.ok_or_else(|| Error::bad_request("`after` is missing"))?;
-    admin.service.account.set_purge_fault(after);
+    admin.state.account.set_purge_fault(after);
     Ok(ok(&json!({"point": "purge-commit", "after": after})))
 }
 
 /// Replaces the rules by which requests are answered with faults.
-pub(super) fn set_rules(admin: &Admin<'_>) -> Result<Reply, Failure> {
+pub(super) async fn set_rules(admin: &Admin<'_>) -> Result<Reply> {
     check_enabled(admin)?;
     let rules = parse_json_body(admin.body)?;
-    admin.service.faults.replace(&rules)?;
+    admin.state.faults.replace(&rules)?;
     Ok(ok(&json!({"rules": rules.as_array().map_or(0, Vec::len)})))
 }
 
-fn check_enabled(admin: &Admin<'_>) -> Result<(), Failure> {
-    if admin.service.options.faults_enabled {
+fn check_enabled(admin: &Admin<'_>) -> Result<()> {
+    if admin.state.options.faults_enabled {
         return Ok(());
     }
-    Err(wrong_mode(
+    Err(Error::new(
+        ErrorKind::Forbidden,
         "faults can only be injected when the server was started with --enable-faults",
     ))
 }

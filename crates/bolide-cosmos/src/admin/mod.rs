@@ -8,31 +8,34 @@ mod containers;
 mod export;
 mod faults;
 mod query;
+mod routes;
 mod ttl;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bolide_model::{Error, ErrorKind, Result};
+use bolide_core::Container;
+use bolide_model::{Error, Result};
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, stream};
+use http::StatusCode;
 use http::request::Parts;
-use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
 use crate::keys::Access;
 use crate::request_body::BodyError;
 use crate::routes::Route;
-use crate::service::CosmosService;
-use crate::status::{self, FORBIDDEN, Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
+use crate::state::State;
+use crate::status::{FORBIDDEN, Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
 use crate::wire::{Reply, body, headers, percent};
-use crate::{addressing, auth, metrics, rights};
-
-/// The route that needs no key.
-const HEALTH: &str = "_bolide/health";
+use crate::{addressing, auth, metrics};
+use routes::Handler;
+#[cfg(test)]
+pub(crate) use routes::ROUTES;
 
 /// A request to the admin API.
 pub(crate) struct Admin<'r> {
-    service: &'r CosmosService,
+    state: &'r State,
     head: &'r Parts,
     body: &'r Bytes,
     path: &'r str,
@@ -44,9 +47,9 @@ pub(crate) fn starting() -> Value {
 }
 
 impl<'r> Admin<'r> {
-    pub(crate) fn new(service: &'r CosmosService, head: &'r Parts, body: &'r Bytes, route: &Route<'r>) -> Admin<'r> {
+    pub(crate) fn new(state: &'r State, head: &'r Parts, body: &'r Bytes, route: &Route<'r>) -> Admin<'r> {
         Admin {
-            service,
+            state,
             head,
             body,
             path: route.path,
@@ -55,46 +58,41 @@ impl<'r> Admin<'r> {
 
     /// Whether a route is open to everybody.
     pub(crate) fn is_public(route: &Route<'_>) -> bool {
-        route.path == HEALTH
+        routes::at(&segments_of(route.path)).any(|route| route.key.is_none())
     }
 
     /// Answers the request; see [`Admin::authenticate`].
     pub(crate) async fn answer(&self) -> Result<Reply, Failure> {
-        let segments: Vec<&str> = self.path.split('/').skip(1).collect();
-        if self.path == HEALTH {
-            self.expect(&Method::GET)?;
-            return Ok(self.health());
-        }
-        match segments[..] {
-            ["metrics"] => self.metrics().await,
-            ["clock"] => clock::answer(self).await,
-            ["settings"] => self.settings().await,
-            ["faults"] => self.expect(&Method::PUT).and_then(|()| faults::set_point(self)),
-            ["faults", "rules"] => self.expect(&Method::PUT).and_then(|()| faults::set_rules(self)),
-            ["dbs", db, "colls", container, ref action @ ..] if !action.is_empty() => {
-                containers::answer(self, &format!("dbs/{db}/colls/{container}"), action).await
-            }
-            _ => Err(no_such_route(self.path)),
-        }
-    }
-
-    /// The path of the container that a request imports into, if it does: its body is taken part by part.
-    pub(crate) fn import_target(head: &Parts, route: &Route<'_>) -> Option<String> {
-        let segments: Vec<&str> = route.path.split('/').skip(1).collect();
-        match segments[..] {
-            ["dbs", db, "colls", container, "import"] if head.method == Method::POST => {
-                Some(format!("dbs/{db}/colls/{container}"))
-            }
-            _ => None,
+        let segments = segments_of(self.path);
+        let mut routes = routes::at(&segments).peekable();
+        let Some(first) = routes.peek().copied() else {
+            let message = format!("the admin API has no such route. path=`/{}`", self.path);
+            return Err(Failure::new(NOT_FOUND, message));
+        };
+        let route = routes.find(|route| route.method == self.head.method).ok_or_else(|| {
+            let message = format!("this route takes {} only. method={}", first.method, self.head.method);
+            Failure::new(METHOD_NOT_ALLOWED, message)
+        })?;
+        match route.handler {
+            Handler::Server(answer) => Ok(answer(self).await?),
+            Handler::Container(answer) => Ok(answer(self, &self.container(&segments)?).await?),
+            Handler::Import => self.import(stream::empty()).await,
         }
     }
 
-    /// Answers an import into the container at `path`; see [`Admin::import_target`].
-    pub(crate) async fn import<S>(&self, path: &str, parts: S) -> Result<Reply, Failure>
+    /// Whether a request imports: then its body is taken part by part.
+    pub(crate) fn is_import(head: &Parts, route: &Route<'_>) -> bool {
+        let segments = segments_of(route.path);
+        let mut routes = routes::at(&segments).filter(|route| route.method == head.method);
+        routes.any(|route| matches!(route.handler, Handler::Import))
+    }
+
+    /// Answers an import; see [`Admin::is_import`].
+    pub(crate) async fn import<S>(&self, parts: S) -> Result<Reply, Failure>
     where
         S: Stream<Item = Result<Bytes, BodyError>> + Send,
     {
-        let container = container_of(self, path)?;
+        let container = self.container(&segments_of(self.path))?;
         containers::import(self, &container, parts).await
     }
 
@@ -102,10 +100,9 @@ impl<'r> Admin<'r> {
     ///
     /// # Errors
     /// 401 without a key; 403 when the key does not open so much.
-    pub(crate) fn authenticate(service: &CosmosService, head: &Parts, route: &Route<'_>) -> Result<(), Failure> {
-        let access = auth::authenticate_admin(&service.keys, head)?;
-        let segments: Vec<&str> = route.path.split('/').skip(1).collect();
-        let needed = rights::of_admin(&head.method, &segments);
+    pub(crate) fn authenticate(state: &State, head: &Parts, route: &Route<'_>) -> Result<(), Failure> {
+        let access = auth::authenticate_admin(&state.keys, head)?;
+        let needed = routes::key_for(&head.method, &segments_of(route.path));
         if access == Access::ReadOnly && needed == Some(Access::Full) {
             return Err(Failure::new(
                 FORBIDDEN,
@@ -115,44 +112,12 @@ impl<'r> Admin<'r> {
         Ok(())
     }
 
-    fn expect(&self, method: &Method) -> Result<(), Failure> {
-        if self.head.method == method {
-            return Ok(());
-        }
-        let message = format!("this route takes {method} only. method={}", self.head.method);
-        Err(Failure::new(METHOD_NOT_ALLOWED, message))
-    }
-
-    fn health(&self) -> Reply {
-        let engine = self.service.account.engine_name();
-        ok(&json!({"status": "ok", "version": env!("CARGO_PKG_VERSION"), "engine": engine}))
-    }
-
-    async fn metrics(&self) -> Result<Reply, Failure> {
-        self.expect(&Method::GET)?;
-        let service = self.service;
-        let figures = {
-            let _turn = service.figures_turn().await;
-            service.account.container_figures().await?
-        };
-        let mut text = service.metrics.render(&figures);
-        text.push_str(&metrics::render_process(
-            service.account.memory(),
-            service.account.definitions(),
-            service.options.connections.load(Ordering::Relaxed),
-        ));
-        let mut reply = Reply::json(StatusCode::OK, text);
-        reply.fixed(&headers::CONTENT_TYPE, "text/plain; version=0.0.4");
-        Ok(reply)
-    }
-
-    async fn settings(&self) -> Result<Reply, Failure> {
-        self.expect(&Method::PUT)?;
-        let members = self.members()?;
-        let is_on = members.get("mongoDocumentTtl").and_then(Value::as_bool);
-        let is_on = is_on.ok_or_else(|| Error::bad_request("`mongoDocumentTtl` must be true or false"))?;
-        self.service.account.set_mongo_document_ttl(is_on).await?;
-        Ok(ok(&json!({"mongoDocumentTtl": is_on})))
+    /// The container of a path whose route names one.
+    fn container(&self, segments: &[&str]) -> Result<Arc<Container>, Failure> {
+        let path = segments[..4].join("/");
+        let route = Route::parse(&path);
+        let route = route.ok_or_else(|| Error::bad_request("the path is not UTF-8 after percent-decoding"))?;
+        Ok(addressing::container(&self.state.account, &route)?)
     }
 
     /// The body's members; an empty body has none.
@@ -187,18 +152,46 @@ impl<'r> Admin<'r> {
     }
 }
 
+/// The segments of a path behind `_bolide`.
+fn segments_of(path: &str) -> Vec<&str> {
+    path.split('/').skip(1).collect()
+}
+
+async fn health(admin: &Admin<'_>) -> Result<Reply> {
+    let engine = admin.state.account.engine_name();
+    Ok(ok(
+        &json!({"status": "ok", "version": env!("CARGO_PKG_VERSION"), "engine": engine}),
+    ))
+}
+
+async fn metrics(admin: &Admin<'_>) -> Result<Reply> {
+    let state = admin.state;
+    let figures = {
+        let _turn = state.figures_turn().await;
+        state.account.container_figures().await?
+    };
+    let mut text = state.metrics.render(&figures);
+    text.push_str(&metrics::render_process(
+        state.account.memory(),
+        state.account.definitions(),
+        state.options.connections.load(Ordering::Relaxed),
+    ));
+    let mut reply = Reply::json(StatusCode::OK, text);
+    reply.fixed(&headers::CONTENT_TYPE, "text/plain; version=0.0.4");
+    Ok(reply)
+}
+
+async fn settings(admin: &Admin<'_>) -> Result<Reply> {
+    let members = admin.members()?;
+    let is_on = members.get("mongoDocumentTtl").and_then(Value::as_bool);
+    let is_on = is_on.ok_or_else(|| Error::bad_request("`mongoDocumentTtl` must be true or false"))?;
+    admin.state.account.set_mongo_document_ttl(is_on).await?;
+    Ok(ok(&json!({"mongoDocumentTtl": is_on})))
+}
+
 /// 200 with a JSON body.
 fn ok(body: &Value) -> Reply {
     Reply::value(StatusCode::OK, body)
-}
-
-fn no_such_route(path: &str) -> Failure {
-    Failure::new(NOT_FOUND, format!("the admin API has no such route. path=`/{path}`"))
-}
-
-/// Refuses what the server's mode does not allow.
-fn wrong_mode(message: &str) -> Failure {
-    Failure::new(status::of(&ErrorKind::Forbidden), message)
 }
 
 /// Reads a member that is a finite number.
@@ -221,10 +214,4 @@ fn count(members: &Map<String, Value>, name: &str) -> Result<Option<u64>> {
             .map(Some)
             .ok_or_else(|| Error::bad_request(format!("`{name}` must be a whole number from 0"))),
     }
-}
-
-/// The path of a container, for [`addressing`].
-fn container_of(admin: &Admin<'_>, path: &str) -> Result<std::sync::Arc<bolide_core::Container>, Failure> {
-    let route = Route::parse(path).ok_or_else(|| Error::bad_request("the path is not UTF-8 after percent-decoding"))?;
-    Ok(addressing::container(&admin.service.account, &route)?)
 }

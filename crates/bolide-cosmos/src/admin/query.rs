@@ -15,10 +15,10 @@ use crate::wire::{Reply, body};
 
 pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let members = admin.members()?;
-    let decoding = &admin.service.decoding;
+    let decoding = &admin.state.decoding;
     let query = decoding.run(admin.body, || body::query(admin.body)).await?;
     let body::Query { text, parameters, .. } = query.without_resume_filter()?;
-    let account = &admin.service.account;
+    let account = &admin.state.account;
     if members.get("explain").and_then(Value::as_bool) == Some(true) {
         let plan = account.explain_query(container, &text, &parameters).await?;
         return Ok(ok(&json!({ "plan": plan })));

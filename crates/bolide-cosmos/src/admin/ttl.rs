@@ -8,11 +8,12 @@ use bolide_model::ttl::Policy;
 use bolide_model::{Error, Result};
 use serde_json::{Value, json};
 
-use super::Admin;
+use super::{Admin, ok};
+use crate::wire::Reply;
 
 /// `…/ttl`: the figures of TTL-272.
-pub(super) async fn report(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
-    let report = admin.service.account.ttl_report(container).await?;
+pub(super) async fn report(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
+    let report = admin.state.account.ttl_report(container).await?;
     let forecast: Vec<Value> = report
         .forecast
         .iter()
@@ -20,7 +21,7 @@ pub(super) async fn report(admin: &Admin<'_>, container: &Arc<Container>) -> Res
             json!({"fromSeconds": slice.from_seconds, "toSeconds": open_end(slice.to_seconds), "items": slice.items})
         })
         .collect();
-    Ok(json!({
+    Ok(ok(&json!({
         "defaultTtl": report.policy.to_number(),
         "state": report.state.name(),
         "backlogItems": report.backlog_items,
@@ -33,7 +34,7 @@ pub(super) async fn report(admin: &Admin<'_>, container: &Arc<Container>) -> Res
         "credit": report.credit,
         "nextExpirySeconds": report.next_expiry_seconds,
         "forecast": forecast,
-    }))
+    })))
 }
 
 /// The end of a stretch of time; `null` for one without end.
@@ -42,7 +43,7 @@ fn open_end(seconds: i64) -> Option<i64> {
 }
 
 /// `…/ttl/preview`: what would expire if the default were set now.
-pub(super) async fn preview(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
+pub(super) async fn preview(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let default = admin.required("defaultTtl")?;
     let policy = match default.as_str() {
         "off" => Policy::from_number(None)?,
@@ -53,34 +54,34 @@ pub(super) async fn preview(admin: &Admin<'_>, container: &Arc<Container>) -> Re
             Policy::from_number(Some(number))?
         }
     };
-    let preview = admin.service.account.ttl_preview(container, policy).await?;
-    Ok(json!({
+    let preview = admin.state.account.ttl_preview(container, policy).await?;
+    Ok(ok(&json!({
         "expireNow": preview.expire_now,
         "expireWithinHour": preview.expire_within_hour,
         "expireWithinDay": preview.expire_within_day,
         "neverExpire": preview.never_expire,
-    }))
+    })))
 }
 
 /// `…/ttl/why`: the verdict on one item, and the rule behind it.
-pub(super) async fn why(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Value> {
+pub(super) async fn why(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let id = admin.required("id")?;
     let key = PartitionKey::from_text(&admin.required("pk")?)?;
     let key = container.properties().partition_key.meant_by(key).unwrap_or_default();
-    let why = admin.service.account.ttl_why(container, &id, &key).await?;
+    let why = admin.state.account.ttl_why(container, &id, &key).await?;
     let state = match (&why.item, why.is_live) {
         (None, _) => "absent",
         (Some(_), true) => "live",
         (Some(_), false) => "expired",
     };
-    Ok(json!({
+    Ok(ok(&json!({
         "state": state,
         "_ts": why.item.as_ref().map(|item| item.last_modified().0),
         "ttl": why.item.as_ref().and_then(own_ttl),
         "defaultTtl": why.policy.to_number(),
         "expiresAtSeconds": why.expires_at_seconds,
         "rule": rule_name(why.rule),
-    }))
+    })))
 }
 
 /// The item's `ttl` as it was written.

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::consistency::ConsistencyLevel;
 use crate::names;
-use crate::service::Call;
+use crate::request::Call;
+use crate::status::Failure;
 use crate::wire::{Reply, headers};
 
 /// What planners of .NET and Java read: a string with JSON in it.
@@ -21,8 +22,8 @@ const QUERY_ENGINE: &str = concat!(
 /// What the account is called.
 const ACCOUNT_ID: &str = "bolide";
 
-pub(super) fn read(call: &Call<'_>) -> Reply {
-    let endpoint = names::endpoint(call.service.options.endpoint.as_ref(), call.head, call.listener);
+pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
+    let endpoint = names::endpoint(call.state.options.endpoint.as_ref(), call.head, call.listener);
     let locations = json!([{"name": "South Central US", "databaseAccountEndpoint": endpoint + "/"}]);
     let replication = json!({"asyncReplication": false, "minReplicaSetSize": 1, "maxReplicasetSize": 4});
     let body = json!({
@@ -41,7 +42,7 @@ pub(super) fn read(call: &Call<'_>) -> Reply {
         "enableNRegionSynchronousCommit": false,
         "enablePerPartitionFailoverBehavior": false,
         "userReplicationPolicy": replication,
-        "userConsistencyPolicy": consistency_policy(call.service.options.consistency),
+        "userConsistencyPolicy": consistency_policy(call.state.options.consistency),
         "systemReplicationPolicy": {"minReplicaSetSize": 1, "maxReplicasetSize": 4},
         "readPolicy": {"primaryReadCoefficient": 1, "secondaryReadCoefficient": 1},
         "queryEngineConfiguration": QUERY_ENGINE,
@@ -51,7 +52,7 @@ pub(super) fn read(call: &Call<'_>) -> Reply {
     // Of the media that items once had. Java 3 parses both without asking whether they are there.
     reply.number(&headers::MAX_MEDIA_USAGE_MB, 10_240);
     reply.number(&headers::MEDIA_USAGE_MB, 0);
-    reply
+    Ok(reply)
 }
 
 fn consistency_policy(level: ConsistencyLevel) -> Value {
@@ -65,12 +66,4 @@ fn consistency_policy(level: ConsistencyLevel) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_query_engine_configuration_is_json() {
-        let parsed: Value = serde_json::from_str(QUERY_ENGINE).expect("SDKs parse it");
-        assert_eq!(parsed["maxSqlQueryInputLength"], 524_288);
-    }
-}
+mod tests;

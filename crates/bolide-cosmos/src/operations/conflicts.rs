@@ -4,7 +4,7 @@ use bolide_model::Error;
 use http::StatusCode;
 
 use crate::addressing;
-use crate::service::Call;
+use crate::request::Call;
 use crate::status::Failure;
 use crate::wire::{Reply, body, envelope, headers, scope};
 

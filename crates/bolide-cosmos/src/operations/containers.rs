@@ -14,7 +14,8 @@ use super::data_plane::RESOURCE_QUOTA;
 use super::metadata::{Feed, Ids, created};
 use super::{if_match, offers};
 use crate::addressing;
-use crate::service::{Call, owner_path};
+use crate::content_paths::owner_path;
+use crate::request::Call;
 use crate::status::Failure;
 use crate::wire::{Reply, body, headers};
 

@@ -9,10 +9,9 @@ use bolide_core::{Answer, Answered, Container, Refusal, Work};
 use bolide_model::{Error, ErrorKind, Result};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::{batch, change_feed, feeds, items, query, scripts};
 use crate::addressing;
 use crate::operation::Operation;
-use crate::service::Call;
+use crate::request::Call;
 use crate::session::{self, SessionToken};
 use crate::status::Failure;
 use crate::wire::{Reply, headers};
@@ -28,15 +27,18 @@ const INDEXING_DIRECTIVES: &[&str] = &["Default", "Include", "Exclude"];
 /// Forms of answers that a client may ask for.
 const CONTENT_FORMATS: &[&str] = &["JsonText", "CosmosBinary", "HybridRow"];
 
-/// Runs an operation inside a container.
-pub(super) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
+/// Runs an operation inside a container by its handler.
+pub(super) async fn run<H>(call: &Call<'_>, handler: H) -> Result<Reply, Failure>
+where
+    H: AsyncFn(&Call<'_>, &Arc<Container>) -> Answered<Reply>,
+{
     // Of a point read, the service says no more than that something is not there. Source: .NET's suite, `CosmosNotFoundTests`.
     let container = match call.operation {
         Operation::ReadItem => addressing::container(call.account(), &call.route),
         _ => addressing::parent_container(call.account(), &call.route),
     }
     .map_err(|error| gone_for_stale_client(call.headers(), error))?;
-    let answered = checked(call, &container).await;
+    let answered = checked(call, &container, handler).await;
     let (mut reply, work) = match answered {
         Ok(Answer { value, work }) => (value, work),
         Err(Refusal { error, work }) => {
@@ -57,36 +59,20 @@ pub(super) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
     Ok(reply)
 }
 
-async fn checked(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
-    call.service.options.consistency.check(call.headers())?;
+async fn checked<H>(call: &Call<'_>, container: &Arc<Container>, handler: H) -> Answered<Reply>
+where
+    H: AsyncFn(&Call<'_>, &Arc<Container>) -> Answered<Reply>,
+{
+    call.state.options.consistency.check(call.headers())?;
     headers::check_choices(call.headers(), &headers::INDEXING_DIRECTIVE, INDEXING_DIRECTIVES)?;
     headers::check_choices(call.headers(), &headers::CONTENT_FORMAT, CONTENT_FORMATS)?;
     check_intended_rid(call.headers(), container)?;
     let session = SessionToken::of(call.headers())?;
-    let answered = dispatch(call, container).await;
+    let answered = handler(call, container).await;
     if call.operation.is_read() {
         check_session(&session, &answered)?;
     }
     answered
-}
-
-async fn dispatch(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {
-    match call.operation {
-        Operation::CreateItem => items::create(call, container).await,
-        Operation::UpsertItem => items::upsert(call, container).await,
-        Operation::ReadItem => items::read(call, container).await,
-        Operation::ReplaceItem => items::replace(call, container).await,
-        Operation::PatchItem => items::patch(call, container).await,
-        Operation::DeleteItem => items::delete(call, container).await,
-        Operation::DeletePartitionKey => items::delete_all(call, container).await,
-        Operation::Batch => batch::run(call, container).await,
-        Operation::ReadFeed => feeds::read(call, container).await,
-        Operation::QueryItems => query::run(call, container).await,
-        Operation::QueryPlan => query::plan(call, container).await,
-        Operation::ReadChanges => change_feed::read(call, container).await,
-        Operation::ExecuteProcedure => scripts::execute(call, container).await,
-        other => Err(Error::internal(format!("{} is no operation on items", other.name())).into()),
-    }
 }
 
 /// A client that names the resource id it knows the container by has a container that was deleted: it is told so as of any resource. The
@@ -139,7 +125,7 @@ fn check_session(session: &SessionToken, answered: &Answered<Reply>) -> Result<(
 
 /// Names the container of an answer.
 pub(super) fn add_container_headers(reply: &mut Reply, call: &Call<'_>, container: &Container) {
-    let paths = call.service.content_paths(container);
+    let paths = call.state.content_paths.of(container);
     reply.header(&headers::ALT_CONTENT_PATH, paths.alternative);
     reply.header(&headers::CONTENT_PATH, paths.rid);
 }

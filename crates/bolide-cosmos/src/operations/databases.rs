@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::metadata::{Feed, Ids, created};
 use super::{if_match, offers};
 use crate::addressing;
-use crate::service::Call;
+use crate::request::Call;
 use crate::status::Failure;
 use crate::wire::{Reply, body};
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::metadata::{Feed, Ids};
 use super::{if_match, if_none_match};
 use crate::addressing;
-use crate::service::Call;
+use crate::request::Call;
 use crate::status::Failure;
 use crate::wire::{Reply, body};
 

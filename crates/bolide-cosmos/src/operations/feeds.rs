@@ -7,7 +7,7 @@ use bolide_model::Result;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
-use crate::service::Call;
+use crate::request::Call;
 use crate::wire::{Reply, envelope, headers, scope};
 
 /// Bytes of rows that are written out where connections are served.

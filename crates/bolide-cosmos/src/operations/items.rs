@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::data_plane::map;
 use super::{if_match, if_none_match};
 use crate::addressing;
-use crate::service::Call;
+use crate::request::Call;
 use crate::wire::{Payload, Reply, binary_json, headers, scope};
 
 pub(super) async fn create(call: &Call<'_>, container: &Arc<Container>) -> Answered<Reply> {

@@ -13,8 +13,8 @@ use super::if_match;
 use super::metadata::{Feed, Ids};
 use crate::addressing;
 use crate::keys::Keys;
+use crate::request::Call;
 use crate::resource_token::{Grant, Scope};
-use crate::service::Call;
 use crate::status::Failure;
 use crate::wire::{Reply, body, headers};
 
@@ -177,8 +177,8 @@ struct Shape {
 impl Shape {
     fn of(call: &Call<'_>) -> Result<Shape, Failure> {
         Ok(Shape {
-            account: call.service.account.clone(),
-            keys: call.service.keys.clone(),
+            account: call.state.account.clone(),
+            keys: call.state.keys.clone(),
             expires: call.ctx.now.seconds().0.saturating_add(expiry(call)?),
         })
     }

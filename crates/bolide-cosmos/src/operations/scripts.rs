@@ -17,8 +17,8 @@ use super::data_plane::{add_container_headers, add_quota_headers, map};
 use super::if_match;
 use super::metadata::{Feed, Ids};
 use crate::addressing;
+use crate::request::Call;
 use crate::routes::Place;
-use crate::service::Call;
 use crate::status::Failure;
 use crate::wire::{Reply, body, headers, scope};
 

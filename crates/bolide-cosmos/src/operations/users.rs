@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::if_match;
 use super::metadata::{Feed, Ids};
 use crate::addressing;
-use crate::service::Call;
+use crate::request::Call;
 use crate::status::Failure;
 use crate::wire::{Reply, body};
 

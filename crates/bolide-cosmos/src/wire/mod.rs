@@ -12,3 +12,6 @@ pub(crate) mod scope;
 
 pub use payload::Payload;
 pub(crate) use reply::{Reply, envelope};
+
+/// Most operations of a batch or bulk (cosmos-rest §3.6).
+pub(crate) const BATCH_OPERATIONS: usize = 100;

@@ -142,18 +142,4 @@ pub(crate) fn envelope(rid: &str, array: &str, rows: &[u8], count: usize) -> Byt
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_feed_counts_its_rows() {
-        assert_eq!(
-            &envelope("r==", "Documents", b"1,{}", 2)[..],
-            br#"{"_rid":"r==","Documents":[1,{}],"_count":2}"#
-        );
-        assert_eq!(
-            &envelope("", "Offers", b"", 0)[..],
-            br#"{"_rid":"","Offers":[],"_count":0}"#
-        );
-    }
-}
+mod tests;

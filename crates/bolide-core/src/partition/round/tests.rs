@@ -1,3 +1,5 @@
+use bolide_storage::Reply;
+
 use super::*;
 
 /// A page that ended early was taken for all there is up to a later end.

@@ -8,10 +8,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use crate::wire::binary_json::{self, Room};
-use crate::wire::hybrid_row;
-
-/// Most operations of one request (cosmos-rest §3.6).
-pub(crate) const OPERATIONS: usize = 100;
+use crate::wire::{BATCH_OPERATIONS, hybrid_row};
 
 /// One operation as it was sent. What is wrong with it fails this operation, and the others as the mode has it.
 pub(super) struct Sent {
@@ -61,7 +58,7 @@ enum ResourceBody {
 /// `BadRequest` for the request as a whole: no array or malformed rows, no operations, too many.
 pub(super) fn operations(body: &Bytes) -> Result<Vec<Sent>> {
     let sent: Vec<Sent> = if hybrid_row::is_rows(body) {
-        let rows = hybrid_row::operations(body, OPERATIONS)?;
+        let rows = hybrid_row::operations(body, BATCH_OPERATIONS)?;
         let mut room = Room::of_batch();
         rows.into_iter().map(|row| sent_row(row, &mut room)).collect()
     } else {
@@ -78,9 +75,9 @@ fn array(body: &Bytes) -> Result<Vec<Value>> {
     let Value::Array(operations) = parse_json_body(&binary_json::to_text(body)?)? else {
         return Err(Error::bad_request("the body of a batch must be an array of operations"));
     };
-    if operations.len() > OPERATIONS {
+    if operations.len() > BATCH_OPERATIONS {
         return Err(Error::bad_request(format!(
-            "Batch request has more operations than what is supported. operations={} limit={OPERATIONS}",
+            "Batch request has more operations than what is supported. operations={} limit={BATCH_OPERATIONS}",
             operations.len()
         )));
     }
@@ -216,60 +213,4 @@ fn text(members: &Map<String, Value>, name: &str) -> Result<Option<String>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read_all(body: &str) -> Result<Vec<Sent>> {
-        operations(&Bytes::copy_from_slice(body.as_bytes()))
-    }
-
-    #[test]
-    fn a_batch_has_between_one_and_a_hundred_operations() {
-        let message = |body: &str| read_all(body).err().map(|error| error.message).unwrap_or_default();
-        assert!(message("[]").contains("Batch request has no operations."));
-        let many = format!("[{}]", vec!["{}"; 101].join(","));
-        assert!(message(&many).contains("Batch request has more operations than what is supported."));
-        assert!(message("{}").contains("array"));
-        assert!(read_all(&format!("[{}]", vec!["{}"; 100].join(","))).is_ok());
-    }
-
-    #[test]
-    fn rows_without_operations_are_refused_as_an_empty_array_is() {
-        let empty = Bytes::from_static(b"\x81\xf0\xd8\xff\x7f\x01\x0a\0\0\0");
-        let message = operations(&empty).err().map(|error| error.message);
-        assert_eq!(message.as_deref(), Some("Batch request has no operations."));
-    }
-
-    #[test]
-    fn what_is_wrong_with_an_operation_is_that_operations_own() {
-        let sent =
-            read_all(r#"[{"operationType":"Delete","id":"a"},{"operationType":"Fly"},7,{"operationType":"Read"}]"#);
-        let sent = sent.expect("the batch itself is well formed");
-        assert!(matches!(&sent[0].operation, Ok(BatchOperation::Delete { id, if_match: None }) if id == "a"));
-        assert!(sent[1..].iter().all(|sent| sent.operation.is_err()));
-    }
-
-    #[test]
-    fn a_partition_key_is_json_in_a_string() {
-        let sent = read_all(r#"[{"operationType":"Delete","id":"a","partitionKey":"[\"p\"]"}]"#).expect("well formed");
-        assert_eq!(
-            sent[0].partition_key,
-            Ok(Some(PartitionKey::from_header(r#"["p"]"#).expect("a key")))
-        );
-    }
-
-    #[test]
-    fn items_of_rows_may_be_binary() {
-        let body = ResourceBody::Bytes(Bytes::from_static(&[0x80, 0xE9, 0x2C, 0x81, b'a']));
-        assert_eq!(
-            body.document(&mut Room::of_batch()).expect("an item").to_text(),
-            r#"{"id":"a"}"#
-        );
-        let patch = b"\x80\xE9\x8Aoperations\xE1\xEA\x12\x82op\x86remove\x84path\x82/n";
-        assert!(
-            ResourceBody::Bytes(Bytes::from_static(patch))
-                .patch(&mut Room::of_batch())
-                .is_ok()
-        );
-    }
-}
+mod tests;

@@ -12,14 +12,14 @@ use bolide_core::{
     Answer, Answered, Batch, BatchAnswer, BatchOperation, Container, CreateItem, DeleteItem, ItemRead, ItemTarget,
     OperationDone, OperationResult, PatchItem, ReadItem, Refusal, ReplaceItem, UpsertItem, Work,
 };
-use bolide_model::RequestUnits;
+use bolide_model::partition_key::PartitionKey;
+use bolide_model::{RequestUnits, Result};
 use http::StatusCode;
 
 use super::items;
-use crate::service::Call;
+use crate::request::Call;
 use crate::session::SessionToken;
 use crate::wire::{Reply, headers, scope};
-pub(crate) use from_wire::OPERATIONS;
 use from_wire::Sent;
 use to_wire::Results;
 
@@ -119,25 +119,18 @@ async fn bulk(call: &Call<'_>, container: &Arc<Container>, sent: Vec<Sent>) -> A
 /// Carries out one operation of a bulk by itself.
 async fn one(call: &Call<'_>, container: &Arc<Container>, sent: Sent) -> Answered<OperationResult> {
     let (account, ctx) = (call.account(), &call.ctx);
-    let (operation, given) = (sent.operation?, sent.partition_key?);
-    let given = given.and_then(|key| container.properties().partition_key.meant_by(key));
-    // The header's key, which was checked with the head, is not the one that counts here.
-    call.sender.check_key(given.as_ref())?;
+    let operation = sent.operation?;
+    let given = own_key(call, container, sent.partition_key?)?;
     let key = |key| scope::key_or_none(key, container);
     let written = |answer: Answer<bolide_core::ItemWritten>| finish(answer, OperationDone::Written);
     Ok(match operation {
-        BatchOperation::Create { document } => written(
-            account
-                .create_item(
-                    ctx,
-                    container,
-                    CreateItem {
-                        document,
-                        partition_key: given,
-                    },
-                )
-                .await?,
-        ),
+        BatchOperation::Create { document } => {
+            let create = CreateItem {
+                document,
+                partition_key: given,
+            };
+            written(account.create_item(ctx, container, create).await?)
+        }
         BatchOperation::Upsert { document, if_match } => {
             let upsert = UpsertItem {
                 document,
@@ -170,9 +163,8 @@ async fn one(call: &Call<'_>, container: &Arc<Container>, sent: Sent) -> Answere
                 partition_key: key(given)?,
                 if_match,
             };
-            finish(account.delete_item(ctx, container, delete).await?, |()| {
-                OperationDone::Deleted
-            })
+            let answer = account.delete_item(ctx, container, delete).await?;
+            finish(answer, |()| OperationDone::Deleted)
         }
         BatchOperation::Read { id, if_none_match } => {
             let read = ReadItem {
@@ -180,19 +172,30 @@ async fn one(call: &Call<'_>, container: &Arc<Container>, sent: Sent) -> Answere
                 partition_key: key(given)?,
                 if_none_match,
             };
-            let read = account.read_item(ctx, container, &read).await?;
-            let session = SessionToken::of(call.headers())?;
-            session.check(&read.work.touched).map_err(|error| Refusal {
-                error,
-                work: read.work.clone(),
-            })?;
-            finish(read, |read| match read {
-                ItemRead::Found(item) => OperationDone::Read(item),
-                ItemRead::NotModified { etag } => OperationDone::NotModified { etag },
-            })
+            read_one(call, container, &read).await?
         }
         BatchOperation::Invalid { error } => return Err(error.into()),
     })
+}
+
+/// The partition key of one operation of a bulk. The header's key, which was checked with the head, is not the one that counts here.
+fn own_key(call: &Call<'_>, container: &Container, sent: Option<PartitionKey>) -> Result<Option<PartitionKey>> {
+    let key = sent.and_then(|key| container.properties().partition_key.meant_by(key));
+    call.sender.check_key(key.as_ref())?;
+    Ok(key)
+}
+
+async fn read_one(call: &Call<'_>, container: &Arc<Container>, read: &ReadItem) -> Answered<OperationResult> {
+    let read = call.account().read_item(&call.ctx, container, read).await?;
+    let session = SessionToken::of(call.headers())?;
+    session.check(&read.work.touched).map_err(|error| Refusal {
+        error,
+        work: read.work.clone(),
+    })?;
+    Ok(finish(read, |read| match read {
+        ItemRead::Found(item) => OperationDone::Read(item),
+        ItemRead::NotModified { etag } => OperationDone::NotModified { etag },
+    }))
 }
 
 fn finish<T>(answer: Answer<T>, done: impl FnOnce(T) -> OperationDone) -> Answer<OperationResult> {

@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::from_wire::Sent;
-use crate::service::Call;
+use crate::request::Call;
 use crate::status::Failure;
 use crate::wire::hybrid_row::{self, ResultRow};
 use crate::wire::{Reply, headers};

@@ -1,8 +1,8 @@
 use std::fmt::Write as _;
 
-use http::Method;
-
 use super::*;
+use crate::admin;
+use crate::operation::Operation;
 
 /// The page that shows the table.
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/security.md");
@@ -26,8 +26,8 @@ fn tables() -> String {
         "| operation | account key | token for a container | for a partition key | for an item | for a script |\n\
          | --- | --- | --- | --- | --- | --- |\n",
     );
-    for operation in Operation::ALL {
-        let rights = of(operation);
+    for operation in Operation::all() {
+        let rights = operation.rights();
         let [container, partition_key, item, script] = rights.tokens.map(mode);
         writeln!(
             text,
@@ -38,7 +38,7 @@ fn tables() -> String {
         .expect("writing to a String cannot fail");
     }
     text.push_str("\n| route | account key |\n| --- | --- |\n");
-    for route in ADMIN {
+    for route in &admin::ROUTES {
         let key = route.key.map_or("none", key);
         writeln!(text, "| {} /_bolide/{} | {key} |", route.method, route.path)
             .expect("writing to a String cannot fail");
@@ -72,8 +72,8 @@ fn tokens_for_less_open_no_more_than_tokens_for_the_container() {
         Some(PermissionMode::All) => 1,
         None => 2,
     };
-    for operation in Operation::ALL {
-        let [container, smaller @ ..] = of(operation).tokens;
+    for operation in Operation::all() {
+        let [container, smaller @ ..] = operation.rights().tokens;
         assert!(
             smaller.into_iter().all(|mode| rank(mode) >= rank(container)),
             "{}",
@@ -84,24 +84,12 @@ fn tokens_for_less_open_no_more_than_tokens_for_the_container() {
 
 #[test]
 fn what_needs_a_key_that_writes_no_token_to_read_opens() {
-    for operation in Operation::ALL {
-        let rights = of(operation);
+    for operation in Operation::all() {
+        let rights = operation.rights();
         assert!(
             rights.key == Access::ReadOnly || !rights.tokens.contains(&READ),
             "{}",
             operation.name()
         );
     }
-}
-
-#[test]
-fn routes_of_the_admin_api_are_told_by_verb_and_whole_path() {
-    let needs = |method: Method, path: &str| of_admin(&method, &path.split('/').collect::<Vec<_>>());
-    assert_eq!(needs(Method::GET, "health"), None);
-    assert_eq!(needs(Method::POST, "health"), Some(Access::Full));
-    assert_eq!(needs(Method::GET, "health/more"), Some(Access::Full));
-    assert_eq!(needs(Method::POST, "dbs/d/colls/c/query"), Some(Access::ReadOnly));
-    assert_eq!(needs(Method::POST, "dbs/d/colls/query/import"), Some(Access::Full));
-    assert_eq!(needs(Method::PUT, "dbs/d/colls/c/query"), Some(Access::Full));
-    assert_eq!(needs(Method::GET, "nowhere"), Some(Access::Full));
 }

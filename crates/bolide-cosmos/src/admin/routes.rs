@@ -1,0 +1,105 @@
+//! The table of the admin API: its routes, the account keys that they need, and what answers them. No resource token opens any.
+
+use std::sync::Arc;
+
+use bolide_core::Container;
+use bolide_model::Result;
+use futures_util::future::BoxFuture;
+use http::Method;
+
+use super::{Admin, clock, containers, export, faults, query, ttl};
+use crate::keys::Access;
+use crate::wire::Reply;
+
+/// A route that is no operation of the protocol.
+pub(crate) struct AdminRoute {
+    pub method: Method,
+    /// The segments behind `/_bolide/`; `{db}` and `{c}` stand for any one.
+    pub path: &'static str,
+    /// The least account key; `None`: open to everybody.
+    pub key: Option<Access>,
+    pub(super) handler: Handler,
+}
+
+type Answer<'a> = BoxFuture<'a, Result<Reply>>;
+
+/// What answers a request.
+pub(super) enum Handler {
+    /// About the server.
+    Server(for<'a> fn(&'a Admin<'_>) -> Answer<'a>),
+    /// About the container of the path.
+    Container(for<'a> fn(&'a Admin<'_>, &'a Arc<Container>) -> Answer<'a>),
+    /// An import, whose body is taken part by part: see [`Admin::import`].
+    Import,
+}
+
+const NOBODY: Option<Access> = None;
+const READ_ONLY: Option<Access> = Some(Access::ReadOnly);
+const FULL: Option<Access> = Some(Access::Full);
+
+macro_rules! server {
+    ($handler:path) => {
+        Handler::Server(|admin| Box::pin($handler(admin)))
+    };
+}
+
+macro_rules! container {
+    ($handler:path) => {
+        Handler::Container(|admin, container| Box::pin($handler(admin, container)))
+    };
+}
+
+const fn route(method: Method, path: &'static str, key: Option<Access>, handler: Handler) -> AdminRoute {
+    AdminRoute {
+        method,
+        path,
+        key,
+        handler,
+    }
+}
+
+/// All of them.
+#[rustfmt::skip]
+pub(crate) static ROUTES: [AdminRoute; 18] = [
+    route(Method::GET,  "health",                         NOBODY,    server!(super::health)),
+    route(Method::GET,  "metrics",                        READ_ONLY, server!(super::metrics)),
+    route(Method::GET,  "clock",                          READ_ONLY, server!(clock::show)),
+    route(Method::PUT,  "clock",                          FULL,      server!(clock::set)),
+    route(Method::PUT,  "settings",                       FULL,      server!(super::settings)),
+    route(Method::PUT,  "faults",                         FULL,      server!(faults::set_point)),
+    route(Method::PUT,  "faults/rules",                   FULL,      server!(faults::set_rules)),
+    route(Method::POST, "dbs/{db}/colls/{c}/query",       READ_ONLY, container!(query::answer)),
+    route(Method::GET,  "dbs/{db}/colls/{c}/export",      READ_ONLY, container!(export::answer)),
+    route(Method::GET,  "dbs/{db}/colls/{c}/ttl",         READ_ONLY, container!(ttl::report)),
+    route(Method::GET,  "dbs/{db}/colls/{c}/ttl/preview", READ_ONLY, container!(ttl::preview)),
+    route(Method::GET,  "dbs/{db}/colls/{c}/ttl/why",     READ_ONLY, container!(ttl::why)),
+    route(Method::POST, "dbs/{db}/colls/{c}/purge",       FULL,      container!(containers::purge)),
+    route(Method::POST, "dbs/{db}/colls/{c}/verify",      FULL,      container!(containers::verify)),
+    route(Method::POST, "dbs/{db}/colls/{c}/import",      FULL,      Handler::Import),
+    route(Method::POST, "dbs/{db}/colls/{c}/load",        FULL,      container!(containers::load)),
+    route(Method::POST, "dbs/{db}/colls/{c}/split",       FULL,      container!(containers::split)),
+    route(Method::PUT,  "dbs/{db}/colls/{c}/throughput",  FULL,      container!(containers::set_throughput)),
+];
+
+/// The routes at a path, one for each method that it takes.
+pub(super) fn at<'s>(segments: &'s [&str]) -> impl Iterator<Item = &'static AdminRoute> + 's {
+    let fits = |path: &str| {
+        let mut named = path.split('/');
+        let fits = segments.iter().all(|segment| {
+            named
+                .next()
+                .is_some_and(|name| name.starts_with('{') || name == *segment)
+        });
+        fits && named.next().is_none()
+    };
+    ROUTES.iter().filter(move |route| fits(route.path))
+}
+
+/// The key that a request to the admin API needs: what is not in the table needs one that opens everything, even to be told so.
+pub(super) fn key_for(method: &Method, segments: &[&str]) -> Option<Access> {
+    let route = at(segments).find(|route| route.method == method);
+    route.map_or(FULL, |route| route.key)
+}
+
+#[cfg(test)]
+mod tests;

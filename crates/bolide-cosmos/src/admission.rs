@@ -1,0 +1,128 @@
+//! Admission: what is checked of a request's head before its body is read and the core is asked.
+
+use http::HeaderMap;
+use http::request::Parts;
+
+use crate::auth;
+use crate::keys::Access;
+use crate::operation::Operation;
+use crate::request::Sender;
+use crate::request_body::Refused;
+use crate::routes::{Place, Route};
+use crate::state::State;
+use crate::status::{self, FORBIDDEN, Failure};
+use crate::wire::headers;
+
+/// Most bytes of all headers together. Session and continuation tokens stay far below.
+const HEADER_BYTES: usize = 64 * 1024;
+/// Longest path: the longest ids there may be, all of their bytes percent-encoded, take less.
+const PATH_BYTES: usize = 16 * 1024;
+/// The first version of the API with partitioned containers.
+const FIRST_VERSION: &str = "2015-12-16";
+
+/// What a request that was let in asks for, where, and who sent it.
+pub(crate) struct Admitted<'p> {
+    pub route: Route<'p>,
+    pub operation: Operation,
+    pub sender: Sender,
+}
+
+/// Lets a request in by its head. `whole` is its path with its query, see [`item_path_with_query`]: where a signature is not for the path, it may be
+/// for that.
+///
+/// # Errors
+/// A failure, and whether its sender has shown a key: who has not is told nothing of what exists.
+pub(crate) fn admit<'p>(
+    state: &State,
+    head: &Parts,
+    route: Route<'p>,
+    whole: Option<&'p str>,
+) -> Result<Admitted<'p>, (Refused, Failure)> {
+    let unknown = |failure| (Refused::Unknown, failure);
+    let (route, sender) = match identify(state, head, &route) {
+        Ok(sender) => (route, sender),
+        Err(failure) => {
+            let with_query = whole.and_then(Route::parse).ok_or_else(|| unknown(failure.clone()))?;
+            let sender = identify(state, head, &with_query).map_err(|_| unknown(failure))?;
+            (with_query, sender)
+        }
+    };
+    let operation = allow(state, &sender, head, &route).map_err(|failure| (Refused::Known, failure))?;
+    Ok(Admitted {
+        route,
+        operation,
+        sender,
+    })
+}
+
+/// The path of an item with what stands behind a `?`, if something does: the JavaScript SDK sends an item's id with a bare `?`, and signs it as
+/// it is.
+pub(crate) fn item_path_with_query(head: &Parts, route: &Route<'_>) -> Option<String> {
+    let query = head.uri.query().filter(|_| route.place == Place::Item)?;
+    Some(format!("{}?{query}", head.uri.path()))
+}
+
+fn identify(state: &State, head: &Parts, route: &Route<'_>) -> Result<Sender, Failure> {
+    check_header_size(&head.headers)?;
+    check_path_size(head.uri.path())?;
+    check_version(&head.headers)?;
+    let is_database = |name: &str| state.account.database_by_name(name).is_ok();
+    auth::authenticate(&state.keys, head, route, is_database)
+}
+
+fn allow(state: &State, sender: &Sender, head: &Parts, route: &Route<'_>) -> Result<Operation, Failure> {
+    let operation = Operation::of(route, &head.method, &head.headers)?;
+    match sender {
+        Sender::Key(Access::Full) => {}
+        Sender::Key(Access::ReadOnly) if operation.is_read() => {}
+        Sender::Key(Access::ReadOnly) => {
+            let message = format!("a read-only key cannot authorize {}", operation.name());
+            return Err(Failure::new(FORBIDDEN, message));
+        }
+        Sender::Token(grant) => grant.check(&state.account, operation, route, &head.headers)?,
+    }
+    Ok(operation)
+}
+
+fn check_path_size(path: &str) -> Result<(), Failure> {
+    if path.len() <= PATH_BYTES {
+        return Ok(());
+    }
+    let message = format!("the path is too long. bytes={} limit={PATH_BYTES}", path.len());
+    Err(Failure::new(status::URI_TOO_LONG, message))
+}
+
+fn check_header_size(headers: &HeaderMap) -> Result<(), Failure> {
+    let size: usize = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len())
+        .sum();
+    if size <= HEADER_BYTES {
+        return Ok(());
+    }
+    let message = format!("the request's headers are too large. bytes={size} limit={HEADER_BYTES}");
+    Err(Failure::new(status::HEADERS_TOO_LARGE, message))
+}
+
+/// Refuses what is no version of the API (cosmos-rest §0.3). Whoever sends none, as people with curl do, gets the usual one.
+fn check_version(headers: &HeaderMap) -> Result<(), Failure> {
+    let Some(version) = headers::non_empty(headers, &headers::VERSION)? else {
+        return Ok(());
+    };
+    let digits = |part: &str, count| part.len() == count && part.bytes().all(|b| b.is_ascii_digit());
+    let mut parts = version.split('-');
+    let is_date = [4, 2, 2]
+        .iter()
+        .all(|count| parts.next().is_some_and(|part| digits(part, *count)))
+        && parts.next().is_none();
+    if is_date && version >= FIRST_VERSION {
+        return Ok(());
+    }
+    Err(Failure::bad_request(format!(
+        "header `{}` must be a date from {FIRST_VERSION} on. value=`{version}`",
+        headers::VERSION
+    )))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! Answers that a server gives when it cannot ask its [`CosmosService`](crate::CosmosService).
+
+use http::{Request, Response, StatusCode};
+
+use crate::admin;
+use crate::common_headers::new_activity_id;
+use crate::status::{self, Failure};
+use crate::wire::{Payload, Reply, headers};
+
+/// While the store is being recovered: the health check says so, everything else is unavailable.
+pub fn starting<B>(request: &Request<B>) -> Response<Payload> {
+    if request.uri().path() == "/_bolide/health" {
+        return Reply::value(status::UNAVAILABLE.http, &admin::starting()).into_response();
+    }
+    failure(&Failure::new(
+        status::UNAVAILABLE,
+        "the server is starting; the store is being recovered",
+    ))
+}
+
+/// After a panic.
+pub fn panicked() -> Response<Payload> {
+    failure(&Failure::new(
+        status::INTERNAL,
+        "the request ran into a bug of the server; its log has the details",
+    ))
+}
+
+/// When the head could not be read at all, and the listener has decided on a status for it.
+pub fn unreadable(status: StatusCode) -> Response<Payload> {
+    let (status, message) = match status {
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => (
+            status::HEADERS_TOO_LARGE,
+            "the request's line and headers are larger than this server reads at all, more than 100 headers, or with a \
+             length that no body has",
+        ),
+        StatusCode::URI_TOO_LONG => (status::URI_TOO_LONG, "the request's path is too long"),
+        _ => (
+            status::BAD_REQUEST,
+            "the request's line or one of its headers is not as HTTP/1.1 has it",
+        ),
+    };
+    failure(&Failure::new(status, message))
+}
+
+fn failure(failure: &Failure) -> Response<Payload> {
+    let activity_id = new_activity_id();
+    let mut reply = Reply::failure(failure, activity_id.to_str().unwrap_or_default());
+    reply.header(&headers::ACTIVITY_ID, activity_id);
+    reply.into_response()
+}
+
+#[cfg(test)]
+mod tests;

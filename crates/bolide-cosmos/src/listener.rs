@@ -1,0 +1,53 @@
+//! Where a request came in: the listener, and the host and port that its client used.
+
+use std::net::SocketAddr;
+
+use http::HeaderValue;
+use http::header::HOST;
+use http::request::Parts;
+use http::uri::Authority;
+
+use crate::status::Failure;
+
+/// The listener that a request came through.
+#[derive(Debug, Clone, Copy)]
+pub struct Listener {
+    /// Whether the connection is encrypted.
+    pub is_tls: bool,
+    /// The address the client reached.
+    pub local: SocketAddr,
+}
+
+impl Listener {
+    /// The scheme, host and port that the client used: SDKs follow what stands there, also through port mappings.
+    pub(crate) fn origin(&self, head: &Parts) -> String {
+        let scheme = if self.is_tls { "https" } else { "http" };
+        match authority(head) {
+            Ok(Some(authority)) => format!("{scheme}://{authority}"),
+            _ => format!("{scheme}://{}", self.local),
+        }
+    }
+}
+
+/// Where a request was sent: the host and port that its client used, if it names them.
+///
+/// # Errors
+/// 400 when it names several.
+pub(crate) fn authority(head: &Parts) -> Result<Option<&str>, Failure> {
+    let mut hosts = head.headers.get_all(HOST).iter();
+    let (host, another) = (hosts.next(), hosts.next());
+    if another.is_some() {
+        return Err(Failure::bad_request("a request has one `Host` header"));
+    }
+    let host = host.map(HeaderValue::to_str).transpose();
+    let host = host.map_err(|_| Failure::bad_request("the `Host` header has bytes outside ASCII"))?;
+    let host = host.filter(|host| !host.is_empty());
+    // HTTP/2 has it in the target, as requests to proxies do.
+    let target = head.uri.authority().map(Authority::as_str);
+    match (target, host) {
+        (Some(target), Some(host)) if !target.eq_ignore_ascii_case(host) => Err(Failure::bad_request(format!(
+            "the request's target and its `Host` header differ. target=`{target}` host=`{host}`"
+        ))),
+        (target, host) => Ok(target.or(host)),
+    }
+}

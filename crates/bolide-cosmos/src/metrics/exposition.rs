@@ -1,0 +1,34 @@
+//! The text that Prometheus reads, in its format 0.0.4.
+
+use std::fmt::Write as _;
+
+/// The text under construction.
+#[derive(Default)]
+pub(super) struct Exposition {
+    pub(super) text: String,
+}
+
+impl Exposition {
+    /// Begins a family: its samples follow.
+    pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) {
+        writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}").expect("writing to a String cannot fail");
+    }
+
+    /// A sample of the family that was begun last.
+    pub(super) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        self.text.push_str(name);
+        for (nth, (label, value)) in labels.iter().enumerate() {
+            let before = if nth == 0 { '{' } else { ',' };
+            write!(self.text, "{before}{label}=\"{}\"", escape(value)).expect("writing to a String cannot fail");
+        }
+        if !labels.is_empty() {
+            self.text.push('}');
+        }
+        writeln!(self.text, " {value}").expect("writing to a String cannot fail");
+    }
+}
+
+/// Names of containers may hold quotes.
+fn escape(label: &str) -> String {
+    label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}

@@ -1,0 +1,221 @@
+//! Operations: what a request may ask for, one row of [`table`] for each.
+//!
+//! A new operation is a row there and its handler in `operations`; its name in metrics and fault rules, the requests that ask for it, who may send
+//! them and what runs follow from the row.
+
+mod rights;
+mod table;
+
+use bolide_core::ScriptKind::StoredProcedure;
+use http::{HeaderMap, Method};
+
+use crate::keys::Access;
+use crate::routes::{Place, Route};
+use crate::status::{Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
+use crate::wire::headers;
+use rights::{ALL, NONE, READ};
+pub(crate) use rights::{Bound, Rights};
+pub(crate) use table::operations;
+
+/// What the table says of an operation.
+#[derive(Debug)]
+struct Row {
+    operation: Operation,
+    name: &'static str,
+    verb: Verb,
+    is_at: fn(Place) -> bool,
+    when: When,
+    rights: Rights,
+    subject: Subject,
+    body: Body,
+}
+
+/// The verbs of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Get,
+    Post,
+    Put,
+    Patch,
+    Delete,
+}
+
+/// What the headers have to say for a request to ask for an operation.
+#[derive(Debug, Clone, Copy)]
+enum When {
+    /// Nothing.
+    Always,
+    /// That the body is a query.
+    Query,
+    /// That what is there already is to be replaced.
+    Upsert,
+    /// That the body is a batch or a bulk.
+    Batch,
+    /// That a query is to be planned.
+    QueryPlan,
+    /// A mode of the change feed.
+    Changes,
+}
+
+/// Whether an operation is about items, so that a token for a partition key opens it for items of that key only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    Items,
+    Other,
+}
+
+/// What the body of an operation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Body {
+    /// The definition of a resource that is no item and no script. It stays in memory.
+    Definition,
+    /// Anything else.
+    Content,
+    /// As `Content`, of a write whose answer may be much larger than it.
+    Growing,
+}
+
+macro_rules! define {
+    ($(
+        $name:ident {
+            $verb:ident $place:ident $(($kind:pat))? $when:ident
+            | $key:ident $container:ident $partition_key:ident $item:ident $script:ident
+            | $subject:ident $body:ident
+        } => $how:ident $file:ident :: $handler:ident;
+    )*) => {
+        /// What a request asks for.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Operation {
+            $($name,)*
+        }
+
+        /// The rows in the order of the operations' numbers.
+        const ROWS: &[Row] = &[$(
+            Row {
+                operation: Operation::$name,
+                name: stringify!($name),
+                verb: Verb::$verb,
+                is_at: |place| matches!(place, Place::$place $(($kind))?),
+                when: When::$when,
+                rights: Rights::new(Access::$key, [$container, $partition_key, $item, $script]),
+                subject: Subject::$subject,
+                body: Body::$body,
+            },
+        )*];
+    };
+}
+
+operations!(define);
+
+impl Operation {
+    /// All of them, in the order of their numbers.
+    pub(crate) fn all() -> impl Iterator<Item = Operation> {
+        ROWS.iter().map(|row| row.operation)
+    }
+
+    fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
+
+    /// Its name in metrics and fault rules.
+    pub(crate) fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Who may ask for it.
+    pub(crate) fn rights(self) -> Rights {
+        self.row().rights
+    }
+
+    /// Whether it changes nothing and gives nothing away that does: what read-only keys may do, and what a session token is checked against.
+    pub(crate) fn is_read(self) -> bool {
+        self.rights().key == Access::ReadOnly
+    }
+
+    /// Whether it is about items, so that a token for a partition key opens it for items of that key only.
+    pub(crate) fn is_about_items(self) -> bool {
+        self.row().subject == Subject::Items
+    }
+
+    /// Whether its body defines a resource that is no item and no script.
+    pub(crate) fn is_of_definition(self) -> bool {
+        self.row().body == Body::Definition
+    }
+
+    /// Whether it is a write whose answer may be much larger than its request.
+    pub(crate) fn is_growing(self) -> bool {
+        self.row().body == Body::Growing
+    }
+
+    /// Finds the operation that a request asks for.
+    ///
+    /// # Errors
+    /// 404 for paths that lead nowhere, 405 for verbs without meaning there, 400 for direct mode and unknown feeds.
+    pub(crate) fn of(route: &Route<'_>, method: &Method, headers: &HeaderMap) -> Result<Operation, Failure> {
+        let verb = Verb::of(method).ok_or_else(|| not_allowed(method, route))?;
+        for row in ROWS {
+            if row.verb == verb && (row.is_at)(route.place) && row.when.is_said(headers)? {
+                return Ok(row.operation);
+            }
+        }
+        if ROWS.iter().any(|row| (row.is_at)(route.place)) {
+            return Err(not_allowed(method, route));
+        }
+        Err(Failure::new(
+            NOT_FOUND,
+            format!("no such resource path. path=`/{}`", route.path),
+        ))
+    }
+}
+
+impl Verb {
+    fn of(method: &Method) -> Option<Verb> {
+        match method.as_str() {
+            // `HEAD /` is a health probe of some clients; its body is dropped on the way out.
+            "GET" | "HEAD" => Some(Verb::Get),
+            "POST" => Some(Verb::Post),
+            "PUT" => Some(Verb::Put),
+            "PATCH" => Some(Verb::Patch),
+            "DELETE" => Some(Verb::Delete),
+            _ => None,
+        }
+    }
+}
+
+impl When {
+    /// # Errors
+    /// 400 for an unknown mode of the change feed.
+    fn is_said(self, headers: &HeaderMap) -> Result<bool, Failure> {
+        Ok(match self {
+            When::Always => true,
+            When::Query => headers::is_query(headers),
+            When::Upsert => headers::flag(headers, &headers::IS_UPSERT),
+            When::Batch => headers::flag(headers, &headers::IS_BATCH),
+            When::QueryPlan => headers::flag(headers, &headers::IS_QUERY_PLAN),
+            When::Changes => asks_for_changes(headers)?,
+        })
+    }
+}
+
+fn asks_for_changes(headers: &HeaderMap) -> Result<bool, Failure> {
+    let Some(mode) = headers::non_empty(headers, &headers::A_IM)? else {
+        return Ok(false);
+    };
+    let modes = [headers::LATEST_VERSIONS, headers::ALL_VERSIONS];
+    if modes.iter().any(|known| mode.eq_ignore_ascii_case(known)) {
+        return Ok(true);
+    }
+    Err(Failure::bad_request(format!(
+        "unknown change feed mode in header `A-IM`. value=`{mode}`"
+    )))
+}
+
+fn not_allowed(method: &Method, route: &Route<'_>) -> Failure {
+    Failure::new(
+        METHOD_NOT_ALLOWED,
+        format!("`{method}` means nothing here. path=`/{}`", route.path),
+    )
+}
+
+#[cfg(test)]
+mod tests;

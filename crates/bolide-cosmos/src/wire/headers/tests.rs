@@ -1,0 +1,56 @@
+use super::*;
+
+fn map(name: &'static str, value: &'static str) -> HeaderMap {
+    HeaderMap::from_iter([(HeaderName::from_static(name), http::HeaderValue::from_static(value))])
+}
+
+#[test]
+fn booleans_come_in_all_spellings() {
+    for (value, expected) in [
+        ("True", true),
+        ("true", true),
+        (" TRUE ", true),
+        ("False", false),
+        ("false", false),
+        ("1", false),
+    ] {
+        assert_eq!(
+            flag(&map("x-ms-documentdb-is-upsert", value), &IS_UPSERT),
+            expected,
+            "{value}"
+        );
+    }
+}
+
+#[test]
+fn queries_are_known_by_either_header_or_by_content_type() {
+    assert!(is_query(&map("x-ms-documentdb-isquery", "True")));
+    assert!(is_query(&map("x-ms-documentdb-query", "True")));
+    assert!(is_query(&map("content-type", "application/query+json; charset=utf-8")));
+    assert!(!is_query(&map("x-ms-documentdb-isquery", "False")));
+    assert!(!is_query(&map("content-type", "application/json")));
+}
+
+#[test]
+fn what_a_header_may_say_is_checked_without_regard_to_case() {
+    let check = |value| {
+        check_choices(
+            &map("x-ms-indexing-directive", value),
+            &INDEXING_DIRECTIVE,
+            &["Include", "Exclude"],
+        )
+    };
+    for value in ["Include", "exclude", "", "Include, Exclude"] {
+        assert!(check(value).is_ok(), "{value}");
+    }
+    for value in ["\"Include\"", "0", "Include,"] {
+        let error = check(value).expect_err(value);
+        assert!(error.message.contains("x-ms-indexing-directive"), "{}", error.message);
+    }
+}
+
+#[test]
+fn a_number_that_is_none_is_refused_by_name() {
+    let error = integer(&map("x-ms-max-item-count", "many"), &MAX_ITEM_COUNT).expect_err("no number");
+    assert!(error.message.contains("x-ms-max-item-count"), "{}", error.message);
+}

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bolide_model::container::ContainerProperties;
@@ -15,6 +14,8 @@ use tokio::sync::{MutexGuard, RwLockReadGuard};
 
 use crate::catalog::Scripts;
 use crate::catalog::records::OfferRow;
+use crate::change_log;
+use crate::executor::Ending;
 use crate::format::etag::Etag;
 use crate::partition::Partition;
 use crate::throughput::{PacingSettings, SharedMeter};
@@ -58,6 +59,13 @@ pub(crate) struct ContainerState {
     /// The next range's id.
     pub next_range: u32,
     pub is_deleted: bool,
+}
+
+impl ContainerState {
+    /// How long history is kept, in seconds; `None`: there is none.
+    pub fn retention(&self) -> Option<i64> {
+        change_log::retention(&self.properties, self.keeps_all_versions)
+    }
 }
 
 /// A stretch of time under one policy; it ends where the next begins.
@@ -261,33 +269,6 @@ impl Container {
     /// The earliest server time that a request still reads at.
     pub(crate) fn oldest_reader(&self) -> Option<UnixSeconds> {
         self.readers.lock().keys().next().copied()
-    }
-}
-
-/// Tells the long work of a container's readers to end, because a change of its state waits for them.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Ending {
-    waiting: Arc<AtomicUsize>,
-}
-
-impl Ending {
-    /// Until the result is dropped, work is to end.
-    fn begin(&self) -> EndingGuard {
-        self.waiting.fetch_add(1, Ordering::SeqCst);
-        EndingGuard(self.waiting.clone())
-    }
-
-    /// Whether work is to end.
-    pub fn is_wanted(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) > 0
-    }
-}
-
-struct EndingGuard(Arc<AtomicUsize>);
-
-impl Drop for EndingGuard {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

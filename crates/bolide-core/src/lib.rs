@@ -33,6 +33,7 @@ mod partition;
 mod query;
 mod scan;
 mod scripts;
+mod sql;
 mod throughput;
 
 pub use account::{Account, AccountOptions, RequestContext};

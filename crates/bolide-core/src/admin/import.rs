@@ -422,7 +422,7 @@ async fn load(state: &Arc<ContainerState>, partition: &Arc<Partition>, items: Ve
                     document: text.as_bytes(),
                 });
                 let key = add(round, &item.epk, &record);
-                history::log(round, &state, version, Change::written(&key, &record, None));
+                history::log(round, state.retention(), version, Change::written(&key, &record, None));
             }
             Ok(())
         })

@@ -19,7 +19,7 @@ use super::records::{
     dropped_key, script_key,
 };
 use super::{Catalog, Moment, check_etag, container_not_found};
-use crate::change_log::{self as history, keeps_history, retention};
+use crate::change_log as history;
 use crate::clock;
 use crate::container::{Container, ContainerInfo, ContainerState, Layout, Stretch};
 use crate::partition::round::Step;
@@ -199,7 +199,7 @@ impl Catalog {
         }
         check_etag(state.etag, if_match)?;
         let properties = Arc::new(state.properties.replace(properties, sent)?);
-        if retention(&state).is_none() && keeps_history(&properties, state.keeps_all_versions) {
+        if state.retention().is_none() && history::retention(&properties, state.keeps_all_versions).is_some() {
             begin_history(&state).await?;
         }
         let after = self

@@ -178,8 +178,5 @@ fn container_not_found(name: &str) -> Error {
 }
 
 fn check_etag(etag: Etag, if_match: Option<&str>) -> Result<()> {
-    match if_match {
-        Some(header) if !etag.matches(header) => Err(crate::items::precondition_failed()),
-        _ => Ok(()),
-    }
+    etag.check(if_match)
 }

@@ -23,7 +23,6 @@ use bytes::Bytes;
 pub use entry::ChangeKind;
 pub(crate) use entry::HistoryEntry;
 
-use crate::container::ContainerState;
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::Record;
 use crate::partition::round::Round;
@@ -32,17 +31,8 @@ use crate::partition::round::Round;
 /// service's continuous backups. To be kept for every container from its creation, it would make every write dearer.
 const DEFAULT_RETENTION_MINUTES: u32 = 7 * 24 * 60;
 
-/// Whether a container of this definition keeps history. `is_begun`: a client has begun the feed.
-pub(crate) fn keeps_history(properties: &ContainerProperties, is_begun: bool) -> bool {
-    seconds_of(properties, is_begun).is_some()
-}
-
-/// How long history is kept, in seconds; `None`: there is none.
-pub(crate) fn retention(state: &ContainerState) -> Option<i64> {
-    seconds_of(&state.properties, state.keeps_all_versions)
-}
-
-fn seconds_of(properties: &ContainerProperties, is_begun: bool) -> Option<i64> {
+/// How long a container of this definition keeps history, in seconds; `None`: it keeps none. `is_begun`: a client has begun the feed.
+pub(crate) fn retention(properties: &ContainerProperties, is_begun: bool) -> Option<i64> {
     let minutes = match properties.change_feed_policy {
         Some(policy) => policy.retention_minutes,
         None if is_begun => DEFAULT_RETENTION_MINUTES,
@@ -57,8 +47,8 @@ pub(crate) fn has_left(crts: UnixSeconds, retention: Option<i64>, now: UnixSecon
 }
 
 /// Adds what happened to an item, if the container keeps history. `version` is the place of the write that did it.
-pub(crate) fn log(round: &mut Round<'_>, state: &ContainerState, version: LogPosition, change: Change<'_>) {
-    let Some(retention) = retention(state) else { return };
+pub(crate) fn log(round: &mut Round<'_>, retention: Option<i64>, version: LogPosition, change: Change<'_>) {
+    let Some(retention) = retention else { return };
     let crts = round.seconds();
     let entry = HistoryEntry {
         kind: change.kind,

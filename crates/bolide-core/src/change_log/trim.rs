@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bolide_model::{Error, ErrorKind, Result};
 use bolide_storage::{Scan, Space};
 
-use super::{HistoryEntry, has_left, retention};
+use super::{HistoryEntry, has_left};
 use crate::container::ContainerState;
 use crate::format::keys::{self, LogPosition};
 use crate::partition::Partition;
@@ -44,7 +44,7 @@ pub(crate) async fn begin(state: &Arc<ContainerState>, partition: &Arc<Partition
 }
 
 fn decide(round: &mut Round<'_>, state: &ContainerState) -> Step<bool> {
-    let (retention, now) = (retention(state), round.seconds());
+    let (retention, now) = (state.retention(), round.seconds());
     let scan = Scan {
         space: Space::Log,
         from: keys::history(round.state.history_from).bytes,

@@ -10,6 +10,7 @@
 //! A thread runs one piece of work to its end. Through its [`Watch`] work learns that it must end (its request was dropped, its time is over,
 //! or the account closes), and waits while it is others' turn.
 
+mod ending;
 mod priority;
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,7 @@ use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::container::Ending;
+pub(crate) use ending::Ending;
 use turns::{Turn, Turns};
 use watch::Signal;
 pub(crate) use watch::Watch;

@@ -8,10 +8,10 @@ use bolide_model::Result;
 use bolide_query::{Interrupt, Interrupts, QueryError};
 use parking_lot::Mutex;
 
+use super::Ending;
 use super::priority;
 use super::turns::{Turn, Waiter};
-use crate::container::Ending;
-use crate::query::query_error;
+use crate::sql::query_error;
 
 /// How much processor time one item may take, or compiling the text of a query: `bolide_query` counts work too, but not exactly.
 const ITEM: Duration = Duration::from_millis(500);

@@ -10,14 +10,14 @@ use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, UnixMillis, Unix
 use bolide_storage::{Head, Page};
 
 use super::held::Held;
-use super::places::{Place, decode, encode, resume};
 use super::{FeedStart, ReadChanges, page_items};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, RangePosition, Work};
 use crate::catalog::Catalog;
-use crate::change_log::{ChangeKind, HistoryEntry, has_left, retention};
+use crate::change_log::{ChangeKind, HistoryEntry, has_left};
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
+use crate::continuation::change_feed::{Place, decode, encode, resume};
 use crate::executor::Watch;
 use crate::format::keys::{self, LogPosition};
 use crate::memory::MemoryShare;
@@ -84,7 +84,7 @@ impl Account {
         let visit = container.enter().await?;
         let slices = read.scope.slices(&visit.state)?;
         let places = start(&read.start, &slices)?;
-        if retention(&visit.state).is_none() {
+        if visit.state.retention().is_none() {
             return Err(not_enabled().into());
         }
         self.admit_all(ctx, &slices, &visit)?;
@@ -189,7 +189,7 @@ fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<Place>> {
         range: slice.partition.range,
         next: match &known {
             None => slice.partition.lsn().next(),
-            Some(known) => resume(&slice.partition, known),
+            Some(known) => resume(slice.partition.range, &slice.partition.parents, known),
         },
     });
     Ok(places.collect())
@@ -272,7 +272,7 @@ impl Filling<'_> {
             return Ok(false);
         };
         let crts = HistoryEntry::crts_of(value).ok_or_else(damaged)?;
-        Ok(has_left(crts, retention(self.state), now))
+        Ok(has_left(crts, self.state.retention(), now))
     }
 }
 

@@ -12,11 +12,11 @@ use bytes::Bytes;
 
 use super::held::Held;
 use super::page_items;
-use super::places::{Place, decode, encode, resume};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, RangePosition, Work};
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
+use crate::continuation::change_feed::{Place, decode, encode, resume};
 use crate::executor::Watch;
 use crate::format::keys::LogPosition;
 use crate::format::record::LogEntry;
@@ -167,7 +167,11 @@ async fn start(start: &FeedStart, slices: &[Slice]) -> Result<Vec<Place>> {
             FeedStart::Beginning => Lsn(0),
             FeedStart::Now => partition.lsn().next(),
             FeedStart::Time(second) => first_after(partition, *second).await?,
-            FeedStart::After(_) => resume(partition, known.as_deref().unwrap_or_default()),
+            FeedStart::After(_) => resume(
+                partition.range,
+                &partition.parents,
+                known.as_deref().unwrap_or_default(),
+            ),
         };
         places.push(Place {
             range: partition.range,

@@ -5,7 +5,6 @@
 mod all_versions;
 mod change_feed;
 mod held;
-mod places;
 mod read_feed;
 
 pub use all_versions::{ItemChange, VersionPage};

@@ -2,20 +2,13 @@
 //!
 //! A page is of one range. Items lie in the order of their keys, which begin with a hash, so one read of a range is put into the order
 //! of creation, as it is for queries; a range that one read does not hold is listed in the order of keys, and each logical partition in
-//! that of creation. A continuation says how far both orders were followed:
-//!
-//! ```text
-//!   length(4) ‖ from ‖ ( rid(8) ‖ length(4) ‖ to )*      everything before `from`, and from there to `to` what was created up to `rid`
-//! ```
-//!
-//! These are places among keys, so that they hold when a range was split meanwhile; then each part goes on by itself, and there are
-//! several pairs. An empty `to` is the end of all keys.
+//! that of creation. A continuation says how far both orders were followed ([`crate::continuation::read_feed`]).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bolide_model::{Error, RequestUnits, Result, UnixMillis, charge, limits};
-use bytes::{Buf as _, BufMut as _, Bytes};
+use bytes::Bytes;
 
 use super::held::Held;
 use super::page_items;
@@ -23,7 +16,10 @@ use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Work};
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
-use crate::continuation;
+use crate::continuation::{
+    self,
+    read_feed::{Begun, Place},
+};
 use crate::executor::Watch;
 use crate::memory::{MemoryBudget, MemoryShare};
 use crate::scan::{ItemWalk, Scope, Slice, WalkedItem, WalkedItems, bear, begin_at};
@@ -55,87 +51,6 @@ const KIND: &[u8] = b"read feed";
 /// Most items of a range that has grown beyond one read that are put into the order of creation at once, and about how many bytes.
 const IN_ORDER_OF_CREATION: usize = 1_000;
 const IN_ORDER_BYTES: usize = 2 * 1024 * 1024;
-
-/// Where a page ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Place {
-    /// Everything before this key was listed.
-    from: Bytes,
-    /// Behind it, one after the other.
-    begun: Vec<Begun>,
-}
-
-/// Items of which those that were created first were listed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Begun {
-    /// The key behind them; `None` is the end of all keys.
-    to: Option<Bytes>,
-    /// What was created up to here was listed.
-    rid: u64,
-}
-
-impl Begun {
-    fn ends_behind(&self, key: &Bytes) -> bool {
-        self.to.as_ref().is_none_or(|to| key < to)
-    }
-}
-
-impl Place {
-    /// The place at a later key. `begun`: what was listed of the items from there on.
-    fn later(&self, from: Bytes, begun: Option<Begun>) -> Place {
-        let end = begun.as_ref().map_or(Some(&from), |begun| begun.to.as_ref());
-        let rest = self
-            .begun
-            .iter()
-            .filter(|own| end.is_some_and(|end| own.ends_behind(end)));
-        Place {
-            begun: begun.iter().chain(rest).cloned().collect(),
-            from,
-        }
-    }
-
-    /// What was begun of the items around a key.
-    fn begun_at(&self, key: &Bytes) -> Option<&Begun> {
-        self.begun.iter().find(|begun| begun.ends_behind(key))
-    }
-
-    /// Whether an item has been listed.
-    fn has_listed(&self, walked: &WalkedItem) -> bool {
-        let begun = self.begun_at(&walked.key);
-        begun.is_some_and(|begun| walked.item.rid().number <= begun.rid)
-    }
-
-    fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let put = |bytes: &mut Vec<u8>, key: &[u8]| {
-            bytes.put_u32(u32::try_from(key.len()).expect("keys are short"));
-            bytes.put_slice(key);
-        };
-        put(&mut bytes, &self.from);
-        for begun in &self.begun {
-            bytes.put_u64(begun.rid);
-            put(&mut bytes, begun.to.as_deref().unwrap_or_default());
-        }
-        bytes
-    }
-
-    fn decode(mut bytes: &[u8]) -> Option<Place> {
-        fn key(bytes: &mut &[u8]) -> Option<Bytes> {
-            let length = usize::try_from(bytes.try_get_u32().ok()?).ok()?;
-            let (key, rest) = bytes.split_at_checked(length)?;
-            *bytes = rest;
-            Some(Bytes::copy_from_slice(key))
-        }
-        let from = key(&mut bytes)?;
-        let mut begun = Vec::new();
-        while !bytes.is_empty() {
-            let rid = bytes.try_get_u64().ok()?;
-            let to = Some(key(&mut bytes)?).filter(|to| !to.is_empty());
-            begun.push(Begun { to, rid });
-        }
-        Some(Place { from, begun })
-    }
-}
 
 impl Account {
     /// Lists live items. No page is empty but the only one, and each is judged when it is asked for (TTL-247, TTL-248).
@@ -289,7 +204,8 @@ impl Page<'_> {
     async fn next(&mut self) -> Result<WalkedItems> {
         self.watch.check()?;
         let mut read = self.walk.next_page().await?.unwrap_or_default();
-        read.items.retain(|walked| !self.place.has_listed(walked));
+        read.items
+            .retain(|walked| !self.place.has_listed(&walked.key, walked.item.rid().number));
         Ok(read)
     }
 
@@ -359,6 +275,3 @@ impl Page<'_> {
         Ok(None)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bolide_model::Lsn;
+use bolide_model::{Error, ErrorKind, Lsn, Result};
 
 /// Version of a resource for conditional operations.
 ///
@@ -29,6 +29,20 @@ impl Etag {
             at += if group_ends { 3 } else { 2 };
         }
         text
+    }
+
+    /// Checks an `If-Match` condition; none is always met.
+    ///
+    /// # Errors
+    /// `PreconditionFailed` if the caller knows another version.
+    pub(crate) fn check(self, if_match: Option<&str>) -> Result<()> {
+        match if_match {
+            Some(header) if !self.matches(header) => Err(Error::new(
+                ErrorKind::PreconditionFailed,
+                "One of the specified pre-condition is not met.",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Whether an `If-Match` or `If-None-Match` header names this version. `*` names any; quotes may be missing.

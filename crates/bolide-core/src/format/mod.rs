@@ -3,5 +3,6 @@
 pub(crate) mod digest;
 pub(crate) mod entries;
 pub(crate) mod etag;
+pub(crate) mod key_interval;
 pub(crate) mod keys;
 pub(crate) mod record;

@@ -11,8 +11,8 @@ use bolide_model::{Error, ErrorKind, Result};
 
 use super::ItemTarget;
 use super::condition::{DOCUMENT_BYTES, RETRY_AFTER, TIME};
+use super::prepare::Draft;
 use super::read::find;
-use super::write::Draft;
 use crate::account::Account;
 use crate::container::ContainerState;
 use crate::content::StoredItem;

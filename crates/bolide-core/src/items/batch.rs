@@ -11,7 +11,9 @@ use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, charge, limits};
 
 use super::condition::{self, Judged};
-use super::write::{Draft, Kind, Logical, Written, epk_of_key, own_key};
+use super::logical_partition::Logical;
+use super::prepare::{Draft, epk_of_key, own_key};
+use super::write::{Kind, Written};
 use super::{ItemTarget, ItemWritten};
 use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered};

@@ -30,7 +30,7 @@ use crate::format::keys::LogPosition;
 use crate::format::record::Record;
 use crate::partition::round::{Step, Stop};
 use crate::partition::{AsOf, Partition};
-use crate::query::{Condition, QueryMemory, query_error};
+use crate::sql::{Condition, QueryMemory, query_error};
 
 /// Work that a worker does for the conditions of one request: about so many nanoseconds.
 const WORK_IN_WORKER: u64 = 50_000;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, ErrorKind, charge};
 
-use super::write::{Logical, Written, epk_of_key};
+use super::logical_partition::Logical;
+use super::prepare::epk_of_key;
+use super::write::Written;
 use crate::account::{Account, RequestContext};
 use crate::answer::Answered;
 use crate::container::Container;

@@ -1,27 +1,33 @@
 //! Items: create, upsert, replace, patch, delete, read.
 //!
-//! A write is a transaction of the partition's worker ([`mod@write`] decides it); a read goes straight to the engine ([`read`]). Both
-//! judge with the container's settings and server time, and to both a ghost does not exist (TTL-235…242).
+//! A write is a transaction of the partition's worker: what comes in is checked ([`prepare`]), decided over what is stored
+//! ([`logical_partition`]), and added to a batch ([`effects`]). A read goes straight to the engine ([`read`]). Both judge with the container's
+//! settings and server time, and to both a ghost does not exist (TTL-235…242).
 
 mod ahead;
 mod batch;
 mod condition;
 mod delete_all;
+mod effects;
 mod known_numbers;
+mod logical_partition;
+mod patch;
+mod prepare;
 mod read;
 mod write;
 
+use bolide_model::Error;
 use bolide_model::document::{Document, Patch};
 use bolide_model::partition_key::PartitionKey;
-use bolide_model::{Error, ErrorKind};
 
 pub use batch::{Batch, BatchAnswer, BatchOperation, OperationDone, OperationResult};
 pub(crate) use condition::Judged;
+pub(crate) use effects::{add, number_in_range, remove_deleted, remove_ghost};
 pub(crate) use known_numbers::KnownNumbers;
+pub(crate) use logical_partition::Logical;
+pub(crate) use prepare::{Draft, epk_of_key, own_key, unique_digests};
 pub(crate) use read::{Admission, decode_number};
-pub(crate) use write::{
-    Draft, Logical, Written, add, epk_of_key, number_in_range, own_key, remove_deleted, remove_ghost, unique_digests,
-};
+pub(crate) use write::Written;
 
 use crate::content::StoredItem;
 use crate::format::etag::Etag;
@@ -128,12 +134,5 @@ pub(crate) fn item_not_found() -> Error {
     Error::not_found(
         "Entity with the specified id does not exist in the system. Resource Not Found. \
          Learn more: https://aka.ms/cosmosdb-tsg-not-found",
-    )
-}
-
-pub(crate) fn precondition_failed() -> Error {
-    Error::new(
-        ErrorKind::PreconditionFailed,
-        "One of the specified pre-condition is not met.",
     )
 }

@@ -10,11 +10,8 @@
 
 mod ahead;
 mod counting;
-mod memory;
 mod page;
-mod place;
 mod route;
-mod schema;
 mod usage;
 
 use std::sync::Arc;
@@ -23,28 +20,25 @@ use std::time::{Duration, Instant};
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::ItemRid;
 use bolide_model::{Error, ErrorKind, Result, UnixMillis, charge, limits};
-pub(crate) use bolide_query::Condition;
 use bolide_query::{
-    Environment, Interrupt, PageLimit, Parameters, Query, QueryError, ResumeFilter, Schema, SupportedFeatures, Udfs,
+    Environment, PageLimit, Parameters, Query, QueryError, ResumeFilter, Schema, SupportedFeatures, Udfs,
 };
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::account::{Account, RequestContext};
-use crate::answer::{Answer, Answered, Refusal, Work};
+use crate::answer::{Answer, Answered, Work};
 use crate::container::{Container, ContainerState};
+use crate::continuation::query::Owner;
 use crate::executor::Watch;
 use crate::feeds::page_items;
 use crate::items::Admission;
 use crate::memory::MemoryShare;
 use crate::scan::Scope;
 use crate::scripts::QueryFunctions;
+use crate::sql::{QueryMemory, parameters, query_error, random_seed, schema_of};
 pub(crate) use ahead::AheadCache;
-pub(crate) use memory::QueryMemory;
 use page::PageRun;
-pub(crate) use page::random_seed;
-use place::Owner;
-pub(crate) use schema::of as schema_of;
 
 /// Runs a query.
 #[derive(Debug, Clone, Default)]
@@ -185,7 +179,7 @@ impl Account {
         // Whether an index serves the query is found out where it runs; the planner does not ask.
         let schema = Schema {
             indexing: None,
-            ..schema::of(&properties)
+            ..schema_of(&properties)
         };
         let (text, parameters, features) = (text.to_owned(), parameters(values), features.to_owned());
         let partition_key = partition_key.cloned();
@@ -212,7 +206,7 @@ impl Account {
     /// # Errors
     /// `QuerySyntax`: the text is no query.
     pub async fn explain_query(&self, container: &Container, text: &str, values: &[(String, Value)]) -> Result<String> {
-        let schema = schema::of(&container.properties());
+        let schema = schema_of(&container.properties());
         let (text, parameters) = (text.to_owned(), parameters(values));
         let memory = QueryMemory::of(self.memory());
         let work = async move |watch| {
@@ -279,7 +273,7 @@ impl QueryJob {
         let compiled = compile(
             &query.text,
             &parameters(&query.parameters),
-            &schema::of(properties),
+            &schema_of(properties),
             &watch,
             &self.memory,
         )?;
@@ -329,7 +323,7 @@ impl QueryJob {
                 bytes: limits::PAGE_BYTES,
             },
         };
-        let owner = Owner::of(container, &compiled, query.scope.interval(state)?);
+        let owner = Owner::of(container.rid(), compiled.identity(), query.scope.interval(state)?);
         let done = run.run(self.now, &owner, query.continuation.as_deref()).await?;
         check_continuation(query, done.continuation.as_deref())?;
 
@@ -430,31 +424,6 @@ fn rows_of(query: &Query, environment: Environment, documents: &[Bytes]) -> Resu
     Ok(finished.rows.iter().map(Bytes::copy_from_slice).collect())
 }
 
-/// The error for what the query language refuses.
-pub(crate) fn query_error(error: QueryError) -> Error {
-    let kind = match &error {
-        QueryError::Compile(_) | QueryError::Refused(_) => ErrorKind::QuerySyntax { body: error.body() },
-        QueryError::TooLarge { .. }
-        | QueryError::ValueTooLarge { .. }
-        | QueryError::TooManyRows { .. }
-        | QueryError::Interrupted(Interrupt::DeadlineExceeded | Interrupt::TooMuchWork)
-        | QueryError::BadContinuation(_) => ErrorKind::BadRequest,
-        // The request is gone, or the server stops.
-        QueryError::Interrupted(Interrupt::Cancelled) => ErrorKind::Unavailable,
-        QueryError::OutOfMemory => ErrorKind::Throttled {
-            retry_after: crate::memory::RETRY_AFTER,
-        },
-        QueryError::BadItem(_) => ErrorKind::Corrupt,
-    };
-    Error::new(kind, error.message())
-}
-
-pub(crate) fn parameters(values: &[(String, Value)]) -> Parameters {
-    values.iter().fold(Parameters::none(), |parameters, (name, value)| {
-        parameters.with(name.clone(), value)
-    })
-}
-
 fn resume_filter(filter: &Value, container: &Container) -> Result<Arc<ResumeFilter>> {
     let item_number = |rid: &str| {
         let rid = ItemRid::parse(rid).filter(|rid| rid.container == container.rid());
@@ -502,10 +471,4 @@ fn index_metrics(properties: &bolide_model::container::ContainerProperties, key_
 
 fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1000.0
-}
-
-impl From<QueryError> for Refusal {
-    fn from(error: QueryError) -> Refusal {
-        query_error(error).into()
-    }
 }

@@ -1,6 +1,5 @@
 //! One page of a query: a walk of live items pushed into an execution.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,16 +8,17 @@ use bolide_query::{Ahead, Environment, Execution, Finished, Item, Metrics, PageL
 use bolide_storage::Head;
 use bytes::Bytes;
 
+use super::QueryMetrics;
 use super::ahead::{AheadOf, Heads, Kept};
 use super::counting::{Counting, work};
-use super::place::{After, Owner, Place};
-use super::{QueryMetrics, query_error};
 use crate::answer::RangePosition;
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
+use crate::continuation::query::{After, Owner, Place};
 use crate::executor::Watch;
 use crate::memory::MemoryBudget;
 use crate::scan::{ItemWalk, Slice, WALK_BYTES, WalkedItems, bear, touch};
+use crate::sql::query_error;
 
 /// Most items that are held to be gone through in the order of creation, and about how many bytes: a read's worth.
 const IN_ORDER_OF_CREATION: usize = 1_000;
@@ -79,11 +79,6 @@ impl PageDone {
             touched,
         }
     }
-}
-
-/// A seed that differs from page to page.
-pub(crate) fn random_seed() -> u64 {
-    RandomState::new().hash_one("query")
 }
 
 impl PageRun<'_> {

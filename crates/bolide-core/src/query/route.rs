@@ -6,9 +6,10 @@ use bolide_model::{Error, Result};
 use bolide_query::{KeyRange, KeyRanges, KeyValue, Query};
 use serde_json::{Value, json};
 
-use super::{QueryItems, QueryMemory, query_error};
+use super::QueryItems;
 use crate::container::ContainerState;
 use crate::scan::{Scope, Slice};
+use crate::sql::{QueryMemory, query_error};
 
 /// What a key that a filter names takes: the interval of its items, and the slice that is read.
 const SLICE_BYTES: usize = 2 * (size_of::<EpkRange>() + size_of::<Slice>()) + 128;

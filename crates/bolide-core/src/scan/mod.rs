@@ -7,4 +7,4 @@ mod scope;
 
 pub(crate) use item_scan::{ItemWalk, WALK_BYTES, WalkedItem, WalkedItems, bear, begin_at, touch};
 pub use scope::Scope;
-pub(crate) use scope::{KeyInterval, Slice};
+pub(crate) use scope::Slice;

@@ -19,7 +19,8 @@ use super::watch::{Running, Watch};
 use super::{Script, ScriptKind};
 use crate::account::Account;
 use crate::catalog::Scripts;
-use crate::container::{Container, Ending};
+use crate::container::Container;
+use crate::executor::Ending;
 use crate::memory::MemoryShare;
 
 /// What part of a script's time one call has, and how many times that time all calls of a page have.
@@ -191,7 +192,7 @@ impl Caller {
     fn grant(&self) -> Grant {
         Grant {
             limits: Limits::default(),
-            random_seed: crate::query::random_seed(),
+            random_seed: crate::sql::random_seed(),
             now_ms: self.now.0,
             is_clock_running: false,
             time: Duration::ZERO,

@@ -18,7 +18,7 @@ use crate::memory::{MemoryBudget, MemoryShare};
 use crate::partition::Partition;
 use crate::partition::admission_queue::AdmissionQueue;
 use crate::partition::orders::Order;
-use crate::query::QueryMemory;
+use crate::sql::QueryMemory;
 
 /// Memory of a script at most: the engine's, and messages on their way.
 const SCRIPT_BYTES: usize = 64 * 1024 * 1024 + 8 * 1024 * 1024;

@@ -19,12 +19,12 @@ use super::run::out_of_time;
 use super::watch::{Running, Watch};
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
-use crate::continuation;
+use crate::continuation::{self, script_query};
 use crate::format::keys;
 use crate::items::{Draft, ItemTarget, ItemWritten, Logical, Written, own_key};
 use crate::partition::round::{Round, Step};
 use crate::partition::turn::{Turn, TurnEnd};
-use crate::query::{query_error, schema_of};
+use crate::sql::{query_error, schema_of};
 
 /// Rows and bytes of one page of a query's walk.
 const WALK_ROWS: usize = 500;
@@ -32,38 +32,6 @@ const WALK_BYTES: usize = 1024 * 1024;
 /// Rows of a page where the script names no size (cosmos-rest §11.3).
 const PAGE_ROWS: usize = 100;
 const KIND: &[u8] = b"script query";
-
-/// Where a page begins or ends: behind an item of the walk, and what the execution says it has returned.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Spot {
-    /// Items up to this key have been dealt with.
-    after: Option<Bytes>,
-    resume: Option<String>,
-}
-
-impl Spot {
-    /// `flag(1) ‖ length(2) ‖ key ‖ resume`, without key if the flag is 0.
-    fn encode(&self) -> Vec<u8> {
-        let key = self.after.as_deref().unwrap_or_default();
-        let mut bytes = vec![u8::from(self.after.is_some())];
-        bytes.extend((key.len() as u16).to_be_bytes());
-        bytes.extend(key);
-        bytes.extend(self.resume.as_deref().unwrap_or_default().as_bytes());
-        bytes
-    }
-
-    fn decode(bytes: &[u8]) -> Result<Spot> {
-        let malformed = || Error::bad_request("Invalid Continuation Token: it is malformed.");
-        let ([has_key, long, short], rest) = bytes.split_first_chunk().ok_or_else(malformed)?;
-        let length = usize::from(u16::from_be_bytes([*long, *short]));
-        let (key, resume) = rest.split_at_checked(length).ok_or_else(malformed)?;
-        let resume = std::str::from_utf8(resume).map_err(|_| malformed())?;
-        Ok(Spot {
-            after: (*has_key == 1).then(|| Bytes::copy_from_slice(key)),
-            resume: Some(resume.to_owned()),
-        })
-    }
-}
 
 /// See the module.
 pub(super) struct Scene {
@@ -287,7 +255,7 @@ impl Scene {
         };
         let compiled = Query::compile_in(
             &query.text,
-            &crate::query::parameters(&query.parameters),
+            &crate::sql::parameters(&query.parameters),
             &schema_of(&self.state.properties),
             environment.clone(),
         )
@@ -295,8 +263,8 @@ impl Scene {
         let owner = self.owner(query);
         let owner: Vec<&[u8]> = owner.iter().map(Vec::as_slice).collect();
         let place = match &query.continuation {
-            Some(text) => Spot::decode(&continuation::decode(&owner, text)?)?,
-            None => Spot::default(),
+            Some(text) => script_query::Place::decode(&continuation::decode(&owner, text)?)?,
+            None => script_query::Place::default(),
         };
         let functions = QueryFunctions::for_script(&self.container, &query.text, running, &self.place);
         let limit = PageLimit {
@@ -304,7 +272,7 @@ impl Scene {
             bytes: limits::PAGE_BYTES,
         };
         let environment = Environment {
-            random_seed: crate::query::random_seed(),
+            random_seed: crate::sql::random_seed(),
             udfs: functions.udfs(),
             ..environment
         };
@@ -321,7 +289,7 @@ impl Scene {
         );
         let after = after.filter(|_| !compiled.rescans() || compiled.replays());
         let continuation = finished.resume.map(|resume| {
-            let next = Spot {
+            let next = script_query::Place {
                 after,
                 resume: Some(resume),
             };
@@ -338,7 +306,7 @@ impl Scene {
     fn walk(
         &self,
         query: &Query,
-        place: &Spot,
+        place: &script_query::Place,
         limit: PageLimit,
         environment: &Environment,
         script: &Running,
@@ -434,7 +402,7 @@ fn with_id(text: &str, is_id_needed: bool) -> Result<Document> {
 
 /// A random GUID.
 fn random_id() -> String {
-    let bits = (u128::from(crate::query::random_seed()) << 64) | u128::from(crate::query::random_seed());
+    let bits = (u128::from(crate::sql::random_seed()) << 64) | u128::from(crate::sql::random_seed());
     let hex = format!("{bits:032x}");
     format!(
         "{}-{}-4{}-8{}-{}",

@@ -154,7 +154,7 @@ impl Running {
     pub fn grant(&self) -> Grant {
         Grant {
             limits: Limits::default(),
-            random_seed: crate::query::random_seed(),
+            random_seed: crate::sql::random_seed(),
             now_ms: self.watch.now().0,
             is_clock_running: !self.watch.is_virtual,
             time: self.watch.left(),

@@ -10,7 +10,7 @@ use bolide_storage::Space;
 use bytes::Bytes;
 
 use super::{VerifyReport, is_inside, scan};
-use crate::change_log::{self as history, HistoryEntry};
+use crate::change_log::HistoryEntry;
 use crate::container::ContainerState;
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::{LogEntry, Record};
@@ -63,7 +63,7 @@ struct Entry {
 
 /// Reads the next page.
 pub(super) fn read(round: &mut Round<'_>, state: &ContainerState, partition: &Partition, at: &Place) -> Step<Read> {
-    if history::retention(state).is_none() {
+    if state.retention().is_none() {
         return Ok(Read::None);
     }
     let begins = round.state.history_from;

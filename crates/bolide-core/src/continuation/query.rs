@@ -1,7 +1,7 @@
 //! Where a page of a query ends, and the continuation that says so.
 //!
 //! ```text
-//!   continuation   base64url of the checked place, see `continuation` ‖ "." ‖ what the execution says
+//!   continuation   base64url of the checked place, see the module above ‖ "." ‖ what the execution says
 //!   place          kind(1) ‖ key ‖ from ‖ to       each of the last three: length(4) ‖ bytes
 //! ```
 //!
@@ -9,26 +9,24 @@
 //! asked for; an empty `to` is no end. A continuation is good for every part of that interval: which range holds it, and how a
 //! request names it, may change from page to page, and a split leaves each child its own part.
 
+use bolide_model::rid::ContainerRid;
 use bolide_model::{Error, Result};
-use bolide_query::Query;
 use bytes::{Buf, Bytes};
 
-use crate::container::Container;
-use crate::continuation;
-use crate::scan::KeyInterval;
+use crate::format::key_interval::KeyInterval;
 
 const KIND: &[u8] = b"query";
 
 /// Where a page begins or ends: behind an item of the walk, and what the execution says it has returned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     pub after: After,
     pub resume: Option<String>,
 }
 
 /// What a walk has dealt with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) enum After {
+pub(crate) enum After {
     /// Nothing yet.
     #[default]
     Nothing,
@@ -47,20 +45,16 @@ impl After {
     }
 }
 
-/// What a continuation of a query belongs to: the container, the query ([`Query::identity`]), and of which part it was asked.
-pub(super) struct Owner {
+/// What a continuation of a query belongs to: the container, the query (`bolide_query::Query::identity`), and of which part it was asked.
+pub(crate) struct Owner {
     question: [Vec<u8>; 3],
     asked: KeyInterval,
 }
 
 impl Owner {
-    pub fn of(container: &Container, query: &Query, asked: KeyInterval) -> Owner {
+    pub fn of(container: ContainerRid, identity: &[u8], asked: KeyInterval) -> Owner {
         Owner {
-            question: [
-                KIND.to_vec(),
-                container.rid().bytes().to_vec(),
-                query.identity().to_vec(),
-            ],
+            question: [KIND.to_vec(), container.bytes().to_vec(), identity.to_vec()],
             asked,
         }
     }
@@ -68,7 +62,7 @@ impl Owner {
     /// The continuation of a place.
     pub fn write(&self, place: &Place) -> String {
         let resume = place.resume.as_deref().unwrap_or_default();
-        let checked = continuation::encode(&self.with(resume), &self.encode(&place.after));
+        let checked = super::encode(&self.with(resume), &self.encode(&place.after));
         format!("{checked}.{resume}")
     }
 
@@ -78,7 +72,7 @@ impl Owner {
     /// `BadRequest` if it is damaged, or was given for something else or for a smaller part.
     pub fn read(&self, text: &str) -> Result<Place> {
         let (checked, resume) = text.split_once('.').unwrap_or((text, ""));
-        let bytes = continuation::decode(&self.with(resume), checked)?;
+        let bytes = super::decode(&self.with(resume), checked)?;
         let (after, was_asked) =
             decode(&bytes).ok_or_else(|| Error::bad_request("Invalid Continuation Token: it is malformed."))?;
         if !was_asked.covers(&self.asked) {

@@ -2,17 +2,15 @@
 
 use bolide_model::{Error, Lsn, Result};
 
-use crate::partition::Partition;
-
 /// The next LSN to be read of one range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     pub range: u32,
     pub next: Lsn,
 }
 
 /// `57` for one range, `0:57,2:9` for several: what has been consumed, as the service shows it.
-pub(super) fn encode(places: &[Place]) -> String {
+pub(crate) fn encode(places: &[Place]) -> String {
     let consumed = |place: &Place| place.next.0.saturating_sub(1);
     match places {
         [] => "0".to_owned(),
@@ -27,7 +25,7 @@ pub(super) fn encode(places: &[Place]) -> String {
     }
 }
 
-pub(super) fn decode(text: &str) -> Result<Vec<Place>> {
+pub(crate) fn decode(text: &str) -> Result<Vec<Place>> {
     let refused = || {
         Error::bad_request(format!(
             "Invalid Continuation Token: '{text}' is none of a change feed."
@@ -53,12 +51,12 @@ pub(super) fn decode(text: &str) -> Result<Vec<Place>> {
 
 /// Where a range goes on: its own place, or that of the youngest ancestor the continuation knows. A token of one place is for whatever
 /// range it is sent to, as the service's are.
-pub(super) fn resume(partition: &Partition, known: &[Place]) -> Lsn {
+pub(crate) fn resume(range: u32, parents: &[u32], known: &[Place]) -> Lsn {
     if let [only] = known {
         return only.next;
     }
     let place_of = |range: u32| known.iter().find(|place| place.range == range).map(|place| place.next);
-    let own_then_ancestors = std::iter::once(partition.range).chain(partition.parents.iter().rev().copied());
+    let own_then_ancestors = std::iter::once(range).chain(parents.iter().rev().copied());
     own_then_ancestors.into_iter().find_map(place_of).unwrap_or_default()
 }
 

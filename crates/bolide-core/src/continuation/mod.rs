@@ -6,7 +6,13 @@
 //!
 //! The check covers the payload and what the continuation belongs to (the container and what was asked of it), so that one that was
 //! damaged, or sent with another request, is refused instead of giving a wrong page. Nothing in it depends on the process: it
-//! survives restarts, purges and splits.
+//! survives restarts, purges and splits. What a payload says of each kind of page is in the modules below; change feeds show the service's own
+//! form, without a check.
+
+pub(crate) mod change_feed;
+pub(crate) mod query;
+pub(crate) mod read_feed;
+pub(crate) mod script_query;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,0 +1,304 @@
+//! One logical partition as a decision sees it: what a create, upsert, replace, patch or delete comes to.
+//!
+//! A decision first looks everything up and checks, then adds its effects: the ghosts in its way are purged (TTL-255), the old version's
+//! entries go, the new version's entries come. Every effect of one write is in one commit.
+
+use std::sync::Arc;
+
+use bolide_model::document::Patch;
+use bolide_model::epk::Epk;
+use bolide_model::ttl::{Horizon, Stamp};
+use bolide_model::{Error, ErrorKind, charge};
+use bolide_storage::Key;
+use bytes::Bytes;
+
+use super::ahead::Ahead;
+use super::condition::Judged;
+use super::effects::{add, number_in_range, remove, remove_ghost};
+use super::prepare::Draft;
+use super::read::decode_number;
+use super::write::Written;
+use super::{ItemTarget, ItemWritten, item_not_found};
+use crate::change_log::{self as history, Change};
+use crate::container::{Container, ContainerState};
+use crate::content::StoredItem;
+use crate::format::etag::Etag;
+use crate::format::keys::{self, UniqueDigest};
+use crate::format::record::{Parts, Record};
+use crate::partition::Partition;
+use crate::partition::round::{Round, Step, Stop};
+use crate::partition::visibility::{Slot, StoredVersion};
+
+/// A logical partition as a decision sees it.
+pub(crate) struct Logical {
+    pub container: Arc<Container>,
+    state: Arc<ContainerState>,
+    partition: Arc<Partition>,
+    epk: Epk,
+}
+
+impl Logical {
+    pub fn new(container: Arc<Container>, state: Arc<ContainerState>, partition: Arc<Partition>, epk: Epk) -> Logical {
+        Logical {
+            container,
+            state,
+            partition,
+            epk,
+        }
+    }
+
+    pub fn create(&self, round: &mut Round<'_>, draft: &Draft) -> Step<Written<ItemWritten>> {
+        let ghost = must_be_free(self.find_by_id(round, &draft.id)?)?;
+        let mut ghosts = self.holders(round, draft, None)?;
+        add_ghost(&mut ghosts, ghost);
+        let number = self.next_number(round);
+        self.store(round, number, draft, None, ghosts)
+    }
+
+    pub fn upsert(&self, round: &mut Round<'_>, draft: &Draft, if_match: Option<&str>) -> Step<Written<ItemWritten>> {
+        match self.find_by_id(round, &draft.id)? {
+            Slot::Live(existing) => {
+                existing.record.etag().check(if_match)?;
+                let ghosts = self.holders(round, draft, Some(&existing))?;
+                self.store(round, existing.record.number(), draft, Some(existing), ghosts)
+            }
+            // TTL-240: over a ghost, an upsert is a create.
+            Slot::Free | Slot::Ghost(_) => self.create(round, draft),
+        }
+    }
+
+    pub fn replace(
+        &self,
+        round: &mut Round<'_>,
+        target: &ItemTarget,
+        draft: &Draft,
+        if_match: Option<&str>,
+    ) -> Step<Written<ItemWritten>> {
+        let existing = self.find_live(round, target)?;
+        existing.record.etag().check(if_match)?;
+        self.overwrite(round, existing, draft)
+    }
+
+    pub fn patch(
+        &self,
+        round: &mut Round<'_>,
+        target: &ItemTarget,
+        patch: &Patch,
+        (condition, ahead): (Option<&Judged>, Option<&Ahead>),
+        if_match: Option<&str>,
+    ) -> Step<Written<ItemWritten>> {
+        let existing = self.find_live(round, target)?;
+        existing.record.etag().check(if_match)?;
+        if let Some(condition) = condition
+            && !condition.holds(self.container.rid(), &existing.record, round.now)?
+        {
+            return Err(Stop::Refused(Error::new(
+                ErrorKind::PatchConditionFailed,
+                "One of the specified pre-condition is not met: the condition of the patch does not hold.",
+            )));
+        }
+        let made = ahead.map(|ahead| ahead.of(&existing.record)).transpose()?.flatten();
+        match made {
+            Some(draft) => self.overwrite(round, existing, &draft),
+            None => {
+                let draft = Draft::patched(&existing.record, patch, &self.state)?;
+                self.overwrite(round, existing, &draft)
+            }
+        }
+    }
+
+    pub fn delete(&self, round: &mut Round<'_>, target: &ItemTarget, if_match: Option<&str>) -> Step<Written<()>> {
+        let existing = self.find_live(round, target)?;
+        existing.record.etag().check(if_match)?;
+        let version = round.next_version();
+        let charge = charge::write(existing.record.size());
+        remove(round, &existing.key, &existing.record);
+        let change = Change::deleted(&existing.key.bytes, &existing.record);
+        history::log(round, self.state.retention(), version, change);
+        Ok(Written {
+            value: (),
+            lsn: version.lsn,
+            charge,
+        })
+    }
+
+    /// Puts a new version in the place of a live one, under its own or another id.
+    fn overwrite(&self, round: &mut Round<'_>, existing: StoredVersion, draft: &Draft) -> Step<Written<ItemWritten>> {
+        let mut ghosts = self.holders(round, draft, Some(&existing))?;
+        if existing.record.id() != draft.id {
+            let ghost = must_be_free(self.find_by_id(round, &draft.id)?)?;
+            add_ghost(&mut ghosts, ghost);
+        }
+        self.store(round, existing.record.number(), draft, Some(existing), ghosts)
+    }
+
+    /// Reads what is stored of several items, and who holds the unique keys of several drafts, all at once if that is not much: a decision
+    /// that comes upon one after the other is begun anew for each.
+    pub fn foresee<'d>(
+        &self,
+        round: &mut Round<'_>,
+        ids: impl Iterator<Item = &'d str>,
+        drafts: impl Iterator<Item = &'d Draft>,
+    ) -> Step<()> {
+        let ids = ids.map(|id| keys::id_index(self.epk.as_bytes(), id.as_bytes()));
+        let numbers = round.entries(&ids.collect::<Vec<_>>());
+        let mut entries = Vec::new();
+        for draft in drafts {
+            entries.extend(self.unique_entries(&draft.unique));
+        }
+        let holders = round.entries(&entries);
+        let numbers = numbers?.into_iter().flatten();
+        let items = numbers.filter_map(|number| Some(keys::item(&self.epk, decode_number(&number)?)));
+        let holders = holders?.into_iter().flatten();
+        let holders = holders.map(|item_key| Key::new(bolide_storage::Space::Item, item_key));
+        let items: Vec<Key> = items.collect();
+        round.foresee(&items.iter().cloned().chain(holders).collect::<Vec<_>>())?;
+        // What a patch leaves of an item's unique keys is asked for again.
+        let mut entries = Vec::new();
+        for record in items.iter().filter_map(|key| round.loaded(key)) {
+            let unique: Vec<UniqueDigest> = Record::decode(record)?.unique().collect();
+            entries.extend(self.unique_entries(&unique));
+        }
+        round.foresee(&entries)
+    }
+
+    /// Notes what is stored of several items as missing, as far as it was not read. What is read of it at once has its bound.
+    pub fn read_on<'d>(&self, round: &mut Round<'_>, ids: impl Iterator<Item = &'d str>) {
+        for id in ids {
+            // Whatever stops one stops the decision, too, when it comes to that one.
+            let _ = self.find_by_id(round, id);
+        }
+    }
+
+    pub fn find_live(&self, round: &mut Round<'_>, target: &ItemTarget) -> Step<StoredVersion> {
+        let found = match target {
+            ItemTarget::Id(id) => self.find_by_id(round, id)?,
+            ItemTarget::Rid(number) => self.slot(round, keys::item(&self.epk, *number))?,
+        };
+        found.live().ok_or_else(|| Stop::Refused(item_not_found()))
+    }
+
+    fn find_by_id(&self, round: &mut Round<'_>, id: &str) -> Step<Slot> {
+        let number = round.entry(&keys::id_index(self.epk.as_bytes(), id.as_bytes()))?;
+        match number.as_deref().and_then(decode_number) {
+            None => Ok(Slot::Free),
+            Some(number) => self.slot(round, keys::item(&self.epk, number)),
+        }
+    }
+
+    fn slot(&self, round: &mut Round<'_>, key: Key) -> Step<Slot> {
+        round.slot(key, &self.state.settings)
+    }
+
+    pub fn horizon(&self, round: &Round<'_>) -> Horizon {
+        round.horizon(&self.state.settings)
+    }
+
+    pub fn epk_bytes(&self) -> Bytes {
+        Bytes::copy_from_slice(self.epk.as_bytes())
+    }
+
+    /// The ghosts that hold unique keys the draft needs (TTL-251). `itself` is the version the draft replaces.
+    fn holders(
+        &self,
+        round: &mut Round<'_>,
+        draft: &Draft,
+        itself: Option<&StoredVersion>,
+    ) -> Step<Vec<StoredVersion>> {
+        let entries: Vec<Key> = self.unique_entries(&draft.unique).collect();
+        let holders = round.entries(&entries)?;
+        let mut ghosts = Vec::new();
+        for item_key in holders.into_iter().flatten() {
+            let key = Key::new(bolide_storage::Space::Item, item_key);
+            if itself.is_some_and(|existing| existing.key == key) {
+                continue;
+            }
+            match self.slot(round, key)? {
+                Slot::Live(_) => {
+                    return Err(Stop::Refused(Error::new(
+                        ErrorKind::UniqueKeyConflict,
+                        "Unique index constraint violation: Resource with specified id, name, or unique index already exists.",
+                    )));
+                }
+                slot => add_ghost(&mut ghosts, slot.ghost()),
+            }
+        }
+        Ok(ghosts)
+    }
+
+    fn unique_entries<'a>(&'a self, digests: &'a [UniqueDigest]) -> impl Iterator<Item = Key> + 'a {
+        digests
+            .iter()
+            .enumerate()
+            .map(|(at, digest)| keys::unique_index(self.epk.as_bytes(), at, digest))
+    }
+
+    /// The next item's number: the range in the high bytes, so that numbers are unique in the container.
+    fn next_number(&self, round: &mut Round<'_>) -> u64 {
+        round.state.next_number += 1;
+        number_in_range(self.partition.range, round.state.next_number)
+    }
+
+    /// Adds the effects of a write: ghosts in its way go first in the order of the log, then the version it replaces.
+    fn store(
+        &self,
+        round: &mut Round<'_>,
+        number: u64,
+        draft: &Draft,
+        replaced: Option<StoredVersion>,
+        ghosts: Vec<StoredVersion>,
+    ) -> Step<Written<ItemWritten>> {
+        for ghost in &ghosts {
+            let version = round.next_version();
+            remove_ghost(round, &self.state, version, ghost);
+        }
+        let version = round.next_version();
+        if let Some(replaced) = &replaced {
+            remove(round, &replaced.key, &replaced.record);
+        }
+        let last_modified = round.seconds();
+        let record = Record::new(&Parts {
+            version,
+            last_modified,
+            stamp: Stamp::new(last_modified, draft.own),
+            etag: Etag::of_write(self.partition.id.0, version.lsn, version.seq),
+            number,
+            id: &draft.id,
+            unique: &draft.unique,
+            document: &draft.text,
+        });
+        let key = add(round, &self.epk, &record);
+        let change = Change::written(&key, &record, replaced.as_ref().map(|replaced| &replaced.record));
+        history::log(round, self.state.retention(), version, change);
+        // Lets the purge know when this version ends.
+        if let Some(end) = record.stamp().ends_at(self.state.settings.policy) {
+            round.after.expect_expiry(end);
+        }
+        let charge = charge::write(record.size());
+        let created = replaced.is_none();
+        let item = StoredItem::new(self.container.rid(), record);
+        Ok(Written {
+            value: ItemWritten { item, created },
+            lsn: version.lsn,
+            charge,
+        })
+    }
+}
+
+/// Whoever has an id or a key must be a ghost, and is given back to be removed.
+fn must_be_free(slot: Slot) -> Step<Option<StoredVersion>> {
+    match slot {
+        Slot::Live(_) => Err(Stop::Refused(Error::conflict(
+            "Resource with specified id, name, or unique index already exists.",
+        ))),
+        slot => Ok(slot.ghost()),
+    }
+}
+
+fn add_ghost(ghosts: &mut Vec<StoredVersion>, ghost: Option<StoredVersion>) {
+    if let Some(ghost) = ghost
+        && ghosts.iter().all(|known| known.key != ghost.key)
+    {
+        ghosts.push(ghost);
+    }
+}

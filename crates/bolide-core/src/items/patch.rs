@@ -1,0 +1,104 @@
+//! Patches: decided like other writes, once what takes too long for a worker was done before.
+
+use std::sync::Arc;
+
+use bolide_model::Error;
+use bolide_model::epk::Epk;
+
+use super::ahead::Ahead;
+use super::condition::{self, Judged};
+use super::prepare::epk_of_key;
+use super::write::Written;
+use super::{ItemWritten, PatchItem};
+use crate::account::{Account, RequestContext};
+use crate::answer::{Answer, Answered, Refusal};
+use crate::container::{Container, Visit};
+use crate::partition::round::Stop;
+
+impl Account {
+    /// Changes parts of a live item.
+    ///
+    /// # Errors
+    /// - `PatchConditionFailed`: the patch's condition is false.
+    /// - `BadRequest`: an operation cannot be applied; the message has its number.
+    /// - otherwise as [`Account::replace_item`].
+    pub async fn patch_item(
+        &self,
+        ctx: &RequestContext,
+        container: &Arc<Container>,
+        patch: PatchItem,
+    ) -> Answered<ItemWritten> {
+        let visit = container.enter().await?;
+        let epk = epk_of_key(&visit.state, &patch.partition_key)?;
+        let mut judged = match patch.patch.condition.as_deref() {
+            Some(text) => Some(Judged::one_of(1, self.compile_condition(text).await?)),
+            None => None,
+        };
+        let (patch, mut ahead) = (Arc::new(patch), Ahead::default());
+        for _ in condition::tries() {
+            let prepared = (judged.clone(), ahead.clone());
+            let done = self
+                .patch_once(ctx, container, &visit, epk.clone(), patch.clone(), prepared)
+                .await?;
+            let Patched::Unprepared { .. } = done.value else {
+                return done.or_unprepared();
+            };
+            let partition = visit.state.layout.partition_of(&epk)?;
+            if let Some(judged) = &mut judged {
+                self.judge(&visit.state, container.rid(), partition, (&epk, &patch.target), judged)
+                    .await?;
+            }
+            let place = (&epk, &patch.target);
+            self.patch_ahead(&visit.state, partition, place, &patch.patch, &mut ahead)
+                .await?;
+        }
+        let done = self
+            .patch_once(ctx, container, &visit, epk, patch, (judged, ahead))
+            .await?;
+        done.or_unprepared()
+    }
+
+    async fn patch_once(
+        &self,
+        ctx: &RequestContext,
+        container: &Arc<Container>,
+        visit: &Visit<'_>,
+        epk: Epk,
+        patch: Arc<PatchItem>,
+        (condition, ahead): (Option<Judged>, Ahead),
+    ) -> Answered<Patched> {
+        self.write(ctx, container, visit, epk, move |item, round| {
+            let PatchItem {
+                target,
+                patch,
+                if_match,
+                ..
+            } = &*patch;
+            let prepared = (condition.as_ref(), Some(&ahead));
+            match item.patch(round, target, patch, prepared, if_match.as_deref()) {
+                Err(Stop::Unprepared(error)) => Ok(Written::nothing(round, Patched::Unprepared { error })),
+                decided => Ok(decided?.map(Patched::Written)),
+            }
+        })
+        .await
+    }
+}
+
+/// What a patch came to.
+enum Patched {
+    Written(ItemWritten),
+    /// Its condition is to be judged, or the patch applied, before it is decided.
+    Unprepared {
+        error: Error,
+    },
+}
+
+impl Answer<Patched> {
+    fn or_unprepared(self) -> Answered<ItemWritten> {
+        let Answer { value, work } = self;
+        match value {
+            Patched::Written(value) => Ok(Answer { value, work }),
+            Patched::Unprepared { error } => Err(Refusal { error, work }),
+        }
+    }
+}

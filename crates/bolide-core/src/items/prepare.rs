@@ -1,0 +1,81 @@
+//! Documents on their way in: checked as far as they can be without looking at what is stored, and ready to be.
+
+use bolide_model::Result;
+use bolide_model::document::Document;
+use bolide_model::epk::Epk;
+use bolide_model::partition_key::{PartitionKey, PartitionKeyDefinition};
+use bolide_model::ttl::Own;
+use sha2::{Digest, Sha256};
+
+use crate::container::ContainerState;
+use crate::content::logical;
+use crate::format::keys::{DIGEST_BYTES, UniqueDigest};
+
+/// A document on its way in, checked as far as it can be without looking at others.
+pub(crate) struct Draft {
+    pub id: String,
+    pub own: Own,
+    pub text: Vec<u8>,
+    pub unique: Vec<UniqueDigest>,
+}
+
+impl Draft {
+    pub fn new(document: Document, state: &ContainerState) -> Result<Draft> {
+        let id = document.id()?.to_owned();
+        let own = document.own_ttl()?;
+        let text = document.to_stored_text()?.into_bytes();
+        let unique = unique_digests(&document, state);
+        Ok(Draft { id, own, text, unique })
+    }
+}
+
+/// Digests of an item's values at the paths of each unique key constraint.
+pub(crate) fn unique_digests(document: &Document, state: &ContainerState) -> Vec<UniqueDigest> {
+    let digest = |paths| {
+        let mut hash = Sha256::new();
+        for value in document.unique_key_values(paths) {
+            hash.update(value.to_json().to_string());
+            // No JSON text holds a raw control character, so values cannot run into each other.
+            hash.update([0]);
+        }
+        let hash = hash.finalize();
+        let mut digest = [0; DIGEST_BYTES];
+        digest.copy_from_slice(&hash[..DIGEST_BYTES]);
+        digest
+    };
+    state.properties.unique_keys.iter().map(|paths| digest(paths)).collect()
+}
+
+pub(crate) fn epk_of_key(state: &ContainerState, key: &PartitionKey) -> Result<Epk> {
+    let definition = &state.properties.partition_key;
+    definition.check_full(key)?;
+    Ok(logical::of(definition, key))
+}
+
+/// The place of a document; the key the caller gave must be the document's own.
+pub(crate) fn epk_of_document(
+    state: &ContainerState,
+    document: &Document,
+    given: Option<&PartitionKey>,
+) -> Result<Epk> {
+    let own = own_key(state, document, given)?;
+    Ok(logical::of(&state.properties.partition_key, &own))
+}
+
+/// The key of a document; the one the caller gave must be it.
+pub(crate) fn own_key(
+    state: &ContainerState,
+    document: &Document,
+    given: Option<&PartitionKey>,
+) -> Result<PartitionKey> {
+    let definition: &PartitionKeyDefinition = &state.properties.partition_key;
+    let own = document.partition_key(definition);
+    if let Some(given) = given {
+        definition.check_full(given)?;
+        if *given != own {
+            return Err(bolide_model::partition_key::mismatch());
+        }
+    }
+    definition.check_full(&own)?;
+    Ok(own)
+}

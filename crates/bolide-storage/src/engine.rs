@@ -66,6 +66,18 @@ pub struct Put {
     pub value: Bytes,
 }
 
+/// Counts changes of what a reader must know besides rows: settings, the set of indexes, deletions by partition key.
+///
+/// Engines store it with each commit and do not interpret it: it may stay, rise or fall. Every read returns it, so a caller that holds
+/// another edition knows that it must load again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Edition(pub u64);
+
+impl Edition {
+    /// The edition of a new partition, and of those stored before there were editions.
+    pub const FIRST: Edition = Edition(0);
+}
+
 /// The newest commit of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Head {
@@ -73,6 +85,19 @@ pub struct Head {
     pub lsn: Lsn,
     /// Server time of the newest commit. Never decreases along the log (TTL-208).
     pub stamp: UnixMillis,
+    /// [`Batch::edition`] of the newest commit.
+    pub edition: Edition,
+}
+
+impl Head {
+    /// The head of a partition that is to be created at `stamp`, before any commit.
+    pub fn first(stamp: UnixMillis) -> Head {
+        Head {
+            lsn: Lsn(0),
+            stamp,
+            edition: Edition::FIRST,
+        }
+    }
 }
 
 /// A bounded range scan inside one space.
@@ -153,6 +178,8 @@ pub struct Batch {
     pub next: Lsn,
     /// Server time of the commit; not below the stamp of the head it was decided on.
     pub stamp: UnixMillis,
+    /// The partition's edition after the commit.
+    pub edition: Edition,
     /// See [`CommitToken`].
     pub token: CommitToken,
     /// Keys to write.

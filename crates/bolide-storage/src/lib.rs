@@ -21,6 +21,6 @@ pub mod suite;
 
 pub use batch::{History, SETTLED_COMMITS};
 pub use engine::{
-    Ask, Batch, CommitToken, Down, Engine, EngineFuture, Head, Key, Outcome, Page, PartitionId, Put, Reply, Scan,
-    Settled, Space, Ticket,
+    Ask, Batch, CommitToken, Down, Edition, Engine, EngineFuture, Head, Key, Outcome, Page, PartitionId, Put, Reply,
+    Scan, Settled, Space, Ticket,
 };

@@ -459,7 +459,7 @@ mod tests {
         let reply = Reply {
             head: bolide_storage::Head {
                 lsn: Lsn(1),
-                stamp: UnixMillis(1),
+                ..bolide_storage::Head::first(UnixMillis(1))
             },
             gets: vec![],
             pages: vec![page],

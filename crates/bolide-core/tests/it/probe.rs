@@ -119,6 +119,7 @@ impl Probe {
             base: head.lsn,
             next: head.lsn.next(),
             stamp: head.stamp,
+            edition: head.edition,
             token: CommitToken(1),
             puts,
             deletes,

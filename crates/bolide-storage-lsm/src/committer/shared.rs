@@ -167,7 +167,7 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use bolide_model::Lsn;
-    use bolide_storage::Head;
+    use bolide_storage::{Edition, Head};
 
     use super::super::tests::{HOME, NOW, batch, written};
     use super::*;
@@ -210,7 +210,11 @@ mod tests {
 
     fn done(lsn: u64) -> Option<Result<Outcome, Down>> {
         let lsn = Lsn(lsn);
-        Some(Ok(Outcome::Done(Head { lsn, stamp: NOW })))
+        Some(Ok(Outcome::Done(Head {
+            lsn,
+            stamp: NOW,
+            edition: Edition::FIRST,
+        })))
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Claims about closing a store that failed.
 
 use bolide_model::Lsn;
-use bolide_storage::{Batch, CommitToken, Head, Key, Outcome, Put, Space};
+use bolide_storage::{Batch, CommitToken, Edition, Head, Key, Outcome, Put, Space};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
@@ -20,10 +20,7 @@ pub(super) fn written(dir: &std::path::Path, durability: Durability) -> Committe
     let clock = Arc::new(Clock::virtual_at(NOW));
     let mut committer = Committer::open(dir, clock, options, Arc::default()).unwrap();
     let (answer, mut created) = oneshot::channel();
-    let head = Head {
-        lsn: Lsn(0),
-        stamp: NOW,
-    };
+    let head = Head::first(NOW);
     committer.write(vec![Write::Create {
         partition: HOME,
         head,
@@ -44,6 +41,7 @@ pub(super) fn batch(base: u64, puts: Vec<Put>) -> Batch {
         base: Lsn(base),
         next: Lsn(base + 1),
         stamp: NOW,
+        edition: Edition::FIRST,
         token: CommitToken(u128::from(base) + 1),
         puts,
         deletes: vec![],

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bolide_storage::{Engine, Outcome, PartitionId, Space};
+use bolide_storage::{Edition, Engine, Outcome, PartitionId, Space};
 use bolide_storage_lsm::{Durability, LsmEngine, LsmOptions};
 
 use crate::support::{batch, create, key, open, put, read_all, try_open};
@@ -110,6 +110,7 @@ async fn check(engine: &LsmEngine, partition: PartitionId, answered: u64) {
         head >= answered,
         "commit {answered} of {partition:?} was answered and is lost; head={head}"
     );
+    assert_eq!(reply.head.edition, Edition(head), "{partition:?}");
     for (space, page) in Space::ALL.into_iter().zip(reply.pages) {
         let mut rows: HashMap<_, _> = page.rows.into_iter().collect();
         let latest = rows.remove(&b"latest"[..]).map(|value| value.to_vec());

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use bolide_model::Lsn;
 use bolide_storage::{Engine, Head, Outcome, Space};
 
 use crate::support::{HOME, batch, create, open, put, read_all};
@@ -18,10 +17,7 @@ async fn number_of_a_removed_partition_is_free_once_its_rows_are_gone() {
         Ok(Outcome::Done(_))
     ));
     engine.remove(HOME).await.unwrap();
-    let first = Head {
-        lsn: Lsn(0),
-        stamp: engine.time().hi,
-    };
+    let first = Head::first(engine.time().hi);
     assert!(
         engine.create(HOME, first).await.is_err(),
         "rows of the old partition are still there"

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use bolide_model::time::Clock;
 use bolide_model::{Lsn, UnixMillis};
-use bolide_storage::{Ask, Batch, CommitToken, Engine, Head, Key, Outcome, PartitionId, Put, Reply, Scan, Space};
+use bolide_storage::{
+    Ask, Batch, CommitToken, Edition, Engine, Head, Key, Outcome, PartitionId, Put, Reply, Scan, Space,
+};
 use bolide_storage_lsm::{LsmEngine, LsmOptions, OpenError};
 use bytes::Bytes;
 
@@ -21,16 +23,7 @@ pub fn open(dir: &Path) -> LsmEngine {
 }
 
 pub async fn create(engine: &LsmEngine, partition: PartitionId) {
-    engine
-        .create(
-            partition,
-            Head {
-                lsn: Lsn(0),
-                stamp: NOW,
-            },
-        )
-        .await
-        .unwrap();
+    engine.create(partition, Head::first(NOW)).await.unwrap();
 }
 
 /// A batch from `base` to the next number, its token made from both. Every other one may be carried out on the calling thread.
@@ -39,6 +32,7 @@ pub fn batch(base: u64, puts: Vec<Put>, deletes: Vec<Key>) -> Batch {
         base: Lsn(base),
         next: Lsn(base + 1),
         stamp: NOW,
+        edition: Edition(base + 1),
         token: CommitToken(u128::from(base) + 1),
         puts,
         deletes,

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 
 use super::rig::{HOME, key, put};
 use super::{Rig, Stage};
-use crate::{Batch, Outcome, SETTLED_COMMITS, Settled, Space};
+use crate::{Batch, Edition, Outcome, SETTLED_COMMITS, Settled, Space};
 
 /// Puts replace, deletes remove, absent keys may be deleted, and all of it shows at once.
 pub async fn commit_puts_and_deletes_together(stage: &dyn Stage) {
@@ -30,6 +30,30 @@ pub async fn commit_puts_and_deletes_together(stage: &dyn Stage) {
     assert_eq!(rig.get(HOME, key(Space::Item, b"a")).await, Some(Bytes::from("2")));
     assert_eq!(rig.keys(HOME, Space::Item).await, ["a"]);
     assert_eq!(rig.keys(HOME, Space::Log).await, ["c"]);
+}
+
+/// Each read and each settled commit tells the edition that the newest commit was given, whether it stays, rises or falls.
+pub async fn edition_is_what_the_newest_commit_says(stage: &dyn Stage) {
+    let rig = Rig::with_home(stage).await;
+    assert_eq!(rig.head(HOME).await.edition, Edition::FIRST);
+    for edition in [7, 7, u64::MAX, 0, 3].map(Edition) {
+        let base = rig.head(HOME).await.lsn;
+        let batch = Batch {
+            edition,
+            ..rig.batch(base, vec![], vec![])
+        };
+        let (ticket, head) = (batch.ticket(), batch.head());
+        assert_eq!(rig.commit(HOME, batch).await, Ok(Outcome::Done(head)));
+        assert_eq!(head.edition, edition);
+        assert_eq!(rig.head(HOME).await, head);
+        assert_eq!(rig.settle(HOME, ticket).await, Ok(Settled::Done(head)));
+    }
+    let stale = Batch {
+        edition: Edition(9),
+        ..rig.batch(Lsn(0), vec![], vec![])
+    };
+    assert_eq!(rig.commit(HOME, stale).await, Ok(Outcome::Stale));
+    assert_eq!(rig.head(HOME).await.edition, Edition(3));
 }
 
 /// The head must be where the batch was decided, not before it and not behind.

@@ -61,6 +61,7 @@ macro_rules! engine_suite {
             keys_only_scans_leave_values_out
             longest_keys_and_largest_values_come_back
             commit_puts_and_deletes_together
+            edition_is_what_the_newest_commit_says
             commit_on_an_old_head_is_stale_and_changes_nothing
             unfit_commit_is_refused_and_changes_nothing
             commits_sent_at_once_happen_in_their_order
@@ -72,6 +73,7 @@ macro_rules! engine_suite {
             server_time_never_runs_back
             server_time_is_not_below_a_commit
             commits_survive_a_restart
+            edition_survives_a_restart
             server_time_survives_a_restart
             time_made_durable_survives_a_restart
             removal_survives_a_restart

@@ -4,7 +4,7 @@ use bolide_model::{Lsn, UnixMillis};
 
 use super::rig::{HOME, key, put, whole};
 use super::{Rig, Stage};
-use crate::{Ask, Down, Head, PartitionId, Space};
+use crate::{Ask, Down, Edition, Head, PartitionId, Space};
 
 /// Nothing can be done with a partition that was never created.
 pub async fn missing_partition_is_named(stage: &dyn Stage) {
@@ -23,6 +23,7 @@ pub async fn new_partition_is_empty_and_at_its_first_head(stage: &dyn Stage) {
     let first = Head {
         lsn: Lsn(41),
         stamp: UnixMillis(1_600_000_000_000),
+        edition: Edition(3),
     };
     rig.create_at(HOME, first).await;
     let ask = Ask {

@@ -159,10 +159,7 @@ async fn play(stage: &dyn Stage, history: &[Step], run: u64) -> Result<(), Strin
 impl Model {
     async fn create(&mut self, slot: usize, rig: &Rig) {
         let slot = &mut self.slots[slot];
-        let first = Head {
-            lsn: Lsn(0),
-            stamp: UnixMillis(START.0 - 1),
-        };
+        let first = Head::first(UnixMillis(START.0 - 1));
         rig.create_at(slot.partition, first).await;
         slot.content.get_or_insert_with(|| (first, BTreeMap::new()));
     }

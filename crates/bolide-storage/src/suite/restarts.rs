@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::commits::{check_chain, send_chain};
 use super::rig::{HOME, START, key, put};
 use super::{Rig, Stage};
-use crate::{Ask, Batch, Down, Outcome, PartitionId, Settled, Space};
+use crate::{Ask, Batch, Down, Edition, Head, Outcome, PartitionId, Settled, Space};
 
 /// Rows, heads and the last commit's token are there after a restart, and the log goes on.
 pub async fn commits_survive_a_restart(stage: &dyn Stage) {
@@ -30,6 +30,31 @@ pub async fn commits_survive_a_restart(stage: &dyn Stage) {
     assert_eq!(rig.settle(HOME, ticket).await, Ok(Settled::Done(head)));
     rig.commit_next(HOME, vec![put(Space::Item, b"c", "3")], vec![]).await;
     assert_eq!(rig.keys(HOME, Space::Item).await, ["a", "c"]);
+}
+
+/// The edition of a commit, and that of a partition that was only created, are there after a restart.
+pub async fn edition_survives_a_restart(stage: &dyn Stage) {
+    if !stage.is_durable() {
+        return;
+    }
+    let created = PartitionId(HOME.0 + 1);
+    let first = Head {
+        lsn: Lsn(4),
+        stamp: START,
+        edition: Edition(11),
+    };
+    let rig = Rig::with_home(stage).await;
+    rig.create_at(created, first).await;
+    let batch = Batch {
+        edition: Edition(12),
+        ..rig.batch(Lsn(0), vec![], vec![])
+    };
+    let (ticket, head) = (batch.ticket(), batch.head());
+    assert_eq!(rig.commit(HOME, batch).await, Ok(Outcome::Done(head)));
+    let rig = rig.restart(stage, START).await;
+    assert_eq!(rig.head(HOME).await.edition, Edition(12));
+    assert_eq!(rig.settle(HOME, ticket).await, Ok(Settled::Done(head)));
+    assert_eq!(rig.head(created).await, first);
 }
 
 /// Server time is not below the highest stamp on the disk, wherever the clock is now, and even if its partition is gone (TTL-203).

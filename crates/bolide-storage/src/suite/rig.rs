@@ -9,8 +9,8 @@ use bytes::Bytes;
 
 use super::Stage;
 use crate::{
-    Ask, Batch, CommitToken, Down, Engine, Head, Key, Outcome, Page, PartitionId, Put, Reply, Scan, Settled, Space,
-    Ticket,
+    Ask, Batch, CommitToken, Down, Edition, Engine, Head, Key, Outcome, Page, PartitionId, Put, Reply, Scan, Settled,
+    Space, Ticket,
 };
 
 /// Tries before a claim gives up on an engine that is away.
@@ -63,14 +63,7 @@ impl Rig {
 
     /// Creates an empty partition at head 0.
     pub async fn create(&self, partition: PartitionId) {
-        self.create_at(
-            partition,
-            Head {
-                lsn: Lsn(0),
-                stamp: UnixMillis(0),
-            },
-        )
-        .await;
+        self.create_at(partition, Head::first(UnixMillis(0))).await;
     }
 
     /// Creates a partition.
@@ -152,14 +145,16 @@ impl Rig {
             .collect()
     }
 
-    /// A batch from `base` to the next number, at the engine's time. Every other one may be carried out on the calling thread.
+    /// A batch from `base` to the next number, at the engine's time, with an edition of its own. Every other one may be carried out on
+    /// the calling thread.
     pub fn batch(&self, base: Lsn, puts: Vec<Put>, deletes: Vec<Key>) -> Batch {
-        let token = CommitToken(u128::from(self.tokens.fetch_add(1, Ordering::Relaxed)));
+        let number = self.tokens.fetch_add(1, Ordering::Relaxed);
         Batch {
             base,
             next: base.next(),
             stamp: self.engine.time().hi,
-            token,
+            edition: Edition(u64::MAX - number),
+            token: CommitToken(u128::from(number)),
             puts,
             deletes,
             may_block: base.0.is_multiple_of(2),

@@ -6,7 +6,7 @@ use bolide_model::time::Clock;
 use bolide_model::{Lsn, UnixMillis};
 use bolide_storage::faults::{Faults, FaultyEngine};
 use bolide_storage::memory::MemoryEngine;
-use bolide_storage::{Batch, CommitToken, Down, Engine, Head, Outcome, PartitionId, Settled, Ticket};
+use bolide_storage::{Batch, CommitToken, Down, Edition, Engine, Head, Outcome, PartitionId, Settled, Ticket};
 
 const HOME: PartitionId = PartitionId(1);
 
@@ -30,6 +30,7 @@ fn batch(base: Lsn, token: u128) -> Batch {
         base,
         next: base.next(),
         stamp: UnixMillis(1_000),
+        edition: Edition::FIRST,
         token: CommitToken(token),
         puts: vec![],
         deletes: vec![],
@@ -42,16 +43,7 @@ async fn head(engine: &dyn Engine) -> Lsn {
 }
 
 async fn create(engine: &MemoryEngine) {
-    engine
-        .create(
-            HOME,
-            Head {
-                lsn: Lsn(0),
-                stamp: UnixMillis(0),
-            },
-        )
-        .await
-        .unwrap();
+    engine.create(HOME, Head::first(UnixMillis(0))).await.unwrap();
 }
 
 /// What a series of commits is told, each on the head it finds.

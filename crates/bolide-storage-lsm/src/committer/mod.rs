@@ -163,6 +163,8 @@ impl Committer {
             write_time: Duration::ZERO,
             wakes_at: None,
         };
+        // Everything is there and can be read, and nothing was written yet.
+        committer.home.raise_format()?;
         committer.start_from(store, found);
         committer.home.log_notice();
         Ok(committer)

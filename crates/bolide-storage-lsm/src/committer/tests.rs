@@ -6,6 +6,7 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use super::*;
+use crate::layout::Kind;
 
 pub(super) const HOME: PartitionId = PartitionId(1);
 pub(super) const NOW: UnixMillis = UnixMillis(1_700_000_000_000);
@@ -130,4 +131,34 @@ fn writes_are_refused_where_tables_become_too_many_because_merges_fail() {
         "{refused:?}"
     );
     assert_eq!(committer.close(), Ok(()));
+}
+
+/// Format 2 had head rows without an edition; everything else is as it was.
+#[test]
+fn a_store_of_format_2_is_opened_at_the_first_edition_and_becomes_one_of_format_3() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut committer = written(dir.path(), Durability::Sync);
+    assert_eq!(committer.close(), Ok(()));
+    drop(committer);
+    let format = dir.path().join("FORMAT");
+    let made = std::fs::read_to_string(&format).unwrap();
+    std::fs::write(&format, made.replace("format 3", "format 2")).unwrap();
+    let store = Store::open(&dir.path().join("store"), &LsmOptions::default()).unwrap();
+    let row = store.space(Space::Meta).get(Kind::Head.key(HOME)).unwrap().unwrap();
+    let older = row.strip_suffix(&Edition::FIRST.0.to_be_bytes()).unwrap();
+    assert_eq!(older.len(), 40);
+    store.space(Space::Meta).insert(Kind::Head.key(HOME), older).unwrap();
+    drop(store);
+
+    let clock = Arc::new(Clock::virtual_at(NOW));
+    let mut committer = Committer::open(dir.path(), clock, LsmOptions::default(), Arc::default()).unwrap();
+    assert_eq!(std::fs::read_to_string(&format).unwrap(), made);
+    let head = batch(0, vec![]).head();
+    assert_eq!(
+        committer.settle(HOME, &batch(0, vec![]).ticket()),
+        Ok(Settled::Done(head))
+    );
+    assert_eq!(head.edition, Edition::FIRST);
+    let committed = commit(&mut committer, 1, vec![]);
+    assert_eq!(committed, Ok(Outcome::Done(batch(1, vec![]).head())));
 }

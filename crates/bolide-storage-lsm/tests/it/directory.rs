@@ -15,7 +15,7 @@ fn absent_directory_is_made_with_its_parents() {
     assert!(
         fs::read_to_string(path.join("FORMAT"))
             .unwrap()
-            .starts_with("bolide store\nformat 2\n")
+            .starts_with("bolide store\nformat 3\n")
     );
 }
 
@@ -50,14 +50,14 @@ fn format_file_of_something_else_is_foreign() {
 fn newer_format_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
-    fs::write(dir.path().join("FORMAT"), "bolide store\nformat 3\ncreated 0\n").unwrap();
+    fs::write(dir.path().join("FORMAT"), "bolide store\nformat 4\ncreated 0\n").unwrap();
     let refused = try_open(dir.path(), LsmOptions::default()).unwrap_err();
     assert!(
         matches!(
             refused,
             OpenError::TooNew {
-                found: 3,
-                supported: 2,
+                found: 4,
+                supported: 3,
                 ..
             }
         ),

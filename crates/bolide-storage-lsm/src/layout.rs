@@ -12,6 +12,8 @@
 //! HeadRow    lsn (8) | stamp, ms (8) | lsn before the last commit (8) | token of the last commit (16) | edition (8)
 //! ```
 //!
+//! A partition is its id, [`PartitionId`]: home (4), 0 if it is its own | number (4).
+//!
 //! Head rows of format 2 end before the edition, which is the first one then.
 //!
 //! A sequence row sits in *each* key space, because key spaces reach the disk one by one: only its own row tells whether a key space lost

@@ -1,17 +1,20 @@
 //! An engine in trouble: wraps any engine and injects what shared storage does on bad days.
 //!
-//! Conflicts where there are none, commits whose outcome is unknown (done, lost, or still on their way), calls that find nobody, and a
-//! clock known only roughly. Everything the wrapper says is allowed by the contract of [`Engine`], so whatever stands on an
+//! Conflicts where there are none, commits whose outcome is unknown (done, lost, or still on their way), calls that find nobody, held
+//! snapshots that are lost before their time, and a clock known only roughly. Everything the wrapper says is allowed by the contract of [`Engine`], so whatever stands on an
 //! engine must give the same results on it. Which call is hit follows from the seed, for callers that make their calls one by one.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bolide_model::UnixMillis;
 use bolide_model::time::Span;
 use parking_lot::Mutex;
 
-use crate::{Ask, Batch, CommitToken, Down, Engine, EngineFuture, Head, Outcome, PartitionId, Reply, Settled, Ticket};
+use crate::{
+    Ask, Batch, CommitToken, Down, Engine, EngineFuture, Head, Held, HoldError, HomeId, JointOutcome, Outcome,
+    PartitionId, Reply, Settled, Ticket,
+};
 
 /// How often what goes wrong.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +25,8 @@ pub struct Faults {
     pub stale_percent: u64,
     /// Of 100 commits, those told [`Outcome::Unknown`]. They share three fates: done, lost, and late.
     pub unknown_percent: u64,
-    /// Of 100 calls of any kind, those told [`Down::Unavailable`] before anything happened.
+    /// Of 100 calls of any kind, those told [`Down::Unavailable`] before anything happened. Of 100 reads of held snapshots, as many lose
+    /// theirs.
     pub down_percent: u64,
     /// How far both ends of [`Engine::time`] are from the truth.
     pub span_ms: i64,
@@ -45,9 +49,28 @@ impl Faults {
 pub struct FaultyEngine {
     inner: Arc<dyn Engine>,
     faults: Faults,
-    dice: Mutex<Dice>,
+    dice: Arc<Mutex<Dice>>,
     /// Commits of unknown outcome that may still arrive.
-    late: Mutex<HashMap<(PartitionId, CommitToken), Batch>>,
+    late: Mutex<Vec<Late>>,
+}
+
+/// A commit that may still arrive, joint or not.
+enum Late {
+    Lone(PartitionId, Batch),
+    Joint(Vec<(PartitionId, Batch)>),
+}
+
+impl Late {
+    /// The batch that it has for a partition.
+    fn batch(&self, of: PartitionId) -> Option<&Batch> {
+        match self {
+            Late::Lone(partition, batch) => (*partition == of).then_some(batch),
+            Late::Joint(batches) => {
+                let found = batches.iter().find(|(partition, _)| *partition == of);
+                found.map(|(_, batch)| batch)
+            }
+        }
+    }
 }
 
 /// What becomes of a commit.
@@ -70,7 +93,7 @@ impl FaultyEngine {
         FaultyEngine {
             inner,
             faults,
-            dice: Mutex::new(Dice(faults.seed)),
+            dice: Arc::new(Mutex::new(Dice(faults.seed))),
             late: Mutex::default(),
         }
     }
@@ -96,7 +119,7 @@ impl FaultyEngine {
     }
 
     fn stumble(&self) -> Result<(), Down> {
-        if self.dice.lock().roll(100) < self.faults.down_percent {
+        if self.dice.lock().is_hit(self.faults.down_percent) {
             Err(away())
         } else {
             Ok(())
@@ -105,17 +128,29 @@ impl FaultyEngine {
 
     /// Lets late commits of a partition arrive, by chance.
     async fn deliver(&self, partition: PartitionId) -> Result<(), Down> {
-        let arrived: Vec<Batch> = {
+        let arrived: Vec<Late> = {
             let mut dice = self.dice.lock();
             let mut late = self.late.lock();
-            late.extract_if(|(of, _), _| *of == partition && dice.roll(2) == 0)
-                .map(|(_, batch)| batch)
+            late.extract_if(.., |late| late.batch(partition).is_some() && dice.roll(2) == 0)
                 .collect()
         };
-        for batch in arrived {
-            self.inner.commit(partition, batch).await?;
+        for late in arrived {
+            match late {
+                Late::Lone(partition, batch) => drop(self.inner.commit(partition, batch).await?),
+                // One of its partitions may be gone by now, and then it never happens.
+                Late::Joint(batches) => match self.inner.commit_together(batches).await {
+                    Ok(_) | Err(Down::NoPartition(_)) => {}
+                    Err(down) => return Err(down),
+                },
+            }
         }
         Ok(())
+    }
+
+    /// What has not arrived by now never will.
+    fn forget(&self, partition: PartitionId, token: CommitToken) {
+        let is_it = |late: &Late| late.batch(partition).is_some_and(|batch| batch.token == token);
+        self.late.lock().retain(|late| !is_it(late));
     }
 }
 
@@ -145,10 +180,48 @@ impl Engine for FaultyEngine {
                 },
                 Fate::Lost => Ok(Outcome::Unknown(ticket)),
                 Fate::Late => {
-                    self.late.lock().insert((partition, batch.token), batch);
+                    self.late.lock().push(Late::Lone(partition, batch));
                     Ok(Outcome::Unknown(ticket))
                 }
             }
+        })
+    }
+
+    fn commit_together(&self, batches: Vec<(PartitionId, Batch)>) -> EngineFuture<'_, Result<JointOutcome, Down>> {
+        Box::pin(async move {
+            for (partition, _) in &batches {
+                self.deliver(*partition).await?;
+            }
+            let unknown = JointOutcome::unknown(&batches);
+            match self.fate() {
+                // Nobody could settle it.
+                _ if batches.is_empty() => self.inner.commit_together(batches).await,
+                Fate::Away => Err(away()),
+                Fate::Stale => Ok(JointOutcome::Stale),
+                Fate::Fine => self.inner.commit_together(batches).await,
+                Fate::Done => match self.inner.commit_together(batches).await {
+                    Ok(JointOutcome::Done(_)) => Ok(unknown),
+                    outcome => outcome,
+                },
+                Fate::Lost => Ok(unknown),
+                Fate::Late => {
+                    self.late.lock().push(Late::Joint(batches));
+                    Ok(unknown)
+                }
+            }
+        })
+    }
+
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, Down>> {
+        Box::pin(async move {
+            self.stumble()?;
+            let held = FaultyHeld {
+                inner: self.inner.hold(home, until).await?,
+                dice: self.dice.clone(),
+                down_percent: self.faults.down_percent,
+                is_lost: AtomicBool::new(false),
+            };
+            Ok(Arc::new(held) as Arc<dyn Held>)
         })
     }
 
@@ -156,8 +229,7 @@ impl Engine for FaultyEngine {
         Box::pin(async move {
             self.stumble()?;
             self.deliver(partition).await?;
-            // What has not arrived by now never will: that is what settling is for.
-            self.late.lock().remove(&(partition, ticket.token));
+            self.forget(partition, ticket.token);
             self.inner.settle(partition, ticket).await
         })
     }
@@ -207,6 +279,31 @@ impl std::fmt::Debug for FaultyEngine {
     }
 }
 
+/// A held snapshot that may be lost, and reads of it that may find nobody.
+#[derive(Debug)]
+struct FaultyHeld {
+    inner: Arc<dyn Held>,
+    dice: Arc<Mutex<Dice>>,
+    down_percent: u64,
+    is_lost: AtomicBool,
+}
+
+impl Held for FaultyHeld {
+    fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, HoldError>> {
+        Box::pin(async move {
+            let hit = || self.dice.lock().is_hit(self.down_percent);
+            let (is_away, is_lost) = (hit(), hit());
+            if self.is_lost.fetch_or(is_lost, Ordering::SeqCst) || is_lost {
+                return Err(HoldError::Expired);
+            }
+            if is_away {
+                return Err(away().into());
+            }
+            self.inner.read(partition, ask).await
+        })
+    }
+}
+
 fn away() -> Down {
     Down::Unavailable("injected".into())
 }
@@ -216,6 +313,11 @@ fn away() -> Down {
 struct Dice(u64);
 
 impl Dice {
+    /// True in so many of 100 cases.
+    fn is_hit(&mut self, percent: u64) -> bool {
+        self.roll(100) < percent
+    }
+
     /// A number below `sides`.
     fn roll(&mut self, sides: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -400,7 +400,8 @@ impl Committer {
             }
         }
         // Nobody may see a stamp that server time has not reached.
-        self.time.observe(self.newest.stamp);
+        let time = self.time.observe(self.newest.stamp);
+        self.views.expire(time);
         self.views.publish(
             store,
             group
@@ -521,6 +522,7 @@ impl Committer {
     fn refresh(&mut self, now: Instant) {
         let Some(store) = &self.store else { return };
         let is_moving = store.is_busy() || self.compactor.is_running();
+        self.views.expire(self.time.now());
         let is_behind = self.views.is_behind(store);
         if is_behind {
             self.views.publish(store, []);

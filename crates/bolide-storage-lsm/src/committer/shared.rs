@@ -169,7 +169,7 @@ mod tests {
     use bolide_model::Lsn;
     use bolide_storage::{Edition, Head};
 
-    use super::super::tests::{HOME, NOW, batch, written};
+    use super::super::tests::{NOW, PARTITION, batch, written};
     use super::*;
     use crate::{Durability, FreeSpace};
 
@@ -204,7 +204,7 @@ mod tests {
         /// `None` if the batch was given back.
         fn commit_here(&self, base: u64) -> Option<Result<Outcome, Down>> {
             let batch = batch(base, vec![]);
-            self.committer.commit_here(&self.jobs, HOME, batch).ok()
+            self.committer.commit_here(&self.jobs, PARTITION, batch).ok()
         }
     }
 

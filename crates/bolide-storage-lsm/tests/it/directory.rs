@@ -5,7 +5,7 @@ use std::fs;
 use bolide_storage::{Engine, Outcome, Space};
 use bolide_storage_lsm::{LsmOptions, OpenError};
 
-use crate::support::{HOME, batch, commit_items, create, open, put, read_all, try_open};
+use crate::support::{PARTITION, batch, commit_items, create, open, put, read_all, try_open};
 
 #[test]
 fn absent_directory_is_made_with_its_parents() {
@@ -115,21 +115,21 @@ async fn first_open_that_was_interrupted_is_taken_up_again() {
     fs::create_dir_all(dir.path().join("store").join("keyspaces")).unwrap();
     fs::write(dir.path().join("store").join("0.jnl"), b"").unwrap();
     let engine = open(dir.path());
-    create(&engine, HOME).await;
+    create(&engine, PARTITION).await;
     commit_items(&engine, 0, 1).await;
-    assert_eq!(read_all(&engine, HOME).await.unwrap().pages[0].rows.len(), 1);
+    assert_eq!(read_all(&engine, PARTITION).await.unwrap().pages[0].rows.len(), 1);
 }
 
 #[tokio::test]
 async fn closed_store_still_reads_and_turns_writes_away() {
     let dir = tempfile::tempdir().unwrap();
     let engine = open(dir.path());
-    create(&engine, HOME).await;
+    create(&engine, PARTITION).await;
     commit_items(&engine, 0, 3).await;
     engine.close().await.unwrap();
     engine.close().await.unwrap();
-    assert_eq!(read_all(&engine, HOME).await.unwrap().head.lsn.0, 3);
-    assert!(engine.commit(HOME, batch(3, vec![], vec![])).await.is_err());
+    assert_eq!(read_all(&engine, PARTITION).await.unwrap().head.lsn.0, 3);
+    assert!(engine.commit(PARTITION, batch(3, vec![], vec![])).await.is_err());
 }
 
 #[cfg(unix)]
@@ -156,17 +156,17 @@ async fn refusal_after(harm: impl FnOnce(&std::path::Path)) -> String {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
     let engine = open(&path);
-    create(&engine, HOME).await;
+    create(&engine, PARTITION).await;
     commit_items(&engine, 0, 1).await;
     harm(&path);
     let outcome = engine
-        .commit(HOME, batch(1, vec![put(Space::Item, b"lost", b"v")], vec![]))
+        .commit(PARTITION, batch(1, vec![put(Space::Item, b"lost", b"v")], vec![]))
         .await;
     let Ok(Outcome::Refused(why)) = outcome else {
         panic!("acknowledged, and nobody will find it: {outcome:?}");
     };
     assert_eq!(
-        read_all(&engine, HOME).await.unwrap().head.lsn.0,
+        read_all(&engine, PARTITION).await.unwrap().head.lsn.0,
         1,
         "what is in memory can be read"
     );
@@ -204,16 +204,16 @@ async fn writes_go_on_when_a_directory_is_put_back() {
     let dir = tempfile::tempdir().unwrap();
     let (path, away) = (dir.path().join("data"), dir.path().join("away"));
     let engine = open(&path);
-    create(&engine, HOME).await;
+    create(&engine, PARTITION).await;
     commit_items(&engine, 0, 1).await;
     fs::rename(&path, &away).unwrap();
     let rows = vec![put(Space::Item, b"more", b"v")];
-    let refused = engine.commit(HOME, batch(1, rows.clone(), vec![])).await;
+    let refused = engine.commit(PARTITION, batch(1, rows.clone(), vec![])).await;
     assert!(matches!(refused, Ok(Outcome::Refused(_))), "{refused:?}");
     fs::rename(&away, &path).unwrap();
     // The engine tries again by itself, every second.
     loop {
-        match engine.commit(HOME, batch(1, rows.clone(), vec![])).await {
+        match engine.commit(PARTITION, batch(1, rows.clone(), vec![])).await {
             Ok(Outcome::Done(_)) => break,
             Ok(Outcome::Refused(_)) => tokio::task::yield_now().await,
             other => panic!("{other:?}"),
@@ -221,7 +221,7 @@ async fn writes_go_on_when_a_directory_is_put_back() {
     }
     engine.close().await.unwrap();
     drop(engine);
-    assert_eq!(read_all(&open(&path), HOME).await.unwrap().head.lsn.0, 2);
+    assert_eq!(read_all(&open(&path), PARTITION).await.unwrap().head.lsn.0, 2);
 }
 
 /// The first start was killed while the LSM store made its file `version`: it is there, and empty.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bolide_storage::{Engine, Outcome, Space};
 use bolide_storage_lsm::LsmEngine;
 
-use crate::support::{HOME, batch, create, key, open, put, read_all};
+use crate::support::{PARTITION, batch, create, key, open, put, read_all};
 
 const ROWS: u32 = 20_000;
 const ROWS_OF_COMMIT: u32 = 500;
@@ -24,7 +24,7 @@ async fn commit(engine: &LsmEngine, base: u64, n: u32, is_put: bool) {
     } else {
         batch(base, vec![], rows.map(|n| key(Space::Item, &name(n))).collect())
     };
-    let outcome = engine.commit(HOME, changes).await;
+    let outcome = engine.commit(PARTITION, changes).await;
     assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
 }
 
@@ -52,7 +52,7 @@ async fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 async fn after_a_purge_the_disk_has_what_lives() {
     let dir = tempfile::tempdir().unwrap();
     let engine = open(dir.path());
-    create(&engine, HOME).await;
+    create(&engine, PARTITION).await;
     let (kept, mut base) = (ROWS / 10, 0);
     let next = |n: &mut u64| {
         *n += 1;
@@ -71,10 +71,10 @@ async fn after_a_purge_the_disk_has_what_lives() {
         table_bytes(dir.path()) < 2 * live
     })
     .await;
-    let reply = read_all(&engine, HOME).await.unwrap();
+    let reply = read_all(&engine, PARTITION).await.unwrap();
     assert_eq!(reply.pages[Space::Item as usize].rows.len(), kept as usize);
     drop(engine);
     let engine = open(dir.path());
-    let reply = read_all(&engine, HOME).await.unwrap();
+    let reply = read_all(&engine, PARTITION).await.unwrap();
     assert_eq!(reply.pages[Space::Item as usize].rows.len(), kept as usize);
 }

@@ -11,7 +11,7 @@ use bolide_storage::{
 use bolide_storage_lsm::{LsmEngine, LsmOptions, OpenError};
 use bytes::Bytes;
 
-pub const HOME: PartitionId = PartitionId(1);
+pub const PARTITION: PartitionId = PartitionId(1);
 const NOW: UnixMillis = UnixMillis(1_700_000_000_000);
 
 pub fn try_open(dir: &Path, options: LsmOptions) -> Result<LsmEngine, OpenError> {
@@ -55,7 +55,7 @@ pub fn put(space: Space, bytes: &[u8], value: &[u8]) -> Put {
 pub async fn commit_items(engine: &LsmEngine, base: u64, n: u64) {
     for base in base..base + n {
         let puts = Space::ALL.map(|space| put(space, &base.to_be_bytes(), &[7; 200]));
-        let outcome = engine.commit(HOME, batch(base, puts.to_vec(), vec![])).await;
+        let outcome = engine.commit(PARTITION, batch(base, puts.to_vec(), vec![])).await;
         assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
     }
 }

@@ -83,7 +83,7 @@ fn rows_that_a_reader_sees_outlive_their_compaction() {
     (0..ROWS).for_each(|n| space.insert(key(n), [7; 20]).unwrap());
     let before = store.db.snapshot();
     views.publish(&store, []);
-    let held = views.hold();
+    let held = views.newest();
     (0..ROWS).for_each(|n| space.remove(key(n)).unwrap());
     views.publish(&store, []);
     let mut merging = compactor(&views);

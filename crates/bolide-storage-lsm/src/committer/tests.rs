@@ -1,6 +1,7 @@
 //! Claims about closing a store that failed.
 
 use bolide_model::Lsn;
+use bolide_model::time::Clock;
 use bolide_storage::{Ask, Batch, CommitToken, Edition, Head, HoldError, JointOutcome, Key, Outcome, Put, Space};
 use bytes::Bytes;
 use tokio::sync::oneshot;

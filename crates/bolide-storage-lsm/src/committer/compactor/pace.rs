@@ -22,12 +22,12 @@ const LONGEST_REST: Duration = Duration::from_millis(500);
 
 thread_local! {
     /// Of a thread that compacts in the background: the store's own compactions are not held back.
-    static PACE: RefCell<Option<Held>> = const { RefCell::new(None) };
+    static PACE: RefCell<Option<Pacing>> = const { RefCell::new(None) };
 }
 
 /// What a merge of such a thread looks at.
 #[derive(Clone)]
-struct Held {
+struct Pacing {
     pace: Arc<Pace>,
     db: Database,
     spaces: [Keyspace; Space::ALL.len()],
@@ -75,7 +75,7 @@ impl Pace {
     }
 
     pub(super) fn enter(self: &Arc<Pace>, store: &Store) -> Paced {
-        PACE.set(Some(Held {
+        PACE.set(Some(Pacing {
             pace: self.clone(),
             db: store.db.clone(),
             spaces: store.spaces.clone(),
@@ -86,9 +86,9 @@ impl Pace {
 
     /// From now on, merges of this thread end when others become urgent, or do not.
     pub(super) fn give_way(&self, gives_way: bool) {
-        PACE.with_borrow_mut(|held| {
-            if let Some(held) = held {
-                held.gives_way = gives_way;
+        PACE.with_borrow_mut(|pacing| {
+            if let Some(pacing) = pacing {
+                pacing.gives_way = gives_way;
             }
         });
     }
@@ -123,7 +123,7 @@ impl Pace {
 
     /// Rests after a merge, if others were there meanwhile: its tables are on their way to the disk.
     pub(super) fn rest(&self) {
-        let is_urgent = PACE.with_borrow(|held| held.as_ref().is_some_and(|held| held.rests() < RESTS));
+        let is_urgent = PACE.with_borrow(|pacing| pacing.as_ref().is_some_and(|pacing| pacing.rests() < RESTS));
         if !is_urgent && self.has_company() {
             std::thread::sleep(LONGEST_REST);
         }
@@ -141,7 +141,7 @@ pub(crate) fn filter_of(_space: &str) -> Option<Arc<dyn Factory>> {
     Some(Arc::new(Filters))
 }
 
-impl Held {
+impl Pacing {
     /// How many times as long as a piece took is to be rested: the more tables wait to be merged, the less. The store lets writes wait when they are
     /// thirty.
     fn rests(&self) -> u32 {
@@ -182,7 +182,7 @@ impl Factory for Filters {
 
     fn make_filter(&self, _: &Context) -> Box<dyn CompactionFilter> {
         Box::new(Filter {
-            held: PACE.with_borrow(Clone::clone),
+            pacing: PACE.with_borrow(Clone::clone),
             bytes: 0,
             since: Instant::now(),
         })
@@ -190,21 +190,21 @@ impl Factory for Filters {
 }
 
 struct Filter {
-    held: Option<Held>,
+    pacing: Option<Pacing>,
     bytes: usize,
     since: Instant,
 }
 
 impl CompactionFilter for Filter {
     fn filter_item(&mut self, item: ItemAccessor<'_>, _: &Context) -> CompactionFilterResult {
-        let Some(held) = &self.held else {
+        let Some(pacing) = &self.pacing else {
             return Ok(Verdict::Keep);
         };
         self.bytes += item.key().len() + item.value()?.len();
         if self.bytes >= PIECE_BYTES {
-            held.check().map_err(fjall::LsmError::Io)?;
-            if held.pace.has_company() {
-                std::thread::sleep((self.since.elapsed() * held.rests()).min(LONGEST_REST));
+            pacing.check().map_err(fjall::LsmError::Io)?;
+            if pacing.pace.has_company() {
+                std::thread::sleep((self.since.elapsed() * pacing.rests()).min(LONGEST_REST));
             }
             (self.bytes, self.since) = (0, Instant::now());
         }
@@ -212,8 +212,8 @@ impl CompactionFilter for Filter {
     }
 
     fn finish(self: Box<Self>) {
-        if let Some(held) = self.held {
-            held.pace.has_read_all.store(true, Ordering::Relaxed);
+        if let Some(pacing) = self.pacing {
+            pacing.pace.has_read_all.store(true, Ordering::Relaxed);
         }
     }
 }

@@ -1,5 +1,10 @@
 //! Claims about what is left of deleted rows.
 
+use std::collections::HashSet;
+use std::fs;
+use std::path::PathBuf;
+
+use super::run::{NEWEST_TABLES, POLL};
 use super::*;
 use crate::LsmOptions;
 

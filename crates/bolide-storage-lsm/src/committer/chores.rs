@@ -57,7 +57,8 @@ impl Committer {
         .min()
     }
 
-    pub(super) fn do_chores(&mut self, now: Instant) {
+    pub(super) fn do_chores(&mut self) {
+        let now = self.monotonic.now();
         if self.next_chore().is_none_or(|at| at > now) {
             return;
         }
@@ -80,7 +81,7 @@ impl Committer {
         if self.compactor.look_at().is_some_and(|at| at <= now)
             && let Some(store) = &self.store
         {
-            self.compactor.look(store, now);
+            self.compactor.look(store);
             self.refresh_at.get_or_insert(now + REFRESH_INTERVAL);
         }
         if self.refresh_at.is_some_and(|at| at <= now) {
@@ -133,7 +134,7 @@ impl Committer {
 
     /// Brings to the disk how far the store and server time are durable, the latter at least up to `time`.
     pub(super) fn write_mark(&mut self, time: UnixMillis) -> io::Result<()> {
-        self.mark_written_at = Instant::now();
+        self.mark_written_at = self.monotonic.now();
         let marked = Marked {
             numbers: self.durable,
             time: time.max(self.durable_time.get()),
@@ -153,7 +154,7 @@ impl Committer {
     /// Deletes some rows of a removed partition, a few at a time so that commits need not wait.
     fn remove_some(&mut self) {
         let is_tight = self.options.free_space.at(self.home.path()) < self.options.reserve_bytes / 2;
-        self.removal_at = Instant::now() + if is_tight { REOPEN_INTERVAL } else { removal::PAUSE };
+        self.removal_at = self.monotonic.now() + if is_tight { REOPEN_INTERVAL } else { removal::PAUSE };
         let (false, Some(store), Some(removal)) = (is_tight, self.store.clone(), self.removals.front_mut()) else {
             return;
         };

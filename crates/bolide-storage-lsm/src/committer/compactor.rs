@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use bolide_model::time::Monotonic;
 use bolide_storage::Space;
 use fjall::AbstractTree as _;
 use fjall::compaction::Leveled;
@@ -64,6 +65,7 @@ pub(super) struct Compactor {
     /// Of key spaces in which the last merge failed.
     failed: [Option<Failure>; Space::ALL.len()],
     pace: Arc<Pace>,
+    monotonic: Monotonic,
     /// Whether memtables were looked at that a start has filled.
     has_looked: bool,
 }
@@ -91,23 +93,28 @@ struct Deletes {
 
 impl Compactor {
     /// `spare_bytes` tells how much room the disk has left beyond what must stay free.
-    pub(super) fn new(views: Arc<Views>, spare_bytes: impl Fn() -> u64 + Send + Sync + 'static) -> Compactor {
+    pub(super) fn new(
+        views: Arc<Views>,
+        monotonic: Monotonic,
+        spare_bytes: impl Fn() -> u64 + Send + Sync + 'static,
+    ) -> Compactor {
         Compactor {
             spaces: [Deletes::default(); Space::ALL.len()],
             look_at: None,
             running: None,
             failed: Default::default(),
-            pace: Arc::new(Pace::new(views, Box::new(spare_bytes))),
+            pace: Arc::new(Pace::new(views, monotonic.clone(), Box::new(spare_bytes))),
+            monotonic,
             has_looked: false,
         }
     }
 
     /// Begins anew with a store that was just opened.
-    pub(super) fn start(&mut self, now: Instant) {
+    pub(super) fn start(&mut self) {
         self.spaces = Default::default();
         self.failed = Default::default();
         self.has_looked = false;
-        self.look_at = Some(now + LOOK_INTERVAL);
+        self.look_at = Some(self.monotonic.now() + LOOK_INTERVAL);
     }
 
     /// Counts deletes of a space.
@@ -118,7 +125,7 @@ impl Compactor {
 
     /// Something was written.
     pub(super) fn note_write(&mut self) {
-        self.look_at.get_or_insert_with(|| Instant::now() + LOOK_INTERVAL);
+        self.look_at.get_or_insert(self.monotonic.now() + LOOK_INTERVAL);
     }
 
     /// When to call [`Compactor::look`].
@@ -127,7 +134,8 @@ impl Compactor {
     }
 
     /// Starts merging if there is something to merge.
-    pub(super) fn look(&mut self, store: &Arc<Store>, now: Instant) {
+    pub(super) fn look(&mut self, store: &Arc<Store>) {
+        let now = self.monotonic.now();
         self.look_at = None;
         if self.is_running() {
             self.look_at = Some(now + LOOK_INTERVAL);
@@ -167,7 +175,7 @@ impl Compactor {
 
     /// Merges failed in these key spaces.
     pub(super) fn note_failures(&mut self, failed: [Option<String>; Space::ALL.len()]) {
-        let again_at = Instant::now() + RETRY;
+        let again_at = self.monotonic.now() + RETRY;
         for ((space, failed), why) in SPACE_NAMES.iter().zip(&mut self.failed).zip(failed) {
             if let Some(why) = why {
                 tracing::warn!(error = why, space, "tables were not merged");
@@ -208,9 +216,10 @@ impl Compactor {
             failed: Space::ALL.map(|_| Some("a merge panicked".to_owned())),
             ..Merged::default()
         });
+        let now = self.monotonic.now();
         for (space, left) in merged.left {
             let known = &mut self.spaces[space as usize];
-            known.again_at = left.is_none().then(|| Instant::now() + RETRY);
+            known.again_at = left.is_none().then(|| now + RETRY);
             known.left = left.unwrap_or(known.left);
         }
         for (failed, was_skipped) in self.failed.iter_mut().zip(merged.skipped) {

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bolide_model::time::Monotonic;
+
 use super::Committer;
 use super::opening::missing;
 use crate::store::Store;
@@ -30,7 +32,7 @@ impl Committer {
         );
         self.trouble = Some(Trouble {
             reason: reason.clone(),
-            retry_at: Instant::now() + REOPEN_INTERVAL,
+            retry_at: self.monotonic.now() + REOPEN_INTERVAL,
         });
         reason
     }
@@ -55,7 +57,7 @@ impl Committer {
             }
             Err(why) => {
                 tracing::debug!(why, "the store was not opened again");
-                trouble.retry_at = Instant::now() + REOPEN_INTERVAL;
+                trouble.retry_at = self.monotonic.now() + REOPEN_INTERVAL;
             }
         }
     }
@@ -73,7 +75,7 @@ impl Committer {
         self.compactor.finish();
         if let Some(store) = self.store.take() {
             self.views.withdraw();
-            if let Err(store) = release(store) {
+            if let Err(store) = release(store, &self.monotonic) {
                 self.start_from_views(&store);
                 self.store = Some(store);
                 return Err("reads hold the store".into());
@@ -89,15 +91,15 @@ impl Committer {
 }
 
 /// Waits until nobody but us holds the store, and closes it; gives it back if that takes too long.
-fn release(mut store: Arc<Store>) -> Result<(), Arc<Store>> {
-    let deadline = Instant::now() + RELEASE_PATIENCE;
+fn release(mut store: Arc<Store>, monotonic: &Monotonic) -> Result<(), Arc<Store>> {
+    let deadline = monotonic.now() + RELEASE_PATIENCE;
     loop {
         store = match Arc::try_unwrap(store) {
             Ok(store) => {
                 drop(store);
                 return Ok(());
             }
-            Err(shared) if Instant::now() < deadline => shared,
+            Err(shared) if monotonic.now() < deadline => shared,
             Err(shared) => return Err(shared),
         };
         std::thread::sleep(Duration::from_millis(1));

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bolide_model::UnixMillis;
-use bolide_model::time::MonotoneClock;
+use bolide_model::time::{MonotoneClock, Monotonic};
 use bolide_storage::{Down, History, PartitionId, Settled, Ticket};
 use fjall::PersistMode;
 
@@ -66,6 +66,8 @@ pub(crate) struct Committer {
     home: Home,
     /// `None` where it cannot be told.
     presence: Option<Presence>,
+    /// The clock of chores.
+    monotonic: Monotonic,
     looked_at: Instant,
     options: LsmOptions,
     views: Arc<Views>,
@@ -153,7 +155,7 @@ impl Committer {
         let until = until.max(self.time.now());
         let kept = if self.durable_time.get() >= until {
             Ok(())
-        } else if self.mark_failed && self.mark_written_at.elapsed() < MARK_INTERVAL {
+        } else if self.mark_failed && self.monotonic.since(self.mark_written_at) < MARK_INTERVAL {
             Err(Down::Unavailable("the durable mark cannot be written".into()))
         } else {
             self.write_mark(until)
@@ -208,11 +210,12 @@ impl Committer {
     /// Notes trouble if the files of the store are not in their place any more.
     fn look_for_files(&mut self) {
         // What is not on the disk at once is not promised to be found again; a look now and then is enough there.
-        let is_early = self.options.durability != Durability::Sync && self.looked_at.elapsed() < LOOK_INTERVAL;
+        let is_early =
+            self.options.durability != Durability::Sync && self.monotonic.since(self.looked_at) < LOOK_INTERVAL;
         if self.trouble.is_some() || self.is_closed || is_early {
             return;
         }
-        self.looked_at = Instant::now();
+        self.looked_at = self.monotonic.now();
         if let Some(Err(why)) = self.presence.as_mut().map(Presence::check) {
             self.fail(&why);
         }
@@ -273,9 +276,9 @@ impl Committer {
             batch.insert(keyspace, sequence_key(), self.newest.encode());
             written[space as usize] = self.newest.number;
         }
-        let began = Instant::now();
+        let began = self.monotonic.now();
         batch.commit()?;
-        self.write_time = (self.write_time * 7 + began.elapsed()) / 8;
+        self.write_time = (self.write_time * 7 + self.monotonic.since(began)) / 8;
         self.written = written;
         self.note_appended(journal_bytes);
         Ok(())
@@ -311,7 +314,7 @@ impl Committer {
                 self.durable_time.raise(self.newest.stamp);
             }
             Durability::Interval(delay) => {
-                self.persist_at.get_or_insert_with(|| Instant::now() + delay);
+                self.persist_at.get_or_insert(self.monotonic.now() + delay);
             }
             Durability::Buffered => {}
         }
@@ -346,7 +349,7 @@ impl Committer {
         for (space, deletes) in group.deletes() {
             self.compactor.note_deletes(space, deletes);
         }
-        let now = Instant::now();
+        let now = self.monotonic.now();
         self.refresh_at.get_or_insert(now + REFRESH_INTERVAL);
         self.rested_at = Some(now + REST_INTERVAL);
     }
@@ -380,7 +383,7 @@ impl Committer {
             let room = self.room(store);
             // The journal has everything that is in memtables, and a table that has no space fails the store.
             if room.free >= room.reserve {
-                store.settle_down();
+                store.settle_down(&self.monotonic);
             }
             self.persist(PersistMode::SyncAll);
         }

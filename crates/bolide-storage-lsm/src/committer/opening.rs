@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bolide_model::time::{Clock, MonotoneClock};
 
@@ -30,15 +30,17 @@ impl Committer {
         let found = store.find(&home.store_path())?;
         let mark = check_mark(&home, mark, &found, options.accept_data_loss)?;
         let durable_time = mark.marked().time.max(found.newest.stamp);
-        let now = Instant::now();
+        let monotonic = options.monotonic.clone();
+        let now = monotonic.now();
         let (free_space, path) = (options.free_space.clone(), home.path().to_owned());
         // Below that not even deletes are taken.
         let reserve_bytes = options.reserve_bytes / 2;
         let spare_bytes = move || free_space.at(&path).saturating_sub(reserve_bytes);
-        let compactor = Compactor::new(views.clone(), spare_bytes);
+        let compactor = Compactor::new(views.clone(), monotonic.clone(), spare_bytes);
         let mut committer = Committer {
             home,
             presence: None,
+            monotonic,
             looked_at: now,
             options,
             views,
@@ -88,7 +90,7 @@ impl Committer {
             .collect();
         self.time.observe(self.newest.stamp);
         self.start_from_views(&store);
-        self.compactor.start(Instant::now());
+        self.compactor.start();
         self.store = Some(store);
     }
 

@@ -8,8 +8,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use bolide_model::time::Monotonic;
 use bolide_storage::{Batch, Down, Outcome, PartitionId};
 use tokio::sync::oneshot;
 
@@ -27,6 +28,7 @@ pub(crate) struct SharedCommitter {
     waiting: AtomicUsize,
     /// Whether other threads can go on while one waits for the disk.
     has_several_cores: bool,
+    monotonic: Monotonic,
 }
 
 impl SharedCommitter {
@@ -35,6 +37,7 @@ impl SharedCommitter {
         let (wake, calls) = sync_channel(1);
         committer.journal_ahead = Some(JournalAhead::new(committer.home.store_path(), wake));
         let shared = SharedCommitter {
+            monotonic: committer.monotonic.clone(),
             committer: Mutex::new(Some(committer)),
             waiting: AtomicUsize::new(0),
             has_several_cores: std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1),
@@ -95,7 +98,7 @@ impl SharedCommitter {
             };
             let job = match next_chore {
                 None => queue.recv().map_err(RecvTimeoutError::from),
-                Some(at) => queue.recv_timeout(at.saturating_duration_since(Instant::now())),
+                Some(at) => queue.recv_timeout(at.saturating_duration_since(self.monotonic.now())),
             };
             let went_on = match job {
                 Ok(job) => self.with(|committer| {
@@ -105,13 +108,13 @@ impl SharedCommitter {
                         self.waiting.fetch_sub(1, Ordering::SeqCst);
                         Some(job)
                     });
-                    committer.do_chores(Instant::now());
+                    committer.do_chores();
                 }),
                 Err(RecvTimeoutError::Timeout) => {
                     self.waiting.fetch_add(1, Ordering::SeqCst);
                     self.with(|committer| {
                         self.waiting.fetch_sub(1, Ordering::SeqCst);
-                        committer.do_chores(Instant::now());
+                        committer.do_chores();
                     })
                 }
                 Err(RecvTimeoutError::Disconnected) => break,

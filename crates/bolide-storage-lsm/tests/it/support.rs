@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bolide_model::time::Clock;
+use bolide_model::time::{Clock, Monotonic};
 use bolide_model::{Lsn, UnixMillis};
 use bolide_storage::{
     Ask, Batch, CommitToken, Edition, Engine, Head, Key, Outcome, PartitionId, Put, Reply, Scan, Space,
@@ -20,6 +20,16 @@ pub fn try_open(dir: &Path, options: LsmOptions) -> Result<LsmEngine, OpenError>
 
 pub fn open(dir: &Path) -> LsmEngine {
     try_open(dir, LsmOptions::default()).unwrap()
+}
+
+/// An engine whose chores are due when the clock, which is moved by hand, says so.
+pub fn open_by_hand(dir: &Path) -> (LsmEngine, Monotonic) {
+    let monotonic = Monotonic::manual();
+    let options = LsmOptions {
+        monotonic: monotonic.clone(),
+        ..LsmOptions::default()
+    };
+    (try_open(dir, options).unwrap(), monotonic)
 }
 
 pub async fn create(engine: &LsmEngine, partition: PartitionId) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use bolide_model::time::Monotonic;
 use bolide_storage::Space;
 use fjall::compaction::filter::{CompactionFilter, CompactionFilterResult, Context, Factory, ItemAccessor, Verdict};
 use fjall::{Database, Keyspace};
@@ -38,6 +39,7 @@ struct Pacing {
 /// See the module.
 pub(super) struct Pace {
     views: Arc<Views>,
+    pub(super) monotonic: Monotonic,
     /// How much had been read and written when it was last looked.
     seen: AtomicU64,
     stopped: AtomicBool,
@@ -58,9 +60,14 @@ impl Drop for Paced {
 }
 
 impl Pace {
-    pub(super) fn new(views: Arc<Views>, spare_bytes: Box<dyn Fn() -> u64 + Send + Sync>) -> Pace {
+    pub(super) fn new(
+        views: Arc<Views>,
+        monotonic: Monotonic,
+        spare_bytes: Box<dyn Fn() -> u64 + Send + Sync>,
+    ) -> Pace {
         Pace {
             views,
+            monotonic,
             seen: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             gave_way: AtomicBool::new(false),
@@ -182,38 +189,61 @@ impl Factory for Filters {
 
     fn make_filter(&self, _: &Context) -> Box<dyn CompactionFilter> {
         Box::new(Filter {
-            pacing: PACE.with_borrow(Clone::clone),
-            bytes: 0,
-            since: Instant::now(),
+            piece: PACE.with_borrow(Clone::clone).map(Piece::begin),
         })
     }
 }
 
 struct Filter {
-    pacing: Option<Pacing>,
+    /// `None` on threads whose merges are not held back.
+    piece: Option<Piece>,
+}
+
+/// What was merged since it was last looked.
+struct Piece {
+    pacing: Pacing,
     bytes: usize,
     since: Instant,
 }
 
+impl Piece {
+    fn begin(pacing: Pacing) -> Piece {
+        let since = pacing.pace.monotonic.now();
+        Piece {
+            pacing,
+            bytes: 0,
+            since,
+        }
+    }
+
+    /// Rests if the piece is large enough, and begins the next.
+    fn add(&mut self, bytes: usize) -> io::Result<()> {
+        self.bytes += bytes;
+        if self.bytes < PIECE_BYTES {
+            return Ok(());
+        }
+        self.pacing.check()?;
+        let pace = &self.pacing.pace;
+        if pace.has_company() {
+            std::thread::sleep((pace.monotonic.since(self.since) * self.pacing.rests()).min(LONGEST_REST));
+        }
+        (self.bytes, self.since) = (0, pace.monotonic.now());
+        Ok(())
+    }
+}
+
 impl CompactionFilter for Filter {
     fn filter_item(&mut self, item: ItemAccessor<'_>, _: &Context) -> CompactionFilterResult {
-        let Some(pacing) = &self.pacing else {
-            return Ok(Verdict::Keep);
-        };
-        self.bytes += item.key().len() + item.value()?.len();
-        if self.bytes >= PIECE_BYTES {
-            pacing.check().map_err(fjall::LsmError::Io)?;
-            if pacing.pace.has_company() {
-                std::thread::sleep((self.since.elapsed() * pacing.rests()).min(LONGEST_REST));
-            }
-            (self.bytes, self.since) = (0, Instant::now());
+        if let Some(piece) = &mut self.piece {
+            let bytes = item.key().len() + item.value()?.len();
+            piece.add(bytes).map_err(fjall::LsmError::Io)?;
         }
         Ok(Verdict::Keep)
     }
 
     fn finish(self: Box<Self>) {
-        if let Some(pacing) = self.pacing {
-            pacing.pace.has_read_all.store(true, Ordering::Relaxed);
+        if let Some(piece) = self.piece {
+            piece.pacing.pace.has_read_all.store(true, Ordering::Relaxed);
         }
     }
 }

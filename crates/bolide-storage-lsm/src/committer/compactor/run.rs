@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bolide_storage::Space;
 use fjall::AbstractTree as _;
@@ -18,7 +18,7 @@ use crate::store::Store;
 /// Tables of level 0 that are merged into the next.
 pub(super) const NEWEST_TABLES: u8 = 4;
 /// How often to look whether the store has come to rest, or goes on with tables that are in the way.
-pub(super) const POLL: Duration = Duration::from_millis(10);
+const POLL: Duration = Duration::from_millis(10);
 /// Looks in a row after which tables that are in the way are left to the next time.
 const POLLS: usize = 40;
 /// How long a memtable may take to be written out, and a key space to be brought down, before the rest is left to the next time.
@@ -159,13 +159,14 @@ impl Run<'_> {
 
     /// Writes the memtable of a key space out and brings its tables down to the last level. `false` if a part of it is better done later.
     fn push_down(&mut self, space: Space) -> fjall::Result<bool> {
-        let (keyspace, began) = (self.store.space(space), Instant::now());
+        let (keyspace, began) = (self.store.space(space), self.pace.monotonic.now());
         keyspace.rotate_memtable()?;
-        while keyspace.sealed_memtable_count() > 0 && !self.pace.is_stopped() && began.elapsed() < TURN {
+        while keyspace.sealed_memtable_count() > 0 && !self.pace.is_stopped() && self.pace.monotonic.since(began) < TURN
+        {
             std::thread::sleep(POLL);
         }
         let mut polls = 0;
-        while polls < POLLS && !self.pace.is_stopped() && began.elapsed() < TURN {
+        while polls < POLLS && !self.pace.is_stopped() && self.pace.monotonic.since(began) < TURN {
             // Where tables lie across many below them, larger merges are allowed.
             let most_bytes = if polls < POLLS / 2 {
                 table_bytes(self.store, space)
@@ -228,9 +229,9 @@ impl Run<'_> {
         let keyspace = self.store.space(space);
         let written: Vec<PathBuf> = self.table_files(space)?.difference(before).cloned().collect();
         // Among these may be tables that the store's own threads are writing, and which belong to it when that is done.
-        let deadline = Instant::now() + CLEARING;
+        let deadline = self.pace.monotonic.now() + CLEARING;
         while keyspace.sealed_memtable_count() > 0 || self.store.is_busy() {
-            if self.pace.is_stopped() || Instant::now() > deadline {
+            if self.pace.is_stopped() || self.pace.monotonic.now() > deadline {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             std::thread::sleep(POLL);

@@ -1,8 +1,9 @@
 //! An engine in trouble: wraps any engine and injects what shared storage does on bad days.
 //!
 //! Conflicts where there are none, commits whose outcome is unknown (done, lost, or still on their way), calls that find nobody, held
-//! snapshots that are lost before their time, and a clock known only roughly. Everything the wrapper says is allowed by the contract of [`Engine`], so whatever stands on an
-//! engine must give the same results on it. Which call is hit follows from the seed, for callers that make their calls one by one.
+//! snapshots that are lost before their time, and a clock known only roughly. Everything the wrapper says is allowed by the contract of
+//! [`Engine`], so whatever stands on an engine must give the same results on it. Which call is hit follows from the seed, for callers that
+//! make their calls one by one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,22 +55,45 @@ pub struct FaultyEngine {
     late: Mutex<Vec<Late>>,
 }
 
-/// A commit that may still arrive, joint or not.
-enum Late {
-    Lone(PartitionId, Batch),
-    Joint(Vec<(PartitionId, Batch)>),
+/// A commit that may still arrive: of one partition, or a joint one.
+struct Late {
+    batches: Vec<(PartitionId, Batch)>,
+    /// It is on its way to the engine just now: nobody can tell what becomes of it.
+    is_arriving: bool,
 }
 
 impl Late {
-    /// The batch that it has for a partition.
-    fn batch(&self, of: PartitionId) -> Option<&Batch> {
-        match self {
-            Late::Lone(partition, batch) => (*partition == of).then_some(batch),
-            Late::Joint(batches) => {
-                let found = batches.iter().find(|(partition, _)| *partition == of);
-                found.map(|(_, batch)| batch)
-            }
+    fn new(batches: Vec<(PartitionId, Batch)>) -> Late {
+        Late {
+            batches,
+            is_arriving: false,
         }
+    }
+
+    fn touches(&self, partition: PartitionId) -> bool {
+        self.batches.iter().any(|(of, _)| *of == partition)
+    }
+
+    fn has(&self, partition: PartitionId, token: CommitToken) -> bool {
+        self.batches
+            .iter()
+            .any(|(of, batch)| *of == partition && batch.token == token)
+    }
+}
+
+/// Takes a late commit from the list once it has arrived, or whoever delivers it has given up.
+struct Delivery<'a> {
+    late: &'a Mutex<Vec<Late>>,
+    batches: Vec<(PartitionId, Batch)>,
+}
+
+impl Drop for Delivery<'_> {
+    fn drop(&mut self) {
+        let is_it = |late: &Late| {
+            let mut batches = self.batches.iter();
+            batches.all(|(partition, batch)| late.has(*partition, batch.token))
+        };
+        self.late.lock().retain(|late| !is_it(late));
     }
 }
 
@@ -128,29 +152,47 @@ impl FaultyEngine {
 
     /// Lets late commits of a partition arrive, by chance.
     async fn deliver(&self, partition: PartitionId) -> Result<(), Down> {
-        let arrived: Vec<Late> = {
-            let mut dice = self.dice.lock();
-            let mut late = self.late.lock();
-            late.extract_if(.., |late| late.batch(partition).is_some() && dice.roll(2) == 0)
-                .collect()
-        };
-        for late in arrived {
-            match late {
-                Late::Lone(partition, batch) => drop(self.inner.commit(partition, batch).await?),
-                // One of its partitions may be gone by now, and then it never happens.
-                Late::Joint(batches) => match self.inner.commit_together(batches).await {
-                    Ok(_) | Err(Down::NoPartition(_)) => {}
-                    Err(down) => return Err(down),
-                },
+        for delivery in self.arriving(partition) {
+            let batches = delivery.batches.clone();
+            let arrived = match <[_; 1]>::try_from(batches) {
+                Ok([(partition, batch)]) => self.inner.commit(partition, batch).await.map(drop),
+                Err(batches) => self.inner.commit_together(batches).await.map(drop),
+            };
+            match arrived {
+                // A partition that is gone by now takes its late commits along.
+                Ok(()) | Err(Down::NoPartition(_)) => {}
+                Err(down) => return Err(down),
             }
         }
         Ok(())
     }
 
-    /// What has not arrived by now never will.
-    fn forget(&self, partition: PartitionId, token: CommitToken) {
-        let is_it = |late: &Late| late.batch(partition).is_some_and(|batch| batch.token == token);
-        self.late.lock().retain(|late| !is_it(late));
+    fn arriving(&self, partition: PartitionId) -> Vec<Delivery<'_>> {
+        let mut dice = self.dice.lock();
+        let mut late = self.late.lock();
+        late.iter_mut()
+            .filter(|late| !late.is_arriving && late.touches(partition) && dice.roll(2) == 0)
+            .map(|late| {
+                late.is_arriving = true;
+                Delivery {
+                    late: &self.late,
+                    batches: late.batches.clone(),
+                }
+            })
+            .collect()
+    }
+
+    /// What has not arrived by now never will: that is what settling is for. Unavailable while it is on its way.
+    fn forget(&self, partition: PartitionId, token: CommitToken) -> Result<(), Down> {
+        let mut late = self.late.lock();
+        let Some(at) = late.iter().position(|late| late.has(partition, token)) else {
+            return Ok(());
+        };
+        if late[at].is_arriving {
+            return Err(away());
+        }
+        late.remove(at);
+        Ok(())
     }
 }
 
@@ -180,7 +222,7 @@ impl Engine for FaultyEngine {
                 },
                 Fate::Lost => Ok(Outcome::Unknown(ticket)),
                 Fate::Late => {
-                    self.late.lock().push(Late::Lone(partition, batch));
+                    self.late.lock().push(Late::new(vec![(partition, batch)]));
                     Ok(Outcome::Unknown(ticket))
                 }
             }
@@ -205,7 +247,7 @@ impl Engine for FaultyEngine {
                 },
                 Fate::Lost => Ok(unknown),
                 Fate::Late => {
-                    self.late.lock().push(Late::Joint(batches));
+                    self.late.lock().push(Late::new(batches));
                     Ok(unknown)
                 }
             }
@@ -229,7 +271,7 @@ impl Engine for FaultyEngine {
         Box::pin(async move {
             self.stumble()?;
             self.deliver(partition).await?;
-            self.forget(partition, ticket.token);
+            self.forget(partition, ticket.token)?;
             self.inner.settle(partition, ticket).await
         })
     }

@@ -82,6 +82,7 @@ async fn damage(engine: &MemoryEngine, input: &mut Input<'_>, number: usize) {
         base: reply.head.lsn,
         next: reply.head.lsn.next(),
         stamp: reply.head.stamp,
+        edition: reply.head.edition,
         token: CommitToken(number as u128),
         puts: vec![],
         deletes: vec![],

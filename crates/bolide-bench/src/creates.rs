@@ -205,10 +205,7 @@ fn on_engine(clients: usize, time: Duration) -> Result<Measured> {
         let mut committers = Vec::new();
         for number in 0..clients as u64 {
             let partition = PartitionId(1 + number);
-            let head = Head {
-                lsn: Lsn(0),
-                stamp: engine.time().lo,
-            };
+            let head = Head::first(engine.time().lo);
             engine.create(partition, head).await?;
             committers.push(Committer {
                 engine: engine.clone(),
@@ -236,6 +233,7 @@ impl Worker for Committer {
             base: self.head.lsn,
             next,
             stamp: self.engine.time().lo.max(self.head.stamp),
+            edition: self.head.edition,
             token: CommitToken(u128::from(next.0)),
             puts: puts_of_item(self.partition, next),
             deletes: Vec::new(),

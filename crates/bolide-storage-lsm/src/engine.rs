@@ -7,10 +7,14 @@ use std::thread::JoinHandle;
 
 use bolide_model::UnixMillis;
 use bolide_model::time::{Clock, MonotoneClock, Span};
-use bolide_storage::{Ask, Batch, Down, Engine, EngineFuture, Head, Outcome, PartitionId, Reply, Settled, Ticket};
+use bolide_storage::{
+    Ask, Batch, Down, Engine, EngineFuture, Head, Held, HomeId, JointOutcome, Outcome, PartitionId, Reply, Settled,
+    Ticket,
+};
 use tokio::sync::oneshot;
 
 use crate::committer::{Committer, DurableTime, Job, SharedCommitter, Write};
+use crate::held::LsmHeld;
 use crate::view::Views;
 use crate::{LsmOptions, OpenError};
 
@@ -114,6 +118,25 @@ impl Engine for LsmEngine {
         })
     }
 
+    fn commit_together(&self, batches: Vec<(PartitionId, Batch)>) -> EngineFuture<'_, Result<JointOutcome, Down>> {
+        Box::pin(async move {
+            let unknown = JointOutcome::unknown(&batches);
+            let done = self
+                .ask(|answer| Job::Write(Write::CommitTogether { batches, answer }))
+                .await;
+            // It may have died behind the write.
+            done.unwrap_or(Ok(unknown))
+        })
+    }
+
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, Down>> {
+        Box::pin(async move {
+            let hold = self.views.hold(home, until, self.time.now())?;
+            let held = LsmHeld::new(hold, self.views.clone(), self.time.clone());
+            Ok(Arc::new(held) as Arc<dyn Held>)
+        })
+    }
+
     fn settle(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Settled, Down>> {
         Box::pin(async move {
             let settled = self
@@ -179,7 +202,8 @@ impl Drop for LsmEngine {
         let _ = self.committer_thread.take().map(JoinHandle::join);
         self.committer.end();
         let _ = self.journal_thread.take().map(JoinHandle::join);
-        // Reads hold the engine, so none is under way: this is the last reference to the store, and closes it.
+        // Reads hold the engine, so none is under way, except of held snapshots: this is the last reference to the store, and closes it, or the end
+        // of such a read does.
         self.views.withdraw();
     }
 }

@@ -43,7 +43,7 @@ pub enum OpenError {
         path: PathBuf,
         /// The store's format.
         found: u32,
-        /// The only format this version reads.
+        /// The oldest format this version reads.
         supported: u32,
     },
     /// Another process, or another engine in this one, has the store open.

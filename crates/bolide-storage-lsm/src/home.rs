@@ -20,7 +20,10 @@ use crate::presence::Presence;
 
 /// The format this version writes, and the newest it reads.
 /// 2: item keys have a tag of their partition key.
-const FORMAT: u32 = 2;
+/// 3: head rows have an edition.
+const FORMAT: u32 = 3;
+/// The oldest format this version reads. Head rows of format 2 are read as having the first edition, so nothing is rewritten.
+const OLDEST_FORMAT: u32 = 2;
 const FORMAT_FILE: &str = "FORMAT";
 /// `FORMAT` while it is written.
 const FORMAT_DRAFT: &str = "FORMAT.new";
@@ -62,7 +65,7 @@ impl Home {
         let mark_path = path.join(MARK_FILE);
         let mark = if is_new {
             let mark = Mark::create(&mark_path).map_err(io_error("writing the durable mark", &mark_path))?;
-            write_format(path, now)?;
+            write_format(path, &format_text(now))?;
             Some(mark)
         } else {
             match Mark::open(&mark_path) {
@@ -73,6 +76,23 @@ impl Home {
             }
         };
         Ok((home, mark))
+    }
+
+    /// Gives a store of an older format the number of this one, so that earlier versions refuse it by its format, and do not call what is
+    /// written from now on corrupt. To be called before the first write.
+    ///
+    /// A crash on the way leaves the old number over a store that is still wholly of the old format.
+    pub(crate) fn raise_format(&self) -> Result<(), OpenError> {
+        let path = self.path.join(FORMAT_FILE);
+        let text = fs::read_to_string(&path).map_err(io_error("reading the format of the store", &path))?;
+        let found = check_format(&self.path, &text)?;
+        if found == FORMAT {
+            return Ok(());
+        }
+        let text = text.replacen(&format_line(found), &format_line(FORMAT), 1);
+        write_format(&self.path, &text)?;
+        tracing::info!(from = found, to = FORMAT, "the format of the store was raised");
+        Ok(())
     }
 
     /// A new mark in place of one that was lost.
@@ -190,14 +210,15 @@ fn check_file_size_limit() -> Result<(), OpenError> {
 fn check_identity(path: &Path) -> Result<bool, OpenError> {
     let format_path = path.join(FORMAT_FILE);
     match fs::read_to_string(&format_path) {
-        Ok(text) => check_format(path, &text).map(|()| false),
+        Ok(text) => check_format(path, &text).map(|_| false),
         Err(e) if e.kind() == ErrorKind::NotFound => check_empty(path).map(|()| true),
         Err(e) if e.kind() == ErrorKind::InvalidData => Err(foreign(path, FORMAT_FILE)),
         Err(e) => Err(io_error("reading the format of the store", &format_path)(e)),
     }
 }
 
-fn check_format(path: &Path, text: &str) -> Result<(), OpenError> {
+/// The format of a store, if it is one we can read.
+fn check_format(path: &Path, text: &str) -> Result<u32, OpenError> {
     let mut lines = text.lines();
     let is_ours = lines.next() == Some(TITLE);
     let format = lines
@@ -209,12 +230,12 @@ fn check_format(path: &Path, text: &str) -> Result<(), OpenError> {
             found,
             supported: FORMAT,
         }),
-        Some(FORMAT) if is_ours => Ok(()),
-        Some(found) if is_ours => Err(OpenError::TooOld {
+        Some(found) if is_ours && found < OLDEST_FORMAT => Err(OpenError::TooOld {
             path: path.to_owned(),
             found,
-            supported: FORMAT,
+            supported: OLDEST_FORMAT,
         }),
+        Some(found) if is_ours => Ok(found),
         _ => Err(foreign(path, FORMAT_FILE)),
     }
 }
@@ -251,11 +272,20 @@ fn lock(path: &Path) -> Result<File, OpenError> {
     }
 }
 
+/// What is in the format file of a new store.
+fn format_text(now: UnixMillis) -> String {
+    format!("{TITLE}\n{}created {}\n", format_line(FORMAT), now.0)
+}
+
+fn format_line(format: u32) -> String {
+    format!("format {format}\n")
+}
+
 /// Written last, and by rename: a directory with a format is a store whose other files are there.
-fn write_format(path: &Path, now: UnixMillis) -> Result<(), OpenError> {
+fn write_format(path: &Path, text: &str) -> Result<(), OpenError> {
     let draft = path.join(FORMAT_DRAFT);
     let written = File::create(&draft).and_then(|mut file| {
-        file.write_all(format!("{TITLE}\nformat {FORMAT}\ncreated {}\n", now.0).as_bytes())?;
+        file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&draft, path.join(FORMAT_FILE))?;
         sync_dir(path)

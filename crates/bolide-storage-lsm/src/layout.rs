@@ -9,14 +9,18 @@
 //! ff × 8 | 'r' | partition (8)   (Meta only)       empty        the partition is removed; its rows are being deleted
 //!
 //! Sequence   number (8) | highest stamp, ms (8)
-//! HeadRow    lsn (8) | stamp, ms (8) | lsn before the last commit (8) | token of the last commit (16)
+//! HeadRow    lsn (8) | stamp, ms (8) | lsn before the last commit (8) | token of the last commit (16) | edition (8)
 //! ```
+//!
+//! A partition is its id, [`PartitionId`]: home (4), 0 if it is its own | number (4).
+//!
+//! Head rows of format 2 end before the edition, which is the first one then.
 //!
 //! A sequence row sits in *each* key space, because key spaces reach the disk one by one: only its own row tells whether a key space lost
 //! its latest writes.
 
 use bolide_model::{Lsn, UnixMillis};
-use bolide_storage::{CommitToken, Head, History, PartitionId, Space};
+use bolide_storage::{CommitToken, Edition, Head, History, PartitionId, Space};
 use bytes::{BufMut, Bytes, BytesMut};
 
 /// Rows of the engine itself lie under this number, above every partition. No partition may have it.
@@ -113,6 +117,8 @@ impl Sequence {
     }
 }
 
+const HEAD_ROW_BYTES: usize = 48;
+
 /// A partition's head as it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HeadRow {
@@ -132,11 +138,12 @@ impl HeadRow {
     }
 
     pub(crate) fn encode(self) -> Bytes {
-        let mut row = BytesMut::with_capacity(40);
+        let mut row = BytesMut::with_capacity(HEAD_ROW_BYTES);
         row.put_u64(self.head.lsn.0);
         row.put_i64(self.head.stamp.0);
         row.put_u64(self.base.0);
         row.put_u128(self.token.0);
+        row.put_u64(self.head.edition.0);
         row.freeze()
     }
 
@@ -144,15 +151,20 @@ impl HeadRow {
         let (lsn, row) = row.split_first_chunk::<8>()?;
         let (stamp, row) = row.split_first_chunk::<8>()?;
         let (base, token) = row.split_first_chunk::<8>()?;
-        let token = u128::from_be_bytes(token.try_into().ok()?);
+        let (token, edition) = token.split_first_chunk::<16>()?;
+        let edition = match edition {
+            [] => Edition::FIRST,
+            edition => Edition(u64::from_be_bytes(edition.try_into().ok()?)),
+        };
         let head = Head {
             lsn: Lsn(u64::from_be_bytes(*lsn)),
             stamp: UnixMillis(i64::from_be_bytes(*stamp)),
+            edition,
         };
         Some(HeadRow {
             head,
             base: Lsn(u64::from_be_bytes(*base)),
-            token: CommitToken(token),
+            token: CommitToken(u128::from_be_bytes(*token)),
         })
     }
 
@@ -160,7 +172,7 @@ impl HeadRow {
     pub(crate) fn history(self) -> History {
         let mut history = History::starting_at(Head {
             lsn: self.base,
-            stamp: self.head.stamp,
+            ..self.head
         });
         history.push_commit(self.token, self.head);
         history

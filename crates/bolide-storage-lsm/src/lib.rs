@@ -1,12 +1,12 @@
 //! The embedded engine: an LSM store (fjall) in a directory of this machine.
 //!
-//! All partitions share five key spaces on disk, one per [`bolide_storage::Space`]; a key is the partition's number followed by the key
+//! All partitions share five key spaces on disk, one per [`bolide_storage::Space`]; a key is the partition's id followed by the key
 //! inside the partition ([`layout`]). One thread, the committer, owns all writes:
 //!
 //!   commit ──job──▶ committer: check base, merge what waits ──one batch, one fsync──▶ publish a view ──▶ answer everybody
 //!   read ──▶ the newest view: a store snapshot and the heads that belong to it
 //!
-//! - [`engine`] is what callers see; [`committer`] the thread behind it; [`view`] what reads stand on.
+//! - [`engine`] is what callers see; [`committer`] the thread behind it; [`view`] what reads stand on, and [`held`] what of it is kept for longer.
 //! - [`home`] guards the directory: whose it is, which format, who has it open. [`mark`] remembers beside the store how far it was
 //!   durable, and [`journal`] looks for damage, because the store itself drops what it cannot read without a word.
 //! - [`presence`] looks whether the files are still in their place, [`tables`] finds tables that were changed on the disk.
@@ -17,6 +17,7 @@
 mod committer;
 mod engine;
 mod error;
+mod held;
 mod home;
 mod journal;
 mod layout;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bolide_model::time::Monotonic;
+
 use crate::FreeSpace;
 
 /// When a commit is answered.
@@ -39,6 +41,9 @@ pub struct LsmOptions {
     pub cached_files: usize,
     /// How to ask for the free space of the disk.
     pub free_space: FreeSpace,
+    /// The clock of everything that is done now and then. One that is moved by hand is looked at whenever a commit, or another call that changes
+    /// something, wakes the committer.
+    pub monotonic: Monotonic,
 }
 
 impl Default for LsmOptions {
@@ -52,6 +57,7 @@ impl Default for LsmOptions {
             verify_tables: false,
             cached_files: 256,
             free_space: FreeSpace::of_disk(),
+            monotonic: Monotonic::system(),
         }
     }
 }

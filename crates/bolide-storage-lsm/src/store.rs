@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bolide_model::time::Monotonic;
 use bolide_storage::{PartitionId, Space};
 use fjall::config::{BlockSizePolicy, CompressionPolicy};
 use fjall::{AbstractTree as _, CompressionType, Database, Keyspace, KeyspaceCreateOptions, Readable, SeqNo, Snapshot};
@@ -120,16 +121,16 @@ impl Store {
     }
 
     /// Writes memtables out if replaying them would make the next open slow.
-    pub(crate) fn settle_down(&self) {
+    pub(crate) fn settle_down(&self, monotonic: &Monotonic) {
         if self.db.write_buffer_size() < REPLAYED_BYTES {
             return;
         }
-        let deadline = Instant::now() + CLOSE_PATIENCE;
+        let deadline = monotonic.now() + CLOSE_PATIENCE;
         if let Err(error) = self.begin_writing_out() {
             tracing::warn!(%error, "a memtable was not written out at close; the next open replays it");
             return;
         }
-        self.wait_for_flushes(deadline);
+        self.wait_for_flushes(monotonic, deadline);
     }
 
     /// Begins to write out what is in memtables, if it is more than `bytes`, or if journals are kept for it beside the one in use. Tells whether
@@ -165,9 +166,9 @@ impl Store {
     }
 
     /// Waits until no sealed memtable is left, the store fails, or the deadline passes.
-    fn wait_for_flushes(&self, deadline: Instant) {
+    fn wait_for_flushes(&self, monotonic: &Monotonic, deadline: Instant) {
         let is_pending = || self.spaces.iter().any(|space| space.sealed_memtable_count() > 0);
-        while is_pending() && Instant::now() < deadline && self.db.persist(fjall::PersistMode::Buffer).is_ok() {
+        while is_pending() && monotonic.now() < deadline && self.db.persist(fjall::PersistMode::Buffer).is_ok() {
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -243,21 +244,4 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memtables_are_written_out_once_they_are_large() {
-        const ROW_BYTES: usize = 1 << 20;
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("store"), &LsmOptions::default()).unwrap();
-        let space = store.space(Space::Item);
-        space.insert([1], vec![0; ROW_BYTES]).unwrap();
-        assert!(!store.write_out_above(2 * ROW_BYTES as u64).unwrap());
-        assert_eq!(space.table_count(), 0);
-        assert!(store.write_out_above(ROW_BYTES as u64 / 2).unwrap());
-        store.wait_for_flushes(Instant::now() + CLOSE_PATIENCE);
-        assert_eq!(space.table_count(), 1);
-        assert_eq!(space.get([1]).unwrap().map(|row| row.len()), Some(ROW_BYTES));
-    }
-}
+mod tests;

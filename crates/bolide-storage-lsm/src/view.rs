@@ -9,7 +9,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use bolide_storage::{Ask, Down, Head, Key, Page, PartitionId, Reply, Scan};
+use bolide_model::UnixMillis;
+use bolide_storage::{Ask, Down, Head, Hold, Holds, HomeId, Key, Page, PartitionId, Reply, Scan};
 use bytes::{Buf as _, Bytes};
 use fjall::{Guard, Readable, Snapshot};
 use parking_lot::{Mutex, RwLock};
@@ -29,9 +30,23 @@ struct Moment {
 pub(crate) struct Views {
     current: RwLock<View>,
     /// Every moment that may still be read, the oldest first.
-    moments: Mutex<VecDeque<Weak<Moment>>>,
+    moments: Mutex<Moments>,
     /// How often was read and published.
     calls: AtomicU64,
+    holds: Holds<HomeView>,
+}
+
+/// Moments that may still be read, the oldest first, and some that are gone.
+#[derive(Default)]
+struct Moments(VecDeque<Weak<Moment>>);
+
+/// Moments that are gone are cleared away when so many were published.
+const CLEARED_MOMENTS: usize = 64;
+
+/// The partitions of a home at one moment.
+pub(crate) struct HomeView {
+    moment: Arc<Moment>,
+    heads: HashMap<PartitionId, Head>,
 }
 
 #[derive(Default)]
@@ -51,7 +66,7 @@ impl Views {
             store: store.clone(),
         });
         self.calls.fetch_add(1, Ordering::Relaxed);
-        self.moments.lock().push_back(Arc::downgrade(&moment));
+        self.moments.lock().push(&moment);
         let mut view = self.current.write();
         for (partition, head) in changes {
             match head {
@@ -63,15 +78,33 @@ impl Views {
         drop(view);
         // Closing a snapshot may take a lock of the store; readers need not wait for it.
         drop(before);
-        let mut moments = self.moments.lock();
-        while moments.front().is_some_and(|moment| moment.strong_count() == 0) {
-            moments.pop_front();
-        }
+        self.moments.lock().forget_oldest();
+    }
+
+    /// Lets go of what is held beyond its time.
+    pub(crate) fn expire(&self, now: UnixMillis) {
+        self.holds.expire(now);
+    }
+
+    /// Holds the newest view of a home.
+    pub(crate) fn hold(&self, home: HomeId, until: UnixMillis, now: UnixMillis) -> Result<Arc<Hold<HomeView>>, Down> {
+        self.expire(now);
+        let view = self.current.read();
+        let moment = view.moment.clone().ok_or_else(no_store)?;
+        let of_home = view.heads.iter().filter(|(partition, _)| partition.home() == home);
+        let heads = of_home.map(|(partition, head)| (*partition, *head)).collect();
+        // While the view is locked: whoever withdraws it finds all that is held of it.
+        self.holds.add(HomeView { moment, heads }, until, now)
+    }
+
+    /// Counts a read.
+    pub(crate) fn note_call(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The number of the store's writes that the oldest reader stands at; 0 if there is nothing to be read.
     pub(crate) fn oldest(&self) -> u64 {
-        let oldest = self.moments.lock().iter().find_map(Weak::upgrade);
+        let oldest = self.moments.lock().oldest();
         oldest.map_or(0, |moment| moment.snapshot.seqno())
     }
 
@@ -80,9 +113,15 @@ impl Views {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Holds the newest moment as a reader does.
+    /// How many moments are remembered, those that are gone included.
     #[cfg(test)]
-    pub(crate) fn hold(&self) -> impl Sized + use<> {
+    pub(crate) fn moments(&self) -> usize {
+        self.moments.lock().0.len()
+    }
+
+    /// Keeps the newest moment as a reader does.
+    #[cfg(test)]
+    pub(crate) fn newest(&self) -> impl Sized + use<> {
         self.current.read().moment.clone()
     }
 
@@ -95,31 +134,66 @@ impl Views {
             .is_some_and(|moment| moment.snapshot.seqno() < store.db.visible_seqno())
     }
 
-    /// Shows nothing: from now on, reads find the store unavailable.
+    /// Shows nothing: from now on, reads find the store unavailable, and what was held has expired.
     pub(crate) fn withdraw(&self) {
         let before = std::mem::take(&mut *self.current.write());
         drop(before);
+        self.holds.release_all();
     }
 
     /// Answers an ask from the newest view.
     pub(crate) fn read(&self, partition: PartitionId, ask: &Ask) -> Result<Reply, Down> {
-        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.note_call();
         let (moment, head) = self.moment(partition)?;
-        let (gets, pages) = ask.answer(|key| moment.get(partition, key), |scan| moment.scan(partition, scan))?;
-        Ok(Reply { head, gets, pages })
+        moment.read(partition, head, ask)
     }
 
     fn moment(&self, partition: PartitionId) -> Result<(Arc<Moment>, Head), Down> {
         let view = self.current.read();
-        let Some(moment) = &view.moment else {
-            return Err(Down::Unavailable("the store is being opened again".into()));
-        };
+        let moment = view.moment.as_ref().ok_or_else(no_store)?;
         let head = view.heads.get(&partition).ok_or(Down::NoPartition(partition))?;
         Ok((moment.clone(), *head))
     }
 }
 
+fn no_store() -> Down {
+    Down::Unavailable("the store is being opened again".into())
+}
+
+impl Moments {
+    fn push(&mut self, moment: &Arc<Moment>) {
+        // What is held keeps its place at the front, and thousands may come and go behind it.
+        if self.0.len() >= CLEARED_MOMENTS && self.0.len() == self.0.capacity() {
+            self.0.retain(|moment| moment.strong_count() > 0);
+        }
+        self.0.push_back(Arc::downgrade(moment));
+    }
+
+    fn forget_oldest(&mut self) {
+        while self.0.front().is_some_and(|moment| moment.strong_count() == 0) {
+            self.0.pop_front();
+        }
+    }
+
+    fn oldest(&self) -> Option<Arc<Moment>> {
+        self.0.iter().find_map(Weak::upgrade)
+    }
+}
+
+impl HomeView {
+    /// Answers an ask as the partition was then.
+    pub(crate) fn read(&self, partition: PartitionId, ask: &Ask) -> Result<Reply, Down> {
+        let head = self.heads.get(&partition).ok_or(Down::NoPartition(partition))?;
+        self.moment.read(partition, *head, ask)
+    }
+}
+
 impl Moment {
+    fn read(&self, partition: PartitionId, head: Head, ask: &Ask) -> Result<Reply, Down> {
+        let (gets, pages) = ask.answer(|key| self.get(partition, key), |scan| self.scan(partition, scan))?;
+        Ok(Reply { head, gets, pages })
+    }
+
     fn get(&self, partition: PartitionId, key: &Key) -> Result<Option<Bytes>, Down> {
         let found = self
             .snapshot

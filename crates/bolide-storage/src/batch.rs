@@ -12,6 +12,7 @@ impl Batch {
         Head {
             lsn: self.next,
             stamp: self.stamp,
+            edition: self.edition,
         }
     }
 

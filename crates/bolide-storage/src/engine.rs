@@ -2,21 +2,15 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use bolide_model::{Lsn, UnixMillis, time::Span};
 use bytes::Bytes;
 
+use crate::{Held, HomeId, JointOutcome, PartitionId};
+
 /// What engine methods return: boxed, so that the core is compiled once for every engine.
 pub type EngineFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// Names a physical partition for its whole life. Never reused. Partition 0 is the catalog.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PartitionId(pub u64);
-
-impl PartitionId {
-    /// The partition that holds databases, containers and account settings.
-    pub const CATALOG: PartitionId = PartitionId(0);
-}
 
 /// The ordered key spaces of a partition. Keys of different spaces never meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,6 +60,18 @@ pub struct Put {
     pub value: Bytes,
 }
 
+/// Counts changes of what a reader must know besides rows: settings, the set of indexes, deletions by partition key.
+///
+/// Engines store it with each commit and do not interpret it: it may stay, rise or fall. Every read returns it, so a caller that holds
+/// another edition knows that it must load again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Edition(pub u64);
+
+impl Edition {
+    /// The edition of a new partition, and of those stored before there were editions.
+    pub const FIRST: Edition = Edition(0);
+}
+
 /// The newest commit of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Head {
@@ -73,6 +79,19 @@ pub struct Head {
     pub lsn: Lsn,
     /// Server time of the newest commit. Never decreases along the log (TTL-208).
     pub stamp: UnixMillis,
+    /// [`Batch::edition`] of the newest commit.
+    pub edition: Edition,
+}
+
+impl Head {
+    /// The head of a partition that is to be created at `stamp`, before any commit.
+    pub fn first(stamp: UnixMillis) -> Head {
+        Head {
+            lsn: Lsn(0),
+            stamp,
+            edition: Edition::FIRST,
+        }
+    }
 }
 
 /// A bounded range scan inside one space.
@@ -153,6 +172,8 @@ pub struct Batch {
     pub next: Lsn,
     /// Server time of the commit; not below the stamp of the head it was decided on.
     pub stamp: UnixMillis,
+    /// The partition's edition after the commit.
+    pub edition: Edition,
     /// See [`CommitToken`].
     pub token: CommitToken,
     /// Keys to write.
@@ -160,7 +181,7 @@ pub struct Batch {
     /// Keys to remove; absent ones are no error.
     pub deletes: Vec<Key>,
     /// Nobody else waits for who commits: the engine may hold the calling thread until the commit is done, if that is sooner than handing it
-    /// to another one.
+    /// to another one. Of no effect in a joint commit.
     pub may_block: bool,
 }
 
@@ -204,7 +225,7 @@ pub enum Down {
     #[error("the storage engine is unavailable: {0}")]
     Unavailable(String),
     /// The partition does not exist (never created, or removed).
-    #[error("no such partition. partition={}", .0.0)]
+    #[error("no such partition. partition={0}")]
     NoPartition(PartitionId),
     /// Stored bytes differ from what was written.
     #[error("stored data is corrupt: {0}")]
@@ -215,13 +236,14 @@ pub enum Down {
 ///
 /// # Contract
 /// - **Snapshot**: a [`Reply`] shows one moment of its partition, which its `head` names.
-/// - **Atomicity**: after a commit, or a crash in the middle of one, all of its puts and deletes are there or none.
+/// - **Atomicity**: after a commit, or a crash in the middle of one, all of its puts and deletes are there or none; those of a joint commit
+///   in all of its partitions.
 /// - **Order**: commits of one partition happen one after the other; `Batch::base` must be the head's `lsn`, else [`Outcome::Stale`].
 /// - **Read your writes**: whatever starts after `Done` was answered sees the commit.
 /// - **Durability**: `Done` survives a crash as the engine's mode promises (the embedded engine's default: always).
 /// - **Time**: [`Engine::time`] never decreases while the engine runs. After a restart or a crash it is not below
 ///   [`Engine::durable_time`] as it was before, nor below the stamp of a durable commit (TTL-202, TTL-203).
-/// - Pages are bounded in rows and bytes; no snapshot outlives a call.
+/// - Pages are bounded in rows and bytes. No snapshot outlives a call but those of [`Engine::hold`], which are bounded in number and time.
 ///
 /// [`crate::suite`] checks all of it.
 pub trait Engine: Send + Sync + 'static {
@@ -233,6 +255,19 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Commits a batch.
     fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, Down>>;
+
+    /// Commits batches of several partitions, which lie in one home: all of them or none. Each is judged as [`Engine::commit`] judges it; what one
+    /// fails by, all fail by. Batches of different homes, and two of one partition, are refused; none at all are done.
+    ///
+    /// After [`JointOutcome::Unknown`], settling one of the tickets, with its partition, settles all: what it says holds for every batch.
+    fn commit_together(&self, batches: Vec<(PartitionId, Batch)>) -> EngineFuture<'_, Result<JointOutcome, Down>>;
+
+    /// Takes a snapshot of all partitions of a home, and holds it while server time is below `until`, for [`MAX_HOLD_MS`](crate::MAX_HOLD_MS) at
+    /// most. It shows whatever was done before the call, and of each joint commit all or nothing.
+    ///
+    /// What is held is not freed: rows that were overwritten or deleted since, and removed partitions. The engine may let go of it earlier.
+    /// [`Down::Unavailable`] while [`MAX_HOLDS`](crate::MAX_HOLDS) others are held.
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, Down>>;
 
     /// Finds out what became of a commit of unknown outcome. After `NotDone` it can never become done. [`Down::Unavailable`], and again at
     /// each retry, when more than [`SETTLED_COMMITS`](crate::SETTLED_COMMITS) have been made since its `base`.

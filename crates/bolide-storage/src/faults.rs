@@ -1,17 +1,21 @@
 //! An engine in trouble: wraps any engine and injects what shared storage does on bad days.
 //!
-//! Conflicts where there are none, commits whose outcome is unknown (done, lost, or still on their way), calls that find nobody, and a
-//! clock known only roughly. Everything the wrapper says is allowed by the contract of [`Engine`], so whatever stands on an
-//! engine must give the same results on it. Which call is hit follows from the seed, for callers that make their calls one by one.
+//! Conflicts where there are none, commits whose outcome is unknown (done, lost, or still on their way), calls that find nobody, held
+//! snapshots that are lost before their time, and a clock known only roughly. Everything the wrapper says is allowed by the contract of
+//! [`Engine`], so whatever stands on an engine must give the same results on it. Which call is hit follows from the seed, for callers that
+//! make their calls one by one.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bolide_model::UnixMillis;
 use bolide_model::time::Span;
 use parking_lot::Mutex;
 
-use crate::{Ask, Batch, CommitToken, Down, Engine, EngineFuture, Head, Outcome, PartitionId, Reply, Settled, Ticket};
+use crate::{
+    Ask, Batch, CommitToken, Down, Engine, EngineFuture, Head, Held, HoldError, HomeId, JointOutcome, Outcome,
+    PartitionId, Reply, Settled, Ticket,
+};
 
 /// How often what goes wrong.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +26,8 @@ pub struct Faults {
     pub stale_percent: u64,
     /// Of 100 commits, those told [`Outcome::Unknown`]. They share three fates: done, lost, and late.
     pub unknown_percent: u64,
-    /// Of 100 calls of any kind, those told [`Down::Unavailable`] before anything happened.
+    /// Of 100 calls of any kind, those told [`Down::Unavailable`] before anything happened. Of 100 reads of held snapshots, as many lose
+    /// theirs.
     pub down_percent: u64,
     /// How far both ends of [`Engine::time`] are from the truth.
     pub span_ms: i64,
@@ -45,9 +50,51 @@ impl Faults {
 pub struct FaultyEngine {
     inner: Arc<dyn Engine>,
     faults: Faults,
-    dice: Mutex<Dice>,
+    dice: Arc<Mutex<Dice>>,
     /// Commits of unknown outcome that may still arrive.
-    late: Mutex<HashMap<(PartitionId, CommitToken), Batch>>,
+    late: Mutex<Vec<Late>>,
+}
+
+/// A commit that may still arrive: of one partition, or a joint one.
+struct Late {
+    batches: Vec<(PartitionId, Batch)>,
+    /// It is on its way to the engine just now: nobody can tell what becomes of it.
+    is_arriving: bool,
+}
+
+impl Late {
+    fn new(batches: Vec<(PartitionId, Batch)>) -> Late {
+        Late {
+            batches,
+            is_arriving: false,
+        }
+    }
+
+    fn touches(&self, partition: PartitionId) -> bool {
+        self.batches.iter().any(|(of, _)| *of == partition)
+    }
+
+    fn has(&self, partition: PartitionId, token: CommitToken) -> bool {
+        self.batches
+            .iter()
+            .any(|(of, batch)| *of == partition && batch.token == token)
+    }
+}
+
+/// Takes a late commit from the list once it has arrived, or whoever delivers it has given up.
+struct Delivery<'a> {
+    late: &'a Mutex<Vec<Late>>,
+    batches: Vec<(PartitionId, Batch)>,
+}
+
+impl Drop for Delivery<'_> {
+    fn drop(&mut self) {
+        let is_it = |late: &Late| {
+            let mut batches = self.batches.iter();
+            batches.all(|(partition, batch)| late.has(*partition, batch.token))
+        };
+        self.late.lock().retain(|late| !is_it(late));
+    }
 }
 
 /// What becomes of a commit.
@@ -70,7 +117,7 @@ impl FaultyEngine {
         FaultyEngine {
             inner,
             faults,
-            dice: Mutex::new(Dice(faults.seed)),
+            dice: Arc::new(Mutex::new(Dice(faults.seed))),
             late: Mutex::default(),
         }
     }
@@ -96,7 +143,7 @@ impl FaultyEngine {
     }
 
     fn stumble(&self) -> Result<(), Down> {
-        if self.dice.lock().roll(100) < self.faults.down_percent {
+        if self.dice.lock().is_hit(self.faults.down_percent) {
             Err(away())
         } else {
             Ok(())
@@ -105,16 +152,46 @@ impl FaultyEngine {
 
     /// Lets late commits of a partition arrive, by chance.
     async fn deliver(&self, partition: PartitionId) -> Result<(), Down> {
-        let arrived: Vec<Batch> = {
-            let mut dice = self.dice.lock();
-            let mut late = self.late.lock();
-            late.extract_if(|(of, _), _| *of == partition && dice.roll(2) == 0)
-                .map(|(_, batch)| batch)
-                .collect()
-        };
-        for batch in arrived {
-            self.inner.commit(partition, batch).await?;
+        for delivery in self.arriving(partition) {
+            let batches = delivery.batches.clone();
+            let arrived = match <[_; 1]>::try_from(batches) {
+                Ok([(partition, batch)]) => self.inner.commit(partition, batch).await.map(drop),
+                Err(batches) => self.inner.commit_together(batches).await.map(drop),
+            };
+            match arrived {
+                // A partition that is gone by now takes its late commits along.
+                Ok(()) | Err(Down::NoPartition(_)) => {}
+                Err(down) => return Err(down),
+            }
         }
+        Ok(())
+    }
+
+    fn arriving(&self, partition: PartitionId) -> Vec<Delivery<'_>> {
+        let mut dice = self.dice.lock();
+        let mut late = self.late.lock();
+        late.iter_mut()
+            .filter(|late| !late.is_arriving && late.touches(partition) && dice.roll(2) == 0)
+            .map(|late| {
+                late.is_arriving = true;
+                Delivery {
+                    late: &self.late,
+                    batches: late.batches.clone(),
+                }
+            })
+            .collect()
+    }
+
+    /// What has not arrived by now never will: that is what settling is for. Unavailable while it is on its way.
+    fn forget(&self, partition: PartitionId, token: CommitToken) -> Result<(), Down> {
+        let mut late = self.late.lock();
+        let Some(at) = late.iter().position(|late| late.has(partition, token)) else {
+            return Ok(());
+        };
+        if late[at].is_arriving {
+            return Err(away());
+        }
+        late.remove(at);
         Ok(())
     }
 }
@@ -145,10 +222,48 @@ impl Engine for FaultyEngine {
                 },
                 Fate::Lost => Ok(Outcome::Unknown(ticket)),
                 Fate::Late => {
-                    self.late.lock().insert((partition, batch.token), batch);
+                    self.late.lock().push(Late::new(vec![(partition, batch)]));
                     Ok(Outcome::Unknown(ticket))
                 }
             }
+        })
+    }
+
+    fn commit_together(&self, batches: Vec<(PartitionId, Batch)>) -> EngineFuture<'_, Result<JointOutcome, Down>> {
+        Box::pin(async move {
+            for (partition, _) in &batches {
+                self.deliver(*partition).await?;
+            }
+            let unknown = JointOutcome::unknown(&batches);
+            match self.fate() {
+                // Nobody could settle it.
+                _ if batches.is_empty() => self.inner.commit_together(batches).await,
+                Fate::Away => Err(away()),
+                Fate::Stale => Ok(JointOutcome::Stale),
+                Fate::Fine => self.inner.commit_together(batches).await,
+                Fate::Done => match self.inner.commit_together(batches).await {
+                    Ok(JointOutcome::Done(_)) => Ok(unknown),
+                    outcome => outcome,
+                },
+                Fate::Lost => Ok(unknown),
+                Fate::Late => {
+                    self.late.lock().push(Late::new(batches));
+                    Ok(unknown)
+                }
+            }
+        })
+    }
+
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, Down>> {
+        Box::pin(async move {
+            self.stumble()?;
+            let held = FaultyHeld {
+                inner: self.inner.hold(home, until).await?,
+                dice: self.dice.clone(),
+                down_percent: self.faults.down_percent,
+                is_lost: AtomicBool::new(false),
+            };
+            Ok(Arc::new(held) as Arc<dyn Held>)
         })
     }
 
@@ -156,8 +271,7 @@ impl Engine for FaultyEngine {
         Box::pin(async move {
             self.stumble()?;
             self.deliver(partition).await?;
-            // What has not arrived by now never will: that is what settling is for.
-            self.late.lock().remove(&(partition, ticket.token));
+            self.forget(partition, ticket.token)?;
             self.inner.settle(partition, ticket).await
         })
     }
@@ -207,6 +321,31 @@ impl std::fmt::Debug for FaultyEngine {
     }
 }
 
+/// A held snapshot that may be lost, and reads of it that may find nobody.
+#[derive(Debug)]
+struct FaultyHeld {
+    inner: Arc<dyn Held>,
+    dice: Arc<Mutex<Dice>>,
+    down_percent: u64,
+    is_lost: AtomicBool,
+}
+
+impl Held for FaultyHeld {
+    fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, HoldError>> {
+        Box::pin(async move {
+            let hit = || self.dice.lock().is_hit(self.down_percent);
+            let (is_away, is_lost) = (hit(), hit());
+            if self.is_lost.fetch_or(is_lost, Ordering::SeqCst) || is_lost {
+                return Err(HoldError::Expired);
+            }
+            if is_away {
+                return Err(away().into());
+            }
+            self.inner.read(partition, ask).await
+        })
+    }
+}
+
 fn away() -> Down {
     Down::Unavailable("injected".into())
 }
@@ -216,6 +355,11 @@ fn away() -> Down {
 struct Dice(u64);
 
 impl Dice {
+    /// True in so many of 100 cases.
+    fn is_hit(&mut self, percent: u64) -> bool {
+        self.roll(100) < percent
+    }
+
     /// A number below `sides`.
     fn roll(&mut self, sides: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -9,18 +9,26 @@
 //! [`memory`] is the engine for tests and `--memory`, [`faults`] wraps any engine with injected trouble, and [`suite`] is the
 //! definition of done that every engine runs.
 //!
+//! Partitions of one *home* ([`HomeId`]) can be committed together, and read at one snapshot that is held for a while ([`Held`]).
+//!
 //! Out of scope, on purpose: TTL, filters, range deletes, watches, iterators or transactions that outlive a call.
 
 mod batch;
 mod engine;
 pub mod faults;
+mod hold;
+mod joint;
 pub mod memory;
 mod page;
+mod partition;
 #[cfg(feature = "suite")]
 pub mod suite;
 
 pub use batch::{History, SETTLED_COMMITS};
 pub use engine::{
-    Ask, Batch, CommitToken, Down, Engine, EngineFuture, Head, Key, Outcome, Page, PartitionId, Put, Reply, Scan,
-    Settled, Space, Ticket,
+    Ask, Batch, CommitToken, Down, Edition, Engine, EngineFuture, Head, Key, Outcome, Page, Put, Reply, Scan, Settled,
+    Space, Ticket,
 };
+pub use hold::{Held, Hold, HoldError, Holds, MAX_HOLD_MS, MAX_HOLDS};
+pub use joint::{JointOutcome, rejection};
+pub use partition::{HomeId, PartitionId};

@@ -1,27 +1,30 @@
 //! The memory engine: ordered maps behind a lock per partition. For tests, and for servers that keep nothing.
 //!
-//! A read holds its partition's lock from the first key to the last, which is what makes its answer one snapshot.
+//! A read holds its partition's lock from the first key to the last, which is what makes its answer one snapshot. Joint commits and
+//! held snapshots take the locks of all their partitions first, in the order of the ids. A held snapshot shares the maps of its
+//! partitions; the first commit that changes a map which is held copies it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use bolide_model::UnixMillis;
 use bolide_model::time::{Clock, MonotoneClock, Span};
-use bolide_model::{Lsn, UnixMillis};
 use bytes::Bytes;
 use parking_lot::RwLock;
 
 use crate::{
-    Ask, Batch, Down, Engine, EngineFuture, Head, History, Key, Outcome, Page, PartitionId, Reply, Scan, Settled,
-    Space, Ticket,
+    Ask, Batch, Down, Engine, EngineFuture, Head, Held, History, Hold, HoldError, Holds, HomeId, JointOutcome, Key,
+    Outcome, Page, PartitionId, Reply, Scan, Settled, Space, Ticket, rejection,
 };
 
 /// Keeps partitions in memory, for as long as the process lives.
 #[derive(Debug)]
 pub struct MemoryEngine {
     partitions: RwLock<HashMap<PartitionId, Arc<RwLock<Partition>>>>,
-    time: MonotoneClock,
+    time: Arc<MonotoneClock>,
+    holds: Holds<HomeSnapshot>,
 }
 
 impl MemoryEngine {
@@ -29,12 +32,67 @@ impl MemoryEngine {
     pub fn new(clock: Arc<Clock>) -> MemoryEngine {
         MemoryEngine {
             partitions: RwLock::default(),
-            time: MonotoneClock::new(clock, UnixMillis(i64::MIN)),
+            time: Arc::new(MonotoneClock::new(clock, UnixMillis(i64::MIN))),
+            holds: Holds::default(),
         }
     }
 
     fn partition(&self, id: PartitionId) -> Result<Arc<RwLock<Partition>>, Down> {
         self.partitions.read().get(&id).cloned().ok_or(Down::NoPartition(id))
+    }
+
+    fn commit_now(&self, partition: PartitionId, batch: Batch) -> Result<Outcome, Down> {
+        self.holds.expire(self.time.now());
+        let partition = self.partition(partition)?;
+        let mut partition = partition.write();
+        let head = partition.head();
+        if batch.base != head.lsn {
+            return Ok(Outcome::Stale);
+        }
+        if let Some(flaw) = batch.flaw(head) {
+            return Ok(Outcome::Refused(flaw));
+        }
+        // Under the lock: nobody may see the commit before server time has reached its stamp.
+        self.time.observe(batch.stamp);
+        partition.apply(batch);
+        Ok(Outcome::Done(partition.head()))
+    }
+
+    fn commit_together_now(&self, batches: Vec<(PartitionId, Batch)>) -> Result<JointOutcome, Down> {
+        self.holds.expire(self.time.now());
+        let partitions = self.of_ids(batches.iter().map(|(partition, _)| *partition));
+        let mut locked: BTreeMap<_, _> = partitions.iter().map(|(id, found)| (*id, found.write())).collect();
+        if let Some(answer) = rejection(&batches, |id| locked.get(&id).map(|partition| partition.head())) {
+            return answer;
+        }
+        let done = JointOutcome::done(&batches);
+        for (id, batch) in batches {
+            self.time.observe(batch.stamp);
+            let partition = locked.get_mut(&id).expect("it was found when it was judged");
+            partition.apply(batch);
+        }
+        Ok(done)
+    }
+
+    fn hold_now(&self, home: HomeId, until: UnixMillis) -> Result<MemoryHeld, Down> {
+        let ids: Vec<PartitionId> = self.partitions.read().keys().copied().collect();
+        let partitions = self.of_ids(ids.into_iter().filter(|id| id.home() == home));
+        // All at once, so that no joint commit falls in between.
+        let locked: Vec<_> = partitions.iter().map(|(id, found)| (*id, found.read())).collect();
+        let copies = locked
+            .iter()
+            .map(|(id, partition)| (*id, (partition.head(), partition.spaces.clone())));
+        let snapshot = HomeSnapshot(copies.collect());
+        Ok(MemoryHeld {
+            hold: self.holds.add(snapshot, until, self.time.now())?,
+            time: self.time.clone(),
+        })
+    }
+
+    /// Those that are there, in the order in which they are to be locked.
+    fn of_ids(&self, ids: impl Iterator<Item = PartitionId>) -> BTreeMap<PartitionId, Arc<RwLock<Partition>>> {
+        let partitions = self.partitions.read();
+        ids.filter_map(|id| Some((id, partitions.get(&id)?.clone()))).collect()
     }
 }
 
@@ -44,20 +102,23 @@ impl Engine for MemoryEngine {
     }
 
     fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, Down>> {
-        Box::pin(async move { Ok(self.partition(partition)?.read().answer(&ask)) })
+        Box::pin(async move {
+            let partition = self.partition(partition)?;
+            let partition = partition.read();
+            Ok(partition.spaces.answer(partition.head(), &ask))
+        })
     }
 
     fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, Down>> {
-        Box::pin(async move {
-            let partition = self.partition(partition)?;
-            let mut partition = partition.write();
-            let outcome = partition.commit(batch);
-            // Under the lock: nobody may see the commit before server time has reached its stamp.
-            if let Outcome::Done(head) = outcome {
-                self.time.observe(head.stamp);
-            }
-            Ok(outcome)
-        })
+        Box::pin(async move { self.commit_now(partition, batch) })
+    }
+
+    fn commit_together(&self, batches: Vec<(PartitionId, Batch)>) -> EngineFuture<'_, Result<JointOutcome, Down>> {
+        Box::pin(async move { self.commit_together_now(batches) })
+    }
+
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, Down>> {
+        Box::pin(async move { Ok(Arc::new(self.hold_now(home, until)?) as Arc<dyn Held>) })
     }
 
     fn settle(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Settled, Down>> {
@@ -106,30 +167,42 @@ impl Engine for MemoryEngine {
 #[derive(Debug)]
 struct Partition {
     history: History,
-    /// Indexed by `Space as usize`.
-    spaces: [BTreeMap<Bytes, Bytes>; Space::ALL.len()],
+    spaces: Spaces,
 }
 
 impl Partition {
     fn new(head: Head) -> Partition {
         Partition {
             history: History::starting_at(head),
-            spaces: Default::default(),
+            spaces: Spaces::default(),
         }
     }
 
-    fn head_lsn(&self) -> Lsn {
-        self.history.head().lsn
+    fn head(&self) -> Head {
+        self.history.head()
     }
 
-    fn answer(&self, ask: &Ask) -> Reply {
+    /// Carries out a batch that was judged.
+    fn apply(&mut self, batch: Batch) {
+        self.history.push(&batch);
+        for Key { space, bytes } in batch.deletes {
+            self.spaces.change(space).remove(&bytes);
+        }
+        for put in batch.puts {
+            self.spaces.change(put.key.space).insert(put.key.bytes, put.value);
+        }
+    }
+}
+
+/// The rows of a partition, by `Space as usize`. A copy shares them until one of the two changes them.
+#[derive(Debug, Clone, Default)]
+struct Spaces([Arc<BTreeMap<Bytes, Bytes>>; Space::ALL.len()]);
+
+impl Spaces {
+    fn answer(&self, head: Head, ask: &Ask) -> Reply {
         let get = |key: &Key| Ok::<_, Infallible>(self.space(key.space).get(&key.bytes).cloned());
         let Ok((gets, pages)) = ask.answer(get, |scan| Ok(self.scan(scan)));
-        Reply {
-            head: self.history.head(),
-            gets,
-            pages,
-        }
+        Reply { head, gets, pages }
     }
 
     fn scan(&self, scan: &Scan) -> Page {
@@ -154,24 +227,33 @@ impl Partition {
         }
     }
 
-    fn commit(&mut self, batch: Batch) -> Outcome {
-        if batch.base != self.head_lsn() {
-            return Outcome::Stale;
-        }
-        if let Some(flaw) = batch.flaw(self.history.head()) {
-            return Outcome::Refused(flaw);
-        }
-        self.history.push(&batch);
-        for Key { space, bytes } in batch.deletes {
-            self.spaces[space as usize].remove(&bytes);
-        }
-        for put in batch.puts {
-            self.spaces[put.key.space as usize].insert(put.key.bytes, put.value);
-        }
-        Outcome::Done(self.history.head())
+    fn space(&self, space: Space) -> &BTreeMap<Bytes, Bytes> {
+        &self.0[space as usize]
     }
 
-    fn space(&self, space: Space) -> &BTreeMap<Bytes, Bytes> {
-        &self.spaces[space as usize]
+    /// A space to be changed: a copy of it if it is held.
+    fn change(&mut self, space: Space) -> &mut BTreeMap<Bytes, Bytes> {
+        Arc::make_mut(&mut self.0[space as usize])
+    }
+}
+
+/// The partitions of a home as they were at one time.
+#[derive(Debug)]
+struct HomeSnapshot(HashMap<PartitionId, (Head, Spaces)>);
+
+#[derive(Debug)]
+struct MemoryHeld {
+    hold: Arc<Hold<HomeSnapshot>>,
+    time: Arc<MonotoneClock>,
+}
+
+impl Held for MemoryHeld {
+    fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, HoldError>> {
+        Box::pin(async move {
+            let snapshot = self.hold.snapshot(self.time.now())?;
+            let found = snapshot.0.get(&partition);
+            let (head, spaces) = found.ok_or(Down::NoPartition(partition))?;
+            Ok(spaces.answer(*head, &ask))
+        })
     }
 }

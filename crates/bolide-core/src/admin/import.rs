@@ -328,10 +328,7 @@ impl Aside {
         let take = |catalog: Arc<Catalog>| async move { catalog.take_partition_ids(1).await };
         let id = PartitionId(catalog.carry_out(take).await?);
         let now = catalog.now().await?;
-        let head = Head {
-            lsn: Lsn(0),
-            stamp: now,
-        };
+        let head = Head::first(now);
         catalog.engine().create(id, head).await.map_err(down)?;
         let placement = Placement {
             id,

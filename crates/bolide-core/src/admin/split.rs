@@ -132,10 +132,7 @@ impl Catalog {
         let mut copy = Copy {
             catalog: self,
             partition: child.id,
-            head: Head {
-                lsn: Lsn(0),
-                stamp: now,
-            },
+            head: Head::first(now),
             puts: Vec::new(),
             state,
         };
@@ -270,6 +267,7 @@ impl Copy<'_> {
             base: self.head.lsn,
             next,
             stamp,
+            edition: self.head.edition,
             token: CommitToken(u128::from(self.partition.0) << 64 | u128::from(next.0)),
             puts: std::mem::take(&mut self.puts),
             deletes: Vec::new(),

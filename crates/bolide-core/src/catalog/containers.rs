@@ -8,7 +8,7 @@ use bolide_model::epk;
 use bolide_model::names::validate_resource_id;
 use bolide_model::rid::{ContainerRid, DatabaseRid, EncryptionKeyRid};
 use bolide_model::ttl::Settings;
-use bolide_model::{Error, Lsn, Result, UnixSeconds};
+use bolide_model::{Error, Result, UnixSeconds};
 use bolide_storage::{Head, PartitionId};
 use bytes::Bytes;
 use serde_json::Value;
@@ -134,10 +134,7 @@ impl Catalog {
         let now = clock::exact_now(self.engine.as_ref()).await?;
         let mut partitions = Vec::with_capacity(row.placements.len());
         for placement in &row.placements {
-            let head = Head {
-                lsn: Lsn(0),
-                stamp: now,
-            };
+            let head = Head::first(now);
             self.engine.create(placement.id, head).await.map_err(down)?;
             let meter = Meter::shared(&row.pacing, row.placements.len(), now.seconds());
             partitions.push(Partition::open(self.engine.clone(), placement.clone(), meter, self.alarm.clone()).await?);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bolide_model::epk::EpkRange;
 use bolide_model::rid::{ContainerRid, DatabaseRid, EncryptionKeyRid, PermissionRid, UserRid};
-use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
+use bolide_model::{Error, ErrorKind, Result, UnixSeconds};
 use bolide_storage::{Engine, Head, Key, PartitionId, Space};
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
@@ -46,10 +46,7 @@ impl Catalog {
     /// From the engine; `Corrupt` if a row is damaged.
     pub async fn open(engine: Arc<dyn Engine>, definition_bytes: usize) -> Result<Catalog> {
         let now = clock::exact_now(engine.as_ref()).await?;
-        let head = Head {
-            lsn: Lsn(0),
-            stamp: now,
-        };
+        let head = Head::first(now);
         engine.create(PartitionId::CATALOG, head).await.map_err(down)?;
         let placement = Placement {
             id: PartitionId::CATALOG,

@@ -23,10 +23,7 @@ async fn partition() -> Arc<Partition> {
     let clock = Arc::new(Clock::virtual_at(UnixMillis(0)));
     let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::new(clock));
     let id = PartitionId(1);
-    let head = Head {
-        lsn: Lsn(0),
-        stamp: UnixMillis(0),
-    };
+    let head = Head::first(UnixMillis(0));
     engine.create(id, head).await.expect("memory is there");
     let placement = Placement {
         id,

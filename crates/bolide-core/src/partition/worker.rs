@@ -309,6 +309,7 @@ impl Worker {
             base: self.head.lsn,
             next: changes.next,
             stamp,
+            edition: self.head.edition,
             token: self.tokens.next(),
             puts: changes.puts,
             deletes: changes.deletes,

@@ -7,8 +7,8 @@ use bolide_model::UnixMillis;
 use bolide_model::time::Span;
 use bolide_storage::faults::{Faults, FaultyEngine};
 use bolide_storage::{
-    Ask, Batch, CommitToken, Down, Engine, EngineFuture, Head, Key, Outcome, PartitionId, Put, Reply, Scan, Settled,
-    Space, Ticket,
+    Ask, Batch, CommitToken, Down, Engine, EngineFuture, Head, Held, HomeId, JointOutcome, Key, Outcome, PartitionId,
+    Put, Reply, Scan, Settled, Space, Ticket,
 };
 use bytes::Bytes;
 use tokio::sync::Semaphore;
@@ -126,6 +126,7 @@ impl Probe {
             base: head.lsn,
             next: head.lsn.next(),
             stamp: head.stamp,
+            edition: head.edition,
             token: CommitToken(1),
             puts,
             deletes,
@@ -204,6 +205,16 @@ impl Probe {
         Ok(self.engine())
     }
 
+    fn reach_to_commit(&self) -> Result<&dyn Engine, Down> {
+        let engine = self.reach()?;
+        let _ = self
+            .commits_left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+                (left > 0).then_some(left - 1)
+            });
+        Ok(engine)
+    }
+
     fn count(&self, calls: &AtomicU64, rows: usize) {
         calls.fetch_add(1, Ordering::SeqCst);
         self.rows.fetch_add(rows as u64, Ordering::SeqCst);
@@ -241,14 +252,22 @@ impl Engine for Probe {
     fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, Down>> {
         Box::pin(async move {
             self.count(&self.commits, batch.keys().count());
-            let engine = self.reach()?;
-            let _ = self
-                .commits_left
-                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
-                    (left > 0).then_some(left - 1)
-                });
-            engine.commit(partition, batch).await
+            self.reach_to_commit()?.commit(partition, batch).await
         })
+    }
+
+    fn commit_together(&self, batches: Vec<(PartitionId, Batch)>) -> EngineFuture<'_, Result<JointOutcome, Down>> {
+        Box::pin(async move {
+            self.count(
+                &self.commits,
+                batches.iter().map(|(_, batch)| batch.keys().count()).sum(),
+            );
+            self.reach_to_commit()?.commit_together(batches).await
+        })
+    }
+
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, Down>> {
+        Box::pin(async move { self.engine().hold(home, until).await })
     }
 
     fn settle(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Settled, Down>> {

@@ -1,12 +1,14 @@
 //! A group: writes that are carried out together.
 //!
 //! Writes are judged in their order, each on the heads the ones before it leave behind, so several commits of one partition may be in one
-//! group. Rows are merged by key, the last one wins: the store does not promise an order between two rows of one key in one write.
+//! group. A joint commit is one write over several partitions: the group takes all of its batches or none. Rows are merged by key, the last one wins: the store does not promise an order between two rows of one key in one write.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use bolide_model::UnixMillis;
-use bolide_storage::{Batch, CommitToken, Down, Head, History, Key, Outcome, PartitionId, Space, Ticket};
+use bolide_storage::{
+    Batch, CommitToken, Down, Head, History, JointOutcome, Key, Outcome, PartitionId, Space, Ticket, rejection,
+};
 use bytes::Bytes;
 
 use super::removal::Removal;
@@ -40,6 +42,7 @@ pub(super) struct Group {
 /// An answer that waits for the write.
 enum Pending {
     Commit(Answer<Outcome>, Head, Ticket),
+    Joint(Answer<JointOutcome>, Vec<Head>, Vec<Ticket>),
     Other(Answer<()>),
 }
 
@@ -70,7 +73,22 @@ impl Group {
                 batch,
                 answer,
             } => match self.judge(partition, &batch, partitions) {
-                Ok(()) => self.add_commit(partition, batch, answer),
+                Ok(()) => {
+                    let pending = Pending::Commit(answer, batch.head(), batch.ticket());
+                    self.add_commit(partition, batch);
+                    self.answers.push(pending);
+                }
+                Err(verdict) => drop(answer.send(verdict)),
+            },
+            Write::CommitTogether { batches, answer } => match self.judge_together(&batches, partitions) {
+                Ok(()) => {
+                    let heads = batches.iter().map(|(_, batch)| batch.head()).collect();
+                    let tickets = batches.iter().map(|(_, batch)| batch.ticket()).collect();
+                    for (partition, batch) in batches {
+                        self.add_commit(partition, batch);
+                    }
+                    self.answers.push(Pending::Joint(answer, heads, tickets));
+                }
                 Err(verdict) => drop(answer.send(verdict)),
             },
             Write::Create {
@@ -109,21 +127,35 @@ impl Group {
         if batch.base != head.lsn {
             return Err(Ok(Outcome::Stale));
         }
-        match batch.flaw(head).or_else(|| self.why_no_room(batch)) {
+        match batch.flaw(head).or_else(|| self.why_no_room([batch].into_iter())) {
             Some(why) => Err(Ok(Outcome::Refused(why))),
             None => Ok(()),
         }
     }
 
-    fn why_no_room(&self, batch: &Batch) -> Option<String> {
+    /// Decides on a joint commit; an error is its answer.
+    fn judge_together(
+        &self,
+        batches: &[(PartitionId, Batch)],
+        partitions: &HashMap<PartitionId, History>,
+    ) -> Result<(), Result<JointOutcome, Down>> {
+        if let Some(answer) = rejection(batches, |partition| self.head(partition, partitions)) {
+            return Err(answer);
+        }
+        match self.why_no_room(batches.iter().map(|(_, batch)| batch)) {
+            Some(why) => Err(Ok(JointOutcome::Refused(why))),
+            None => Ok(()),
+        }
+    }
+
+    fn why_no_room<'a>(&self, batches: impl Iterator<Item = &'a Batch> + Clone) -> Option<String> {
         let Room { free, reserve } = self.room;
+        let deletes: usize = batches.clone().map(|batch| batch.deletes.len()).sum();
+        let puts: usize = batches.clone().map(|batch| batch.puts.len()).sum();
         // Commits that mostly delete may use half of the reserve: they are how space comes back.
-        let reserve = if batch.deletes.len() > batch.puts.len() {
-            reserve / 2
-        } else {
-            reserve
-        };
-        let needed = reserve.saturating_add(2 * (self.bytes + batch.bytes() as u64));
+        let reserve = if deletes > puts { reserve / 2 } else { reserve };
+        let bytes: usize = batches.map(Batch::bytes).sum();
+        let needed = reserve.saturating_add(2 * (self.bytes + bytes as u64));
         (free < needed).then(|| format!("the disk is full. free_bytes={free} needed_bytes={needed}"))
     }
 
@@ -131,20 +163,17 @@ impl Group {
         let is_leaving = removals.iter().any(|removal| removal.partition() == partition)
             || self.heads.get(&partition).is_some_and(Option::is_none);
         if partition == OWN {
-            Some(format!("the partition number is reserved. partition={}", partition.0))
+            Some(format!("the partition number is reserved. partition={partition}"))
         } else if is_leaving {
-            Some(format!(
-                "the partition is still being removed. partition={}",
-                partition.0
-            ))
+            Some(format!("the partition is still being removed. partition={partition}"))
         } else {
             None
         }
     }
 
-    fn add_commit(&mut self, partition: PartitionId, batch: Batch, answer: Answer<Outcome>) {
+    fn add_commit(&mut self, partition: PartitionId, batch: Batch) {
         self.bytes += batch.bytes() as u64;
-        let (head, ticket) = (batch.head(), batch.ticket());
+        let head = batch.head();
         for Key { space, bytes } in batch.deletes {
             self.deletes[space as usize] += 1;
             self.rows[space as usize].insert(row_key(partition, &bytes), None);
@@ -161,7 +190,6 @@ impl Group {
             }),
         );
         self.commits.push((partition, batch.token, head));
-        self.answers.push(Pending::Commit(answer, head, ticket));
     }
 
     fn set_head(&mut self, partition: PartitionId, row: Option<HeadRow>) {
@@ -226,13 +254,18 @@ impl Group {
 
     /// The write is done.
     pub(super) fn answer(self) {
-        self.answer_with(|head, _| Outcome::Done(head), || Ok(()));
+        self.answer_with(
+            |head, _| Outcome::Done(head),
+            |heads, _| JointOutcome::Done(heads),
+            || Ok(()),
+        );
     }
 
     /// The write surely did not happen.
     pub(super) fn answer_refused(self, reason: &str) {
         self.answer_with(
             |_, _| Outcome::Refused(reason.to_owned()),
+            |_, _| JointOutcome::Refused(reason.to_owned()),
             || Err(Down::Unavailable(reason.to_owned())),
         );
     }
@@ -240,14 +273,24 @@ impl Group {
     /// The write may have happened.
     pub(super) fn answer_unknown(self) {
         let why = || Err(Down::Unavailable("the store failed in the middle of a write".into()));
-        self.answer_with(|_, ticket| Outcome::Unknown(ticket), why);
+        self.answer_with(
+            |_, ticket| Outcome::Unknown(ticket),
+            |_, tickets| JointOutcome::Unknown(tickets),
+            why,
+        );
     }
 
-    fn answer_with(self, outcome: impl Fn(Head, Ticket) -> Outcome, other: impl Fn() -> Result<(), Down>) {
+    fn answer_with(
+        self,
+        outcome: impl Fn(Head, Ticket) -> Outcome,
+        joint: impl Fn(Vec<Head>, Vec<Ticket>) -> JointOutcome,
+        other: impl Fn() -> Result<(), Down>,
+    ) {
         for pending in self.answers {
             // Nobody may be waiting any more.
             match pending {
                 Pending::Commit(answer, head, ticket) => drop(answer.send(Ok(outcome(head, ticket)))),
+                Pending::Joint(answer, heads, tickets) => drop(answer.send(Ok(joint(heads, tickets)))),
                 Pending::Other(answer) => drop(answer.send(other())),
             }
         }

@@ -1,7 +1,7 @@
 //! What the committer is asked to do, and how it refuses.
 
 use bolide_model::UnixMillis;
-use bolide_storage::{Batch, Down, Head, Outcome, PartitionId, Settled, Ticket};
+use bolide_storage::{Batch, Down, Head, JointOutcome, Outcome, PartitionId, Settled, Ticket};
 use tokio::sync::oneshot;
 
 /// Where an answer goes. Nobody may be waiting any more; the job is done all the same.
@@ -13,6 +13,10 @@ pub(crate) enum Write {
         partition: PartitionId,
         batch: Batch,
         answer: Answer<Outcome>,
+    },
+    CommitTogether {
+        batches: Vec<(PartitionId, Batch)>,
+        answer: Answer<JointOutcome>,
     },
     Create {
         partition: PartitionId,
@@ -52,6 +56,7 @@ impl Write {
     pub(super) fn bytes(&self) -> usize {
         match self {
             Write::Commit { batch, .. } => batch.bytes(),
+            Write::CommitTogether { batches, .. } => batches.iter().map(|(_, batch)| batch.bytes()).sum(),
             Write::Create { .. } | Write::Remove { .. } => 0,
         }
     }
@@ -67,6 +72,10 @@ impl Write {
                 answer.send(Ok(Outcome::Refused(reason.clone()))).is_ok()
             }
             (Write::Commit { answer, .. }, Refusal::Closed) => answer.send(Err(down)).is_ok(),
+            (Write::CommitTogether { answer, .. }, Refusal::Broken(reason)) => {
+                answer.send(Ok(JointOutcome::Refused(reason.clone()))).is_ok()
+            }
+            (Write::CommitTogether { answer, .. }, Refusal::Closed) => answer.send(Err(down)).is_ok(),
             (Write::Create { answer, .. } | Write::Remove { answer, .. }, _) => answer.send(Err(down)).is_ok(),
         };
     }

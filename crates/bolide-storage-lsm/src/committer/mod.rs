@@ -2,39 +2,43 @@
 //!
 //! It takes a job, and with it all writes that wait, merges them into one [`group`], and carries the group out as one write of the store with
 //! one fsync. Everything that must not meet a write is its work too, between groups: publishing views, settling
-//! tickets, deleting what removed partitions left ([`removal`]), writing the durable mark, and opening the store again after it failed.
-//! It has a thread; [`shared`] tells what is done elsewhere.
+//! tickets, deleting what removed partitions left ([`removal`]), writing the durable mark ([`chores`]), and opening the store again after it
+//! failed ([`failure`], [`opening`]). It has a thread; [`shared`] tells what is done elsewhere.
 
+mod chores;
 mod compactor;
 mod durable_time;
+mod failure;
 mod group;
 mod jobs;
 mod journal_ahead;
+mod opening;
 mod removal;
 mod shared;
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bolide_model::UnixMillis;
-use bolide_model::time::{Clock, MonotoneClock};
+use bolide_model::time::{MonotoneClock, Monotonic};
 use bolide_storage::{Down, History, PartitionId, Settled, Ticket};
 use fjall::PersistMode;
 
 use crate::home::Home;
 use crate::layout::{Sequence, sequence_key};
-use crate::mark::{Mark, Marked, Numbers};
+use crate::mark::{Mark, Numbers};
 use crate::presence::Presence;
-use crate::store::{Found, Store};
+use crate::store::Store;
 use crate::view::Views;
-use crate::{Durability, LsmOptions, OpenError};
+use crate::{Durability, LsmOptions};
 
+use chores::REFRESH_INTERVAL;
 use compactor::Compactor;
 pub(crate) use compactor::{filter_of, idle};
 pub(crate) use durable_time::DurableTime;
+use failure::Trouble;
 use group::{Group, Room};
 use jobs::{Answer, Refusal};
 pub(crate) use jobs::{Job, Write};
@@ -46,37 +50,24 @@ pub(crate) use shared::SharedCommitter;
 const GROUP_BYTES: usize = 8 << 20;
 /// How often the durable mark is written, at most.
 const MARK_INTERVAL: Duration = Duration::from_secs(1);
-/// How often to look whether the store has written tables since the last view.
-const REFRESH_INTERVAL: Duration = Duration::from_millis(250);
 /// After so long without a write the store has time for what would disturb writes.
 const REST_INTERVAL: Duration = Duration::from_millis(500);
-/// Memtables above this are written out while the store rests: a fsync of the journal waits for tables on their way to the disk, 150 ms for
-/// the largest memtable here. And the next open has less to replay.
-const RESTING_BYTES: u64 = 8 << 20;
 /// A write of the store that takes longer is waited for on the committer's thread, so that others have the one it came from.
 const QUICK_WRITE: Duration = Duration::from_millis(1);
 /// A disk on which writes take less has nothing to gain from a journal that is written ahead.
 const SLOW_WRITE: Duration = Duration::from_micros(50);
 /// Free space beside the reserve without which the journal is not written ahead.
 const SPARE_BYTES: u64 = 256 << 20;
-/// How often a store that failed is tried again.
-const MEND_INTERVAL: Duration = Duration::from_secs(1);
 /// How often to look whether the files are in their place, where writes do not wait for the disk.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-/// How long reads may take to let go of a store that is to be opened again.
-const RELEASE_PATIENCE: Duration = Duration::from_secs(5);
-
-/// Why the store cannot be written, and when to look again.
-struct Trouble {
-    reason: String,
-    retry_at: Instant,
-}
 
 /// See the module.
 pub(crate) struct Committer {
     home: Home,
     /// `None` where it cannot be told.
     presence: Option<Presence>,
+    /// The clock of chores.
+    monotonic: Monotonic,
     looked_at: Instant,
     options: LsmOptions,
     views: Arc<Views>,
@@ -115,59 +106,6 @@ pub(crate) struct Committer {
 }
 
 impl Committer {
-    /// Takes the directory, opens the store in it, checks it against its durable mark, and publishes the first view.
-    pub(crate) fn open(
-        dir: &std::path::Path,
-        clock: Arc<Clock>,
-        mut options: LsmOptions,
-        views: Arc<Views>,
-    ) -> Result<Committer, OpenError> {
-        let (home, mark) = Home::enter(dir, clock.now())?;
-        let store = Store::open(&home.store_path(), &options)?;
-        // Once is enough: a store that failed is opened again while users wait.
-        options.verify_tables = false;
-        let found = store.find(&home.store_path())?;
-        let mark = check_mark(&home, mark, &found, options.accept_data_loss)?;
-        let durable_time = mark.marked().time.max(found.newest.stamp);
-        let now = Instant::now();
-        let (free_space, path) = (options.free_space.clone(), home.path().to_owned());
-        // Below that not even deletes are taken.
-        let reserve_bytes = options.reserve_bytes / 2;
-        let spare_bytes = move || free_space.at(&path).saturating_sub(reserve_bytes);
-        let compactor = Compactor::new(views.clone(), spare_bytes);
-        let mut committer = Committer {
-            home,
-            presence: None,
-            looked_at: now,
-            options,
-            views,
-            time: Arc::new(MonotoneClock::new(clock, durable_time)),
-            durable_time: Arc::new(DurableTime::new(durable_time)),
-            store: None,
-            trouble: None,
-            is_closed: false,
-            partitions: HashMap::new(),
-            removals: VecDeque::new(),
-            compactor,
-            journal_ahead: None,
-            newest: Sequence::NONE,
-            written: Numbers::default(),
-            durable: Numbers::default(),
-            mark,
-            mark_written_at: now,
-            mark_failed: false,
-            persist_at: None,
-            removal_at: now,
-            refresh_at: None,
-            rested_at: None,
-            write_time: Duration::ZERO,
-            wakes_at: None,
-        };
-        committer.start_from(store, found);
-        committer.home.log_notice();
-        Ok(committer)
-    }
-
     /// Server time, and how far it is durable.
     pub(crate) fn times(&self) -> (Arc<MonotoneClock>, Arc<DurableTime>) {
         (self.time.clone(), self.durable_time.clone())
@@ -217,7 +155,7 @@ impl Committer {
         let until = until.max(self.time.now());
         let kept = if self.durable_time.get() >= until {
             Ok(())
-        } else if self.mark_failed && self.mark_written_at.elapsed() < MARK_INTERVAL {
+        } else if self.mark_failed && self.monotonic.since(self.mark_written_at) < MARK_INTERVAL {
             Err(Down::Unavailable("the durable mark cannot be written".into()))
         } else {
             self.write_mark(until)
@@ -272,11 +210,12 @@ impl Committer {
     /// Notes trouble if the files of the store are not in their place any more.
     fn look_for_files(&mut self) {
         // What is not on the disk at once is not promised to be found again; a look now and then is enough there.
-        let is_early = self.options.durability != Durability::Sync && self.looked_at.elapsed() < LOOK_INTERVAL;
+        let is_early =
+            self.options.durability != Durability::Sync && self.monotonic.since(self.looked_at) < LOOK_INTERVAL;
         if self.trouble.is_some() || self.is_closed || is_early {
             return;
         }
-        self.looked_at = Instant::now();
+        self.looked_at = self.monotonic.now();
         if let Some(Err(why)) = self.presence.as_mut().map(Presence::check) {
             self.fail(&why);
         }
@@ -337,9 +276,9 @@ impl Committer {
             batch.insert(keyspace, sequence_key(), self.newest.encode());
             written[space as usize] = self.newest.number;
         }
-        let began = Instant::now();
+        let began = self.monotonic.now();
         batch.commit()?;
-        self.write_time = (self.write_time * 7 + began.elapsed()) / 8;
+        self.write_time = (self.write_time * 7 + self.monotonic.since(began)) / 8;
         self.written = written;
         self.note_appended(journal_bytes);
         Ok(())
@@ -375,7 +314,7 @@ impl Committer {
                 self.durable_time.raise(self.newest.stamp);
             }
             Durability::Interval(delay) => {
-                self.persist_at.get_or_insert_with(|| Instant::now() + delay);
+                self.persist_at.get_or_insert(self.monotonic.now() + delay);
             }
             Durability::Buffered => {}
         }
@@ -398,7 +337,8 @@ impl Committer {
             }
         }
         // Nobody may see a stamp that server time has not reached.
-        self.time.observe(self.newest.stamp);
+        let time = self.time.observe(self.newest.stamp);
+        self.views.expire(time);
         self.views.publish(
             store,
             group
@@ -409,7 +349,7 @@ impl Committer {
         for (space, deletes) in group.deletes() {
             self.compactor.note_deletes(space, deletes);
         }
-        let now = Instant::now();
+        let now = self.monotonic.now();
         self.refresh_at.get_or_insert(now + REFRESH_INTERVAL);
         self.rested_at = Some(now + REST_INTERVAL);
     }
@@ -431,255 +371,6 @@ impl Committer {
         self.trouble.is_none() && self.write_time <= QUICK_WRITE && self.store.as_ref().is_some_and(is_at_rest)
     }
 
-    /// The thread sleeps until then, or until it is asked for something.
-    fn fall_asleep(&mut self) -> Option<Instant> {
-        self.wakes_at = self.next_chore();
-        self.wakes_at
-    }
-
-    /// Whether the thread must be woken for a chore that was not expected when it fell asleep; it is, then.
-    fn is_overslept(&mut self) -> bool {
-        let Some(due) = self.next_chore() else { return false };
-        let is_late = self.wakes_at.is_none_or(|wakes_at| due < wakes_at);
-        if is_late {
-            self.wakes_at = Some(due);
-        }
-        is_late
-    }
-
-    /// When something is to be done although nobody asks.
-    fn next_chore(&self) -> Option<Instant> {
-        if self.is_closed {
-            return None;
-        }
-        if let Some(trouble) = &self.trouble {
-            return Some(trouble.retry_at);
-        }
-        let mark_at = (self.durable != self.mark.marked().numbers).then(|| self.mark_written_at + MARK_INTERVAL);
-        let removal_at = (!self.removals.is_empty()).then_some(self.removal_at);
-        let look_at = self.compactor.look_at();
-        [
-            self.persist_at,
-            mark_at,
-            removal_at,
-            look_at,
-            self.refresh_at,
-            self.rested_at,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-    }
-
-    fn do_chores(&mut self, now: Instant) {
-        if self.next_chore().is_none_or(|at| at > now) {
-            return;
-        }
-        if self.trouble.is_some() {
-            return self.mend();
-        }
-        if self.persist_at.is_some_and(|at| at <= now) {
-            self.persist(PersistMode::SyncData);
-        }
-        if self.durable != self.mark.marked().numbers && self.mark_written_at + MARK_INTERVAL <= now {
-            // If it fails it lags, which is allowed; the next one may succeed.
-            let _ = self.write_mark(self.durable_time.get());
-        }
-        if !self.removals.is_empty() && self.removal_at <= now {
-            self.remove_some();
-        }
-        if self.rested_at.is_some_and(|at| at <= now) {
-            self.use_rest(now);
-        }
-        if self.compactor.look_at().is_some_and(|at| at <= now)
-            && let Some(store) = &self.store
-        {
-            self.compactor.look(store, now);
-            self.refresh_at.get_or_insert(now + REFRESH_INTERVAL);
-        }
-        if self.refresh_at.is_some_and(|at| at <= now) {
-            self.refresh(now);
-        }
-    }
-
-    /// Begins to write memtables out, if they are large.
-    fn use_rest(&mut self, now: Instant) {
-        self.rested_at = None;
-        let Some(store) = &self.store else { return };
-        match store.write_out_above(RESTING_BYTES) {
-            Ok(true) => self.refresh_at = Some(now + REFRESH_INTERVAL),
-            Ok(false) => {}
-            Err(error) => {
-                self.fail(&error.to_string());
-            }
-        }
-    }
-
-    /// Publishes a new view if the store has written tables since the last one, and looks again later if it still does.
-    fn refresh(&mut self, now: Instant) {
-        let Some(store) = &self.store else { return };
-        let is_moving = store.is_busy() || self.compactor.is_running();
-        let is_behind = self.views.is_behind(store);
-        if is_behind {
-            self.views.publish(store, []);
-        }
-        // Tables that were merged stay on the disk for readers of before.
-        let is_kept = store.release_versions(self.views.oldest());
-        self.refresh_at = (is_moving || is_behind || is_kept).then(|| now + REFRESH_INTERVAL);
-    }
-
-    /// Brings everything written so far to the disk. Tells whether it is there.
-    fn persist(&mut self, mode: PersistMode) -> bool {
-        self.persist_at = None;
-        let Some(store) = &self.store else { return false };
-        match store.db.persist(mode) {
-            Ok(()) => {
-                self.durable = self.written;
-                true
-            }
-            Err(error) => {
-                self.fail(&self.cause_of(&error));
-                false
-            }
-        }
-    }
-
-    /// Why the store failed, in words that help: it says only that it did when that was in the background.
-    fn cause_of(&self, error: &fjall::Error) -> String {
-        match (error, self.home.probe()) {
-            (fjall::Error::Poisoned, Ok(())) => "a table could not be written".to_owned(),
-            (fjall::Error::Poisoned, Err(error)) => error.to_string(),
-            (error, _) => error.to_string(),
-        }
-    }
-
-    /// Brings to the disk how far the store and server time are durable, the latter at least up to `time`.
-    fn write_mark(&mut self, time: UnixMillis) -> io::Result<()> {
-        self.mark_written_at = Instant::now();
-        let marked = Marked {
-            numbers: self.durable,
-            time: time.max(self.durable_time.get()),
-        };
-        let written = self.mark.write(marked);
-        match &written {
-            Ok(()) => self.durable_time.raise(marked.time),
-            Err(error) => tracing::warn!(
-                %error,
-                "the durable mark was not written: until it is, a crash may set server time back"
-            ),
-        }
-        self.mark_failed = written.is_err();
-        written
-    }
-
-    /// Deletes some rows of a removed partition, a few at a time so that commits need not wait.
-    fn remove_some(&mut self) {
-        let is_tight = self.options.free_space.at(self.home.path()) < self.options.reserve_bytes / 2;
-        self.removal_at = Instant::now() + if is_tight { MEND_INTERVAL } else { removal::PAUSE };
-        let (false, Some(store), Some(removal)) = (is_tight, self.store.clone(), self.removals.front_mut()) else {
-            return;
-        };
-        match removal.advance(&store) {
-            Ok(None) => {
-                self.removals.pop_front();
-            }
-            Ok(Some((space, deletes))) => self.compactor.note_deletes(space, deletes),
-            Err(error) => {
-                self.fail(&error.to_string());
-            }
-        }
-    }
-
-    /// Notes that the store no longer takes writes. Returns the reason users are given.
-    fn fail(&mut self, cause: &str) -> String {
-        let free = self.options.free_space.at(self.home.path());
-        let reason = format!("the store cannot be written: {cause}. free_bytes={free}");
-        tracing::error!(
-            cause,
-            free,
-            "the store failed; reads go on, writes are refused until it could be opened again"
-        );
-        self.trouble = Some(Trouble {
-            reason: reason.clone(),
-            retry_at: Instant::now() + MEND_INTERVAL,
-        });
-        reason
-    }
-
-    /// Opens a store that failed again, if the disk has room.
-    fn mend(&mut self) {
-        let reopened = self.reopen();
-        let Some(trouble) = &mut self.trouble else { return };
-        match reopened {
-            Ok(()) => {
-                tracing::info!("the store takes writes again");
-                self.trouble = None;
-            }
-            Err(why) => {
-                tracing::debug!(why, "the store was not opened again");
-                trouble.retry_at = Instant::now() + MEND_INTERVAL;
-            }
-        }
-    }
-
-    fn reopen(&mut self) -> Result<(), String> {
-        let free = self.options.free_space.at(self.home.path());
-        if free < self.options.reserve_bytes {
-            return Err(format!("too little space. free_bytes={free}"));
-        }
-        if let Some(presence) = &mut self.presence {
-            presence.check()?;
-        }
-        // Reads go on while the store is open. It is closed only if it can be opened again.
-        self.home.probe().map_err(|error| error.to_string())?;
-        self.compactor.finish();
-        if let Some(store) = self.store.take() {
-            self.views.withdraw();
-            if let Err(store) = release(store) {
-                self.start_from_views(&store);
-                self.store = Some(store);
-                return Err("reads hold the store".into());
-            }
-        }
-        let path = self.home.store_path();
-        let store = Store::open(&path, &self.options).map_err(|error| error.to_string())?;
-        let found = store.find(&path).map_err(|error| error.to_string())?;
-        missing(self.mark.marked().numbers, found.numbers).map_or(Ok(()), |lost| Err(lost.to_string()))?;
-        self.start_from(store, found);
-        Ok(())
-    }
-
-    /// Takes a store just opened as the state of the engine.
-    fn start_from(&mut self, store: Store, found: Found) {
-        let store = Arc::new(store);
-        self.presence = self.home.presence();
-        self.newest = found.newest;
-        self.written = found.numbers;
-        // Opening has synced the journal.
-        self.durable = found.numbers;
-        self.persist_at = None;
-        self.removals = found.removals.into_iter().map(Removal::of).collect();
-        self.partitions = found
-            .heads
-            .into_iter()
-            .map(|(partition, row)| (partition, row.history()))
-            .collect();
-        self.time.observe(self.newest.stamp);
-        self.start_from_views(&store);
-        self.compactor.start(Instant::now());
-        self.store = Some(store);
-    }
-
-    /// Shows a store and every head.
-    fn start_from_views(&self, store: &Arc<Store>) {
-        self.views.publish(
-            store,
-            self.partitions
-                .iter()
-                .map(|(partition, history)| (*partition, Some(history.head()))),
-        );
-    }
-
     /// Makes everything acknowledged durable and the next open quick. Afterwards, writes are turned away.
     ///
     /// A store that failed is closed all the same if everything acknowledged is on the disk already.
@@ -692,7 +383,7 @@ impl Committer {
             let room = self.room(store);
             // The journal has everything that is in memtables, and a table that has no space fails the store.
             if room.free >= room.reserve {
-                store.settle_down();
+                store.settle_down(&self.monotonic);
             }
             self.persist(PersistMode::SyncAll);
         }
@@ -714,53 +405,6 @@ impl Committer {
         self.is_closed = true;
         Ok(())
     }
-}
-
-/// Waits until nobody but us holds the store, and closes it; gives it back if that takes too long.
-fn release(mut store: Arc<Store>) -> Result<(), Arc<Store>> {
-    let deadline = Instant::now() + RELEASE_PATIENCE;
-    loop {
-        store = match Arc::try_unwrap(store) {
-            Ok(store) => {
-                drop(store);
-                return Ok(());
-            }
-            Err(shared) if Instant::now() < deadline => shared,
-            Err(shared) => return Err(shared),
-        };
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// Compares a store with its mark, and gives the mark to go on with.
-fn check_mark(home: &Home, mark: Option<Mark>, found: &Found, accept_data_loss: bool) -> Result<Mark, OpenError> {
-    let flaw = match &mark {
-        None => Some(OpenError::Corrupt(
-            "the durable mark is missing or damaged; accept_data_loss opens without it".into(),
-        )),
-        Some(mark) => missing(mark.marked().numbers, found.numbers),
-    };
-    let mut mark = match (flaw, mark) {
-        (None, Some(mark)) => return Ok(mark),
-        (Some(flaw), _) if !accept_data_loss => return Err(flaw),
-        (flaw, mark) => {
-            let flaw = flaw.map(|flaw| flaw.to_string());
-            tracing::warn!(flaw, "the store is opened although data may be lost");
-            mark.map_or_else(|| home.new_mark(), Ok)?
-        }
-    };
-    let written = mark.write(Marked {
-        numbers: found.numbers,
-        time: mark.marked().time,
-    });
-    written.map_err(crate::home::io_error("writing the durable mark", home.path()))?;
-    Ok(mark)
-}
-
-/// The loss, if a store ends before its mark.
-fn missing(mark: Numbers, found: Numbers) -> Option<OpenError> {
-    let short = mark.into_iter().zip(found).find(|(expected, found)| found < expected);
-    short.map(|(expected, found)| OpenError::LostCommits { expected, found })
 }
 
 #[cfg(test)]

@@ -1,13 +1,16 @@
 //! Claims about closing a store that failed.
 
 use bolide_model::Lsn;
-use bolide_storage::{Batch, CommitToken, Head, Key, Outcome, Put, Space};
+use bolide_model::time::Clock;
+use bolide_storage::{Ask, Batch, CommitToken, Edition, Head, HoldError, JointOutcome, Key, Outcome, Put, Space};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use super::*;
+use crate::layout::Kind;
+use crate::view::HomeView;
 
-pub(super) const HOME: PartitionId = PartitionId(1);
+pub(super) const PARTITION: PartitionId = PartitionId(1);
 pub(super) const NOW: UnixMillis = UnixMillis(1_700_000_000_000);
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -20,12 +23,9 @@ pub(super) fn written(dir: &std::path::Path, durability: Durability) -> Committe
     let clock = Arc::new(Clock::virtual_at(NOW));
     let mut committer = Committer::open(dir, clock, options, Arc::default()).unwrap();
     let (answer, mut created) = oneshot::channel();
-    let head = Head {
-        lsn: Lsn(0),
-        stamp: NOW,
-    };
+    let head = Head::first(NOW);
     committer.write(vec![Write::Create {
-        partition: HOME,
+        partition: PARTITION,
         head,
         answer,
     }]);
@@ -44,6 +44,7 @@ pub(super) fn batch(base: u64, puts: Vec<Put>) -> Batch {
         base: Lsn(base),
         next: Lsn(base + 1),
         stamp: NOW,
+        edition: Edition::FIRST,
         token: CommitToken(u128::from(base) + 1),
         puts,
         deletes: vec![],
@@ -54,7 +55,7 @@ pub(super) fn batch(base: u64, puts: Vec<Put>) -> Batch {
 fn commit(committer: &mut Committer, base: u64, puts: Vec<Put>) -> Result<Outcome, Down> {
     let (answer, mut answered) = oneshot::channel();
     committer.write(vec![Write::Commit {
-        partition: HOME,
+        partition: PARTITION,
         batch: batch(base, puts),
         answer,
     }]);
@@ -132,4 +133,164 @@ fn writes_are_refused_where_tables_become_too_many_because_merges_fail() {
         "{refused:?}"
     );
     assert_eq!(committer.close(), Ok(()));
+}
+
+/// Format 2 had head rows without an edition; everything else is as it was.
+#[test]
+fn a_store_of_format_2_is_opened_at_the_first_edition_and_becomes_one_of_format_3() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut committer = written(dir.path(), Durability::Sync);
+    assert_eq!(committer.close(), Ok(()));
+    drop(committer);
+    let format = dir.path().join("FORMAT");
+    let made = std::fs::read_to_string(&format).unwrap();
+    std::fs::write(&format, made.replace("format 3", "format 2")).unwrap();
+    let store = Store::open(&dir.path().join("store"), &LsmOptions::default()).unwrap();
+    let row = store
+        .space(Space::Meta)
+        .get(Kind::Head.key(PARTITION))
+        .unwrap()
+        .unwrap();
+    let older = row.strip_suffix(&Edition::FIRST.0.to_be_bytes()).unwrap();
+    assert_eq!(older.len(), 40);
+    store
+        .space(Space::Meta)
+        .insert(Kind::Head.key(PARTITION), older)
+        .unwrap();
+    drop(store);
+
+    let clock = Arc::new(Clock::virtual_at(NOW));
+    let mut committer = Committer::open(dir.path(), clock, LsmOptions::default(), Arc::default()).unwrap();
+    assert_eq!(std::fs::read_to_string(&format).unwrap(), made);
+    let head = batch(0, vec![]).head();
+    assert_eq!(
+        committer.settle(PARTITION, &batch(0, vec![]).ticket()),
+        Ok(Settled::Done(head))
+    );
+    assert_eq!(head.edition, Edition::FIRST);
+    let committed = commit(&mut committer, 1, vec![]);
+    assert_eq!(committed, Ok(Outcome::Done(batch(1, vec![]).head())));
+}
+
+/// A store cannot be opened again while anybody reads it, and a held snapshot may be read for a minute.
+#[test]
+fn what_is_held_has_expired_once_a_failed_store_is_opened_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut committer = written(dir.path(), Durability::Sync);
+    let views = committer.views.clone();
+    let hold = views.hold(PARTITION.home(), UnixMillis(i64::MAX), NOW).unwrap();
+    let read = |view: &HomeView| view.read(PARTITION, &Ask::default()).unwrap().head.lsn;
+    assert_eq!(read(&hold.snapshot(NOW).unwrap()), Lsn(1));
+    committer.fail("the disk is full");
+    assert_eq!(read(&hold.snapshot(NOW).unwrap()), Lsn(1), "reads go on");
+    assert_eq!(committer.reopen(), Ok(()));
+    assert_eq!(hold.snapshot(NOW).err(), Some(HoldError::Expired));
+    let again = views.hold(PARTITION.home(), UnixMillis(i64::MAX), NOW).unwrap();
+    assert_eq!(read(&again.snapshot(NOW).unwrap()), Lsn(1));
+}
+
+/// Compaction keeps what the oldest reader may read: that is what is held, and later what is newest.
+#[test]
+fn the_oldest_reader_is_what_is_held_until_it_is_dropped_or_its_time_is_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut committer = written(dir.path(), Durability::Sync);
+    let views = committer.views.clone();
+    let held_at = views.oldest();
+    let dropped = views.hold(PARTITION.home(), UnixMillis(i64::MAX), NOW).unwrap();
+    let expired = views.hold(PARTITION.home(), UnixMillis(NOW.0 + 1), NOW).unwrap();
+    for base in 1..200 {
+        assert!(matches!(commit(&mut committer, base, vec![]), Ok(Outcome::Done(_))));
+        assert_eq!(views.oldest(), held_at);
+    }
+    assert!(
+        views.moments() < 140,
+        "those in between are forgotten. moments={}",
+        views.moments()
+    );
+    drop(dropped);
+    assert_eq!(views.oldest(), held_at);
+    views.expire(UnixMillis(NOW.0 + 1));
+    assert!(views.oldest() > held_at);
+    assert_eq!(expired.snapshot(NOW).err(), Some(HoldError::Expired));
+}
+
+/// Several batches of one group, a joint commit among them: what comes behind it is judged on the heads that it leaves.
+#[test]
+fn a_joint_commit_is_judged_in_its_place_of_the_group() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut committer = written(dir.path(), Durability::Sync);
+    let other = PartitionId::in_home(PARTITION.home(), 9).unwrap();
+    let (created, _) = oneshot::channel();
+    let (lone, mut lone_answer) = oneshot::channel();
+    let (joint, mut joint_answer) = oneshot::channel();
+    let (late, mut late_answer) = oneshot::channel();
+    let together = |bases: [u64; 2]| [(PARTITION, batch(bases[0], vec![])), (other, batch(bases[1], vec![]))].to_vec();
+    committer.write(vec![
+        Write::Create {
+            partition: other,
+            head: Head::first(NOW),
+            answer: created,
+        },
+        Write::Commit {
+            partition: PARTITION,
+            batch: batch(1, vec![]),
+            answer: lone,
+        },
+        Write::CommitTogether {
+            batches: together([2, 0]),
+            answer: joint,
+        },
+        Write::CommitTogether {
+            batches: together([3, 0]),
+            answer: late,
+        },
+    ]);
+    assert!(matches!(lone_answer.try_recv(), Ok(Ok(Outcome::Done(_)))));
+    let done = JointOutcome::done(&together([2, 0]));
+    assert_eq!(joint_answer.try_recv(), Ok(Ok(done)));
+    assert_eq!(late_answer.try_recv(), Ok(Ok(JointOutcome::Stale)));
+    for (partition, batch) in together([2, 0]) {
+        assert_eq!(
+            committer.settle(partition, &batch.ticket()),
+            Ok(Settled::Done(batch.head()))
+        );
+    }
+}
+
+/// What one of its batches has no room for, none of them is written.
+#[test]
+fn a_joint_commit_needs_room_for_all_its_batches() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut committer = written(dir.path(), Durability::Sync);
+    let other = PartitionId::in_home(PARTITION.home(), 9).unwrap();
+    let (answer, _) = oneshot::channel();
+    committer.write(vec![Write::Create {
+        partition: other,
+        head: Head::first(NOW),
+        answer,
+    }]);
+    let free = committer.room(&committer.store.clone().unwrap()).reserve + 3_000;
+    committer.options.free_space = crate::FreeSpace::by(move |_| Ok(free));
+    let put = |bytes| Put {
+        key: Key::new(Space::Item, Bytes::from_static(b"key")),
+        value: vec![0; bytes].into(),
+    };
+    let mut commit_both = |bytes| {
+        let batches = [
+            (PARTITION, batch(1, vec![put(bytes)])),
+            (other, batch(0, vec![put(bytes)])),
+        ];
+        let (answer, mut answered) = oneshot::channel();
+        committer.write(vec![Write::CommitTogether {
+            batches: batches.to_vec(),
+            answer,
+        }]);
+        answered.try_recv().unwrap()
+    };
+    let refused = commit_both(1_000);
+    assert!(
+        matches!(&refused, Ok(JointOutcome::Refused(why)) if why.contains("the disk is full")),
+        "{refused:?}"
+    );
+    assert!(matches!(commit_both(100), Ok(JointOutcome::Done(_))));
 }

@@ -4,18 +4,18 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use bolide_storage::{Down, Engine, Space};
+use bolide_storage::{Down, Engine, HomeId, JointOutcome, PartitionId, Space};
 use bolide_storage_lsm::{Durability, LsmOptions, OpenError};
 use bytes::Bytes;
 
-use crate::support::{HOME, batch, commit_items, create, open, put, read_all, try_open};
+use crate::support::{PARTITION, batch, commit_items, create, open, put, read_all, try_open};
 
 const ITEMS: u64 = 40;
 
 /// A closed store with [`ITEMS`] commits, all of them in the journal.
 async fn closed_store(dir: &Path) {
     let engine = open(dir);
-    create(&engine, HOME).await;
+    create(&engine, PARTITION).await;
     commit_items(&engine, 0, ITEMS).await;
     engine.close().await.unwrap();
 }
@@ -90,13 +90,49 @@ async fn accepted_loss_opens_with_what_is_left_and_goes_on() {
         .set_len(used as u64 - 100)
         .unwrap();
     let engine = try_open(dir.path(), accepting()).unwrap();
-    let reply = read_all(&engine, HOME).await.unwrap();
+    let reply = read_all(&engine, PARTITION).await.unwrap();
     assert_eq!(reply.head.lsn.0, ITEMS - 1);
     assert!(reply.pages.iter().all(|page| page.rows.len() as u64 == ITEMS - 1));
     commit_items(&engine, ITEMS - 1, 1).await;
     drop(engine);
     // The loss was accepted once and for all.
-    assert_eq!(read_all(&open(dir.path()), HOME).await.unwrap().head.lsn.0, ITEMS);
+    assert_eq!(read_all(&open(dir.path()), PARTITION).await.unwrap().head.lsn.0, ITEMS);
+}
+
+/// A joint commit that was cut off is missed like any other, and whoever accepts the loss has it in none of its partitions.
+#[tokio::test]
+async fn cut_off_joint_commit_is_missed_and_gone_from_all_partitions() {
+    let partitions = [10, 11, 12].map(|number| PartitionId::in_home(HomeId(3), number).unwrap());
+    for cut in [1, 200, 700] {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = open(dir.path());
+        for partition in partitions {
+            create(&engine, partition).await;
+        }
+        for base in 0..2 {
+            let puts = Space::ALL.map(|space| put(space, b"row", &[7; 20])).to_vec();
+            let batches = partitions.map(|partition| (partition, batch(base, puts.clone(), vec![])));
+            let outcome = engine.commit_together(batches.to_vec()).await;
+            assert!(matches!(outcome, Ok(JointOutcome::Done(_))), "{outcome:?}");
+        }
+        engine.close().await.unwrap();
+        drop(engine);
+        let journal = journal(dir.path());
+        let used = used_bytes(&journal) as u64;
+        File::options()
+            .write(true)
+            .open(&journal)
+            .unwrap()
+            .set_len(used - cut)
+            .unwrap();
+        let refused = try_open(dir.path(), LsmOptions::default()).unwrap_err();
+        assert!(matches!(refused, OpenError::LostCommits { .. }), "{refused}");
+        let engine = try_open(dir.path(), accepting()).unwrap();
+        for partition in partitions {
+            let reply = read_all(&engine, partition).await.unwrap();
+            assert_eq!(reply.head.lsn.0, 1, "cut={cut} {partition}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -116,7 +152,7 @@ async fn flipped_byte_in_the_journal_is_refused_wherever_it_is_and_nothing_is_cu
         // Whoever can put the byte right has everything back.
         flip(&journal, at);
     }
-    assert_eq!(read_all(&open(dir.path()), HOME).await.unwrap().head.lsn.0, ITEMS);
+    assert_eq!(read_all(&open(dir.path()), PARTITION).await.unwrap().head.lsn.0, ITEMS);
 }
 
 /// In modes that promise less, holes are not damage; the mark still knows what was durable.
@@ -161,7 +197,7 @@ async fn lost_mark_is_refused_and_can_be_accepted() {
         "{refused}"
     );
     let engine = try_open(dir.path(), accepting()).unwrap();
-    assert_eq!(read_all(&engine, HOME).await.unwrap().head.lsn.0, ITEMS);
+    assert_eq!(read_all(&engine, PARTITION).await.unwrap().head.lsn.0, ITEMS);
 }
 
 #[tokio::test]
@@ -175,7 +211,7 @@ async fn flipped_byte_in_a_table_is_an_error_at_open_or_at_the_read() {
         match try_open(dir.path(), LsmOptions::default()) {
             Err(OpenError::Corrupt(_) | OpenError::LostCommits { .. } | OpenError::Io { .. }) => {}
             Err(other) => panic!("at={place} {other}"),
-            Ok(engine) => match read_all(&engine, HOME).await {
+            Ok(engine) => match read_all(&engine, PARTITION).await {
                 Err(Down::Corrupt(_)) => {}
                 Err(other) => panic!("at={place} {other}"),
                 // Some bytes carry nothing, such as padding; then everything must be as it was.
@@ -211,13 +247,13 @@ fn files_below(dir: &Path) -> Vec<PathBuf> {
 /// A closed store whose items are in a table; the table, and the items.
 async fn store_with_table(dir: &Path) -> (PathBuf, Vec<(Bytes, Bytes)>) {
     let engine = open(dir);
-    create(&engine, HOME).await;
+    create(&engine, PARTITION).await;
     // Enough that closing writes tables.
     for base in 0..24 {
         let puts = vec![put(Space::Item, &[base as u8], &noise(base, 1 << 18))];
-        engine.commit(HOME, batch(base, puts, vec![])).await.unwrap();
+        engine.commit(PARTITION, batch(base, puts, vec![])).await.unwrap();
     }
-    let items = read_all(&engine, HOME).await.unwrap().pages[0].rows.clone();
+    let items = read_all(&engine, PARTITION).await.unwrap().pages[0].rows.clone();
     engine.close().await.unwrap();
     drop(engine);
     let tables = files_below(&dir.join("store").join("keyspaces"));
@@ -237,7 +273,7 @@ async fn table_with_a_flipped_byte_is_named_by_the_error_of_a_read() {
     let engine = open(dir.path());
     let name = table.to_string_lossy().into_owned();
     loop {
-        let Err(Down::Corrupt(why)) = read_all(&engine, HOME).await else {
+        let Err(Down::Corrupt(why)) = read_all(&engine, PARTITION).await else {
             panic!("the damage is not seen");
         };
         assert!(why.contains("space=item") && why.contains("restore a backup"), "{why}");

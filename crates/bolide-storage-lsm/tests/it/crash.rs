@@ -1,7 +1,8 @@
 //! Kills a process in the middle of commits, and looks at what it left.
 //!
 //! The child is this test binary, asked to run [`child_commits_until_it_is_killed`] alone. It commits on several partitions at once and
-//! prints a line per commit that was answered. What it printed must be there, and of every commit all rows or none.
+//! prints a line per commit that was answered; one of its writers commits the partitions of a home together. What it printed must be there,
+//! and of every commit all rows or none, of a joint commit in all partitions or in none.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
@@ -10,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bolide_storage::{Engine, Outcome, PartitionId, Space};
+use bolide_storage::{Batch, Edition, Engine, HomeId, JointOutcome, Outcome, PartitionId, Space};
 use bolide_storage_lsm::{Durability, LsmEngine, LsmOptions};
 
 use crate::support::{batch, create, key, open, put, read_all, try_open};
@@ -18,6 +19,8 @@ use crate::support::{batch, create, key, open, put, read_all, try_open};
 const DIR: &str = "BOLIDE_CRASH_DIR";
 const MODE: &str = "BOLIDE_CRASH_MODE";
 const PARTITIONS: u64 = 4;
+/// Partitions that are committed together.
+const JOINT: [u32; 3] = [50, 51, 52];
 /// Delays before the kill, in ms after the first answer: fixed, and odd so that they fall everywhere.
 const ROUNDS: [u64; 5] = [3, 47, 111, 7, 83];
 
@@ -47,10 +50,11 @@ async fn survive(durability: Durability) {
         for (partition, lsn) in &answered {
             check(&engine, PartitionId(*partition), *lsn).await;
         }
+        check_joint(&engine).await;
     }
     assert_eq!(
-        answered.len() as u64,
-        PARTITIONS,
+        answered.len(),
+        PARTITIONS as usize + JOINT.len(),
         "every partition got an answer at some time"
     );
 }
@@ -110,6 +114,7 @@ async fn check(engine: &LsmEngine, partition: PartitionId, answered: u64) {
         head >= answered,
         "commit {answered} of {partition:?} was answered and is lost; head={head}"
     );
+    assert_eq!(reply.head.edition, Edition(head), "{partition:?}");
     for (space, page) in Space::ALL.into_iter().zip(reply.pages) {
         let mut rows: HashMap<_, _> = page.rows.into_iter().collect();
         let latest = rows.remove(&b"latest"[..]).map(|value| value.to_vec());
@@ -123,6 +128,19 @@ async fn check(engine: &LsmEngine, partition: PartitionId, answered: u64) {
         let newest = rows.contains_key(&head.to_be_bytes()[..]);
         assert_eq!(newest, head > 0, "{space:?} of {partition:?}");
     }
+}
+
+/// Whether or not the last commit was answered: all have it, or none.
+async fn check_joint(engine: &LsmEngine) {
+    let mut heads = Vec::new();
+    for partition in joint_partitions() {
+        heads.push(read_all(engine, partition).await.map(|reply| reply.head).ok());
+    }
+    assert!(heads.iter().all(|head| head == &heads[0]), "{heads:?}");
+}
+
+fn joint_partitions() -> [PartitionId; 3] {
+    JOINT.map(|number| PartitionId::in_home(HomeId(40), number).unwrap())
 }
 
 #[test]
@@ -141,9 +159,13 @@ fn child_commits_until_it_is_killed() {
     let engine = Arc::new(try_open(Path::new(&dir), options).unwrap());
     let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
     runtime.block_on(async {
-        let writers: Vec<_> = (1..=PARTITIONS)
+        for partition in joint_partitions() {
+            create(&engine, partition).await;
+        }
+        let mut writers: Vec<_> = (1..=PARTITIONS)
             .map(|n| tokio::spawn(commit_forever(engine.clone(), PartitionId(n))))
             .collect();
+        writers.push(tokio::spawn(commit_together_forever(engine.clone())));
         for writer in writers {
             writer.await.unwrap();
         }
@@ -155,14 +177,33 @@ async fn commit_forever(engine: Arc<LsmEngine>, partition: PartitionId) {
     create(&engine, partition).await;
     let mut head = read_all(&engine, partition).await.unwrap().head.lsn.0;
     loop {
-        let n = (head + 1).to_be_bytes();
-        let rows = Space::ALL
-            .into_iter()
-            .flat_map(|space| [put(space, &n, &[1; 300]), put(space, b"latest", &n)]);
-        let deletes = vec![key(Space::Expiry, &head.to_be_bytes())];
-        let outcome = engine.commit(partition, batch(head, rows.collect(), deletes)).await;
+        let outcome = engine.commit(partition, commit_after(head)).await;
         assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
         head += 1;
         println!("done {} {head}", partition.0);
     }
+}
+
+#[expect(clippy::print_stdout, reason = "the answers are what the child is for")]
+async fn commit_together_forever(engine: Arc<LsmEngine>) {
+    let partitions = joint_partitions();
+    let mut head = read_all(&engine, partitions[0]).await.unwrap().head.lsn.0;
+    loop {
+        let batches = partitions.map(|partition| (partition, commit_after(head)));
+        let outcome = engine.commit_together(batches.to_vec()).await;
+        assert!(matches!(outcome, Ok(JointOutcome::Done(_))), "{outcome:?}");
+        head += 1;
+        for partition in partitions {
+            println!("done {} {head}", partition.0);
+        }
+    }
+}
+
+/// The commit that [`check`] tells of.
+fn commit_after(head: u64) -> Batch {
+    let n = (head + 1).to_be_bytes();
+    let rows = Space::ALL
+        .into_iter()
+        .flat_map(|space| [put(space, &n, &[1; 300]), put(space, b"latest", &n)]);
+    batch(head, rows.collect(), vec![key(Space::Expiry, &head.to_be_bytes())])
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bolide_storage::{Engine, Outcome, Space};
 use bolide_storage_lsm::{FreeSpace, LsmOptions};
 
-use crate::support::{HOME, batch, commit_items, create, key, put, read_all, try_open};
+use crate::support::{PARTITION, batch, commit_items, create, key, put, read_all, try_open};
 
 const RESERVE: u64 = 1 << 20;
 
@@ -21,28 +21,28 @@ async fn writes_are_refused_with_the_reason_until_there_is_space_again() {
         ..LsmOptions::default()
     };
     let engine = try_open(dir.path(), options).unwrap();
-    create(&engine, HOME).await;
+    create(&engine, PARTITION).await;
     commit_items(&engine, 0, 10).await;
 
     free.store(RESERVE - 1, Ordering::Relaxed);
     let refused = engine
-        .commit(HOME, batch(10, vec![put(Space::Item, b"more", b"v")], vec![]))
+        .commit(PARTITION, batch(10, vec![put(Space::Item, b"more", b"v")], vec![]))
         .await;
     assert!(
         matches!(&refused, Ok(Outcome::Refused(why)) if why.contains("the disk is full")),
         "{refused:?}"
     );
-    assert_eq!(read_all(&engine, HOME).await.unwrap().head.lsn.0, 10);
+    assert_eq!(read_all(&engine, PARTITION).await.unwrap().head.lsn.0, 10);
 
     // Half of the reserve is for commits by which space comes back.
     let deletes = vec![key(Space::Item, &0u64.to_be_bytes())];
     assert!(matches!(
-        engine.commit(HOME, batch(10, vec![], deletes.clone())).await,
+        engine.commit(PARTITION, batch(10, vec![], deletes.clone())).await,
         Ok(Outcome::Done(_))
     ));
     free.store(RESERVE / 2 - 1, Ordering::Relaxed);
     assert!(matches!(
-        engine.commit(HOME, batch(11, vec![], deletes)).await,
+        engine.commit(PARTITION, batch(11, vec![], deletes)).await,
         Ok(Outcome::Refused(_))
     ));
 

@@ -3,13 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bolide_model::time::Clock;
+use bolide_model::time::{Clock, Monotonic};
 use bolide_model::{Lsn, UnixMillis};
-use bolide_storage::{Ask, Batch, CommitToken, Engine, Head, Key, Outcome, PartitionId, Put, Reply, Scan, Space};
+use bolide_storage::{
+    Ask, Batch, CommitToken, Edition, Engine, Head, Key, Outcome, PartitionId, Put, Reply, Scan, Space,
+};
 use bolide_storage_lsm::{LsmEngine, LsmOptions, OpenError};
 use bytes::Bytes;
 
-pub const HOME: PartitionId = PartitionId(1);
+pub const PARTITION: PartitionId = PartitionId(1);
 const NOW: UnixMillis = UnixMillis(1_700_000_000_000);
 
 pub fn try_open(dir: &Path, options: LsmOptions) -> Result<LsmEngine, OpenError> {
@@ -20,17 +22,18 @@ pub fn open(dir: &Path) -> LsmEngine {
     try_open(dir, LsmOptions::default()).unwrap()
 }
 
+/// An engine whose chores are due when the clock, which is moved by hand, says so.
+pub fn open_by_hand(dir: &Path) -> (LsmEngine, Monotonic) {
+    let monotonic = Monotonic::manual();
+    let options = LsmOptions {
+        monotonic: monotonic.clone(),
+        ..LsmOptions::default()
+    };
+    (try_open(dir, options).unwrap(), monotonic)
+}
+
 pub async fn create(engine: &LsmEngine, partition: PartitionId) {
-    engine
-        .create(
-            partition,
-            Head {
-                lsn: Lsn(0),
-                stamp: NOW,
-            },
-        )
-        .await
-        .unwrap();
+    engine.create(partition, Head::first(NOW)).await.unwrap();
 }
 
 /// A batch from `base` to the next number, its token made from both. Every other one may be carried out on the calling thread.
@@ -39,6 +42,7 @@ pub fn batch(base: u64, puts: Vec<Put>, deletes: Vec<Key>) -> Batch {
         base: Lsn(base),
         next: Lsn(base + 1),
         stamp: NOW,
+        edition: Edition(base + 1),
         token: CommitToken(u128::from(base) + 1),
         puts,
         deletes,
@@ -61,7 +65,7 @@ pub fn put(space: Space, bytes: &[u8], value: &[u8]) -> Put {
 pub async fn commit_items(engine: &LsmEngine, base: u64, n: u64) {
     for base in base..base + n {
         let puts = Space::ALL.map(|space| put(space, &base.to_be_bytes(), &[7; 200]));
-        let outcome = engine.commit(HOME, batch(base, puts.to_vec(), vec![])).await;
+        let outcome = engine.commit(PARTITION, batch(base, puts.to_vec(), vec![])).await;
         assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
     }
 }

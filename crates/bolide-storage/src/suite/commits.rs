@@ -5,15 +5,15 @@ use bolide_model::{Lsn, UnixMillis};
 use bytes::Bytes;
 use futures_util::future::join_all;
 
-use super::rig::{HOME, key, put};
+use super::rig::{PARTITION, key, put};
 use super::{Rig, Stage};
-use crate::{Batch, Outcome, SETTLED_COMMITS, Settled, Space};
+use crate::{Batch, Edition, Outcome, SETTLED_COMMITS, Settled, Space};
 
 /// Puts replace, deletes remove, absent keys may be deleted, and all of it shows at once.
 pub async fn commit_puts_and_deletes_together(stage: &dyn Stage) {
-    let rig = Rig::with_home(stage).await;
+    let rig = Rig::with_partition(stage).await;
     rig.commit_next(
-        HOME,
+        PARTITION,
         vec![put(Space::Item, b"a", "1"), put(Space::Item, b"b", "1")],
         vec![],
     )
@@ -21,33 +21,59 @@ pub async fn commit_puts_and_deletes_together(stage: &dyn Stage) {
     let deletes = vec![key(Space::Item, b"b"), key(Space::Item, b"never")];
     let head = rig
         .commit_next(
-            HOME,
+            PARTITION,
             vec![put(Space::Item, b"a", "2"), put(Space::Log, b"c", "2")],
             deletes,
         )
         .await;
-    assert_eq!(rig.head(HOME).await, head);
-    assert_eq!(rig.get(HOME, key(Space::Item, b"a")).await, Some(Bytes::from("2")));
-    assert_eq!(rig.keys(HOME, Space::Item).await, ["a"]);
-    assert_eq!(rig.keys(HOME, Space::Log).await, ["c"]);
+    assert_eq!(rig.head(PARTITION).await, head);
+    assert_eq!(rig.get(PARTITION, key(Space::Item, b"a")).await, Some(Bytes::from("2")));
+    assert_eq!(rig.keys(PARTITION, Space::Item).await, ["a"]);
+    assert_eq!(rig.keys(PARTITION, Space::Log).await, ["c"]);
+}
+
+/// Each read and each settled commit tells the edition that the newest commit was given, whether it stays, rises or falls.
+pub async fn edition_is_what_the_newest_commit_says(stage: &dyn Stage) {
+    let rig = Rig::with_partition(stage).await;
+    assert_eq!(rig.head(PARTITION).await.edition, Edition::FIRST);
+    for edition in [7, 7, u64::MAX, 0, 3].map(Edition) {
+        let base = rig.head(PARTITION).await.lsn;
+        let batch = Batch {
+            edition,
+            ..rig.batch(base, vec![], vec![])
+        };
+        let (ticket, head) = (batch.ticket(), batch.head());
+        assert_eq!(rig.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
+        assert_eq!(head.edition, edition);
+        assert_eq!(rig.head(PARTITION).await, head);
+        assert_eq!(rig.settle(PARTITION, ticket).await, Ok(Settled::Done(head)));
+    }
+    let stale = Batch {
+        edition: Edition(9),
+        ..rig.batch(Lsn(0), vec![], vec![])
+    };
+    assert_eq!(rig.commit(PARTITION, stale).await, Ok(Outcome::Stale));
+    assert_eq!(rig.head(PARTITION).await.edition, Edition(3));
 }
 
 /// The head must be where the batch was decided, not before it and not behind.
 pub async fn commit_on_an_old_head_is_stale_and_changes_nothing(stage: &dyn Stage) {
-    let rig = Rig::with_home(stage).await;
-    let head = rig.commit_next(HOME, vec![put(Space::Item, b"a", "1")], vec![]).await;
+    let rig = Rig::with_partition(stage).await;
+    let head = rig
+        .commit_next(PARTITION, vec![put(Space::Item, b"a", "1")], vec![])
+        .await;
     for base in [Lsn(0), Lsn(2), Lsn(u64::MAX - 1)] {
         let batch = rig.batch(base, vec![put(Space::Item, b"a", "2")], vec![]);
-        assert_eq!(rig.commit(HOME, batch).await, Ok(Outcome::Stale), "base={base}");
+        assert_eq!(rig.commit(PARTITION, batch).await, Ok(Outcome::Stale), "base={base}");
     }
-    assert_eq!(rig.head(HOME).await, head);
-    assert_eq!(rig.get(HOME, key(Space::Item, b"a")).await, Some(Bytes::from("1")));
+    assert_eq!(rig.head(PARTITION).await, head);
+    assert_eq!(rig.get(PARTITION, key(Space::Item, b"a")).await, Some(Bytes::from("1")));
 }
 
 /// A batch that breaks the rules of the log or is over a limit is turned away with a text.
 pub async fn unfit_commit_is_refused_and_changes_nothing(stage: &dyn Stage) {
-    let rig = Rig::with_home(stage).await;
-    let head = rig.commit_next(HOME, vec![], vec![]).await;
+    let rig = Rig::with_partition(stage).await;
+    let head = rig.commit_next(PARTITION, vec![], vec![]).await;
     let fit = || rig.batch(head.lsn, vec![put(Space::Item, b"a", "1")], vec![]);
     let unfit = [
         Batch {
@@ -66,22 +92,22 @@ pub async fn unfit_commit_is_refused_and_changes_nothing(stage: &dyn Stage) {
     for batch in unfit {
         let shown = format!("{:?} {:?}", batch.next, batch.stamp);
         assert!(
-            matches!(rig.commit(HOME, batch).await, Ok(Outcome::Refused(_))),
+            matches!(rig.commit(PARTITION, batch).await, Ok(Outcome::Refused(_))),
             "{shown}"
         );
     }
-    assert_eq!(rig.head(HOME).await, head);
-    assert!(rig.keys(HOME, Space::Item).await.is_empty());
+    assert_eq!(rig.head(PARTITION).await, head);
+    assert!(rig.keys(PARTITION, Space::Item).await.is_empty());
 }
 
 /// A chain of commits sent without waiting is done link by link, however the engine merges them; each key ends as the last one left it.
 pub async fn commits_sent_at_once_happen_in_their_order(stage: &dyn Stage) {
-    let rig = Rig::with_home(stage).await;
+    let rig = Rig::with_partition(stage).await;
     send_chain(&rig).await;
     check_chain(&rig).await;
 }
 
-/// Commits 1 to 50 of [`HOME`] in one go. Commit n puts "latest", a key of its own, and deletes or puts "flag" in turn.
+/// Commits 1 to 50 of [`PARTITION`] in one go. Commit n puts "latest", a key of its own, and deletes or puts "flag" in turn.
 pub(super) async fn send_chain(rig: &Rig) {
     let link = |n: u64| {
         let mut puts = vec![
@@ -98,52 +124,52 @@ pub(super) async fn send_chain(rig: &Rig) {
         rig.batch(Lsn(n - 1), puts, deletes)
     };
     let batches: Vec<_> = (1..=50).map(link).collect();
-    let outcomes = join_all(batches.iter().map(|batch| rig.engine.commit(HOME, batch.clone()))).await;
+    let outcomes = join_all(batches.iter().map(|batch| rig.engine.commit(PARTITION, batch.clone()))).await;
     // An engine in trouble breaks the chain somewhere. Its rest is sent one by one, as the core would.
     for (batch, outcome) in batches.into_iter().zip(outcomes) {
         let settled = match outcome {
-            Ok(Outcome::Unknown(ticket)) => rig.settle(HOME, ticket).await.expect("the partition is there"),
+            Ok(Outcome::Unknown(ticket)) => rig.settle(PARTITION, ticket).await.expect("the partition is there"),
             Ok(Outcome::Done(head)) => Settled::Done(head),
             _ => Settled::NotDone,
         };
         if settled == Settled::NotDone {
             let head = batch.head();
-            assert_eq!(rig.commit(HOME, batch).await, Ok(Outcome::Done(head)));
+            assert_eq!(rig.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
         }
     }
 }
 
 /// What [`send_chain`] leaves behind.
 pub(super) async fn check_chain(rig: &Rig) {
-    assert_eq!(rig.head(HOME).await.lsn, Lsn(50));
+    assert_eq!(rig.head(PARTITION).await.lsn, Lsn(50));
     assert_eq!(
-        rig.get(HOME, key(Space::Item, b"latest")).await,
+        rig.get(PARTITION, key(Space::Item, b"latest")).await,
         Some(Bytes::from("50"))
     );
-    assert_eq!(rig.get(HOME, key(Space::Index, b"flag")).await, None);
-    assert_eq!(rig.keys(HOME, Space::Log).await.len(), 50);
+    assert_eq!(rig.get(PARTITION, key(Space::Index, b"flag")).await, None);
+    assert_eq!(rig.keys(PARTITION, Space::Log).await.len(), 50);
 }
 
 /// A commit that was done stays known for as long as its worker may ask, with the head it made.
 pub async fn settle_knows_a_commit_that_was_done(stage: &dyn Stage) {
-    let rig = Rig::with_home(stage).await;
+    let rig = Rig::with_partition(stage).await;
     let batch = rig.batch(Lsn(0), vec![put(Space::Item, b"a", "1")], vec![]);
     let (ticket, head) = (batch.ticket(), batch.head());
-    assert_eq!(rig.commit(HOME, batch).await, Ok(Outcome::Done(head)));
-    assert_eq!(rig.settle(HOME, ticket.clone()).await, Ok(Settled::Done(head)));
+    assert_eq!(rig.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
+    assert_eq!(rig.settle(PARTITION, ticket.clone()).await, Ok(Settled::Done(head)));
     for _ in 1..SETTLED_COMMITS {
-        rig.commit_next(HOME, vec![], vec![]).await;
-        assert_eq!(rig.settle(HOME, ticket.clone()).await, Ok(Settled::Done(head)));
+        rig.commit_next(PARTITION, vec![], vec![]).await;
+        assert_eq!(rig.settle(PARTITION, ticket.clone()).await, Ok(Settled::Done(head)));
     }
 }
 
 /// A commit that never arrived is not done, whether its place in the log is still free or was taken by another.
 pub async fn settle_knows_a_commit_that_never_arrived(stage: &dyn Stage) {
-    let rig = Rig::with_home(stage).await;
+    let rig = Rig::with_partition(stage).await;
     let ticket = rig.batch(Lsn(0), vec![], vec![]).ticket();
-    assert_eq!(rig.settle(HOME, ticket.clone()).await, Ok(Settled::NotDone));
+    assert_eq!(rig.settle(PARTITION, ticket.clone()).await, Ok(Settled::NotDone));
     for _ in 0..SETTLED_COMMITS {
-        rig.commit_next(HOME, vec![], vec![]).await;
-        assert_eq!(rig.settle(HOME, ticket.clone()).await, Ok(Settled::NotDone));
+        rig.commit_next(PARTITION, vec![], vec![]).await;
+        assert_eq!(rig.settle(PARTITION, ticket.clone()).await, Ok(Settled::NotDone));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bolide_model::Lsn;
 use bytes::Bytes;
 
-use super::rig::{HOME, key, put, whole};
+use super::rig::{PARTITION, key, put, whole};
 use super::{Rig, Stage};
 use crate::{Ask, Outcome, PartitionId, SETTLED_COMMITS, Space};
 
@@ -17,14 +17,17 @@ const KEYS: u8 = 20;
 
 /// However a read falls between commits, its gets, its pages and its head are of one commit.
 pub async fn read_shows_one_moment_of_a_busy_partition(stage: &dyn Stage) {
-    let rig = Arc::new(Rig::with_home(stage).await);
-    rig.commit_next(HOME, rows_of(Lsn(1)), vec![]).await;
+    let rig = Arc::new(Rig::with_partition(stage).await);
+    rig.commit_next(PARTITION, rows_of(Lsn(1)), vec![]).await;
     let is_over = Arc::new(AtomicBool::new(false));
     let readers: Vec<_> = (0..3)
         .map(|_| tokio::spawn(watch(rig.clone(), is_over.clone())))
         .collect();
     for n in 1..COMMITS {
-        assert_eq!(rig.commit_next(HOME, rows_of(Lsn(n + 1)), vec![]).await.lsn, Lsn(n + 1));
+        assert_eq!(
+            rig.commit_next(PARTITION, rows_of(Lsn(n + 1)), vec![]).await.lsn,
+            Lsn(n + 1)
+        );
     }
     is_over.store(true, Ordering::Relaxed);
     for reader in readers {
@@ -43,7 +46,7 @@ async fn watch(rig: Arc<Rig>, is_over: Arc<AtomicBool>) {
         let gets = Space::ALL.map(|space| key(space, &[KEYS - 1])).to_vec();
         let reply = rig
             .read(
-                HOME,
+                PARTITION,
                 Ask {
                     gets,
                     scans: Space::ALL.map(whole).to_vec(),

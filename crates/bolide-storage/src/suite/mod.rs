@@ -11,6 +11,8 @@
 
 mod commits;
 mod concurrency;
+mod holds;
+mod joint;
 mod partitions;
 mod random;
 mod reads;
@@ -26,6 +28,8 @@ use crate::Engine;
 
 pub use commits::*;
 pub use concurrency::*;
+pub use holds::*;
+pub use joint::*;
 pub use partitions::*;
 pub use random::*;
 pub use reads::*;
@@ -61,17 +65,32 @@ macro_rules! engine_suite {
             keys_only_scans_leave_values_out
             longest_keys_and_largest_values_come_back
             commit_puts_and_deletes_together
+            edition_is_what_the_newest_commit_says
             commit_on_an_old_head_is_stale_and_changes_nothing
             unfit_commit_is_refused_and_changes_nothing
             commits_sent_at_once_happen_in_their_order
             settle_knows_a_commit_that_was_done
             settle_knows_a_commit_that_never_arrived
+            joint_commit_is_done_in_all_its_partitions
+            joint_commit_with_an_old_head_is_stale_and_changes_nothing
+            unfit_joint_commit_is_refused_and_changes_nothing
+            joint_commit_without_a_partition_names_it_and_changes_nothing
+            any_ticket_of_a_joint_commit_tells_of_all
+            joint_commits_lose_no_transfer_and_no_hold_sees_half_of_one
+            hold_shows_no_later_commit
+            hold_shows_a_partition_that_was_removed_since
+            hold_shows_no_other_home
+            hold_expires_at_its_end_and_no_later_than_the_limit
+            holds_are_bounded_in_number_and_dropping_one_makes_room
             read_shows_one_moment_of_a_busy_partition
             counters_lose_no_step_under_contention
             partitions_commit_side_by_side
             server_time_never_runs_back
             server_time_is_not_below_a_commit
             commits_survive_a_restart
+            edition_survives_a_restart
+            joint_commit_survives_a_restart
+            hold_does_not_outlive_its_engine
             server_time_survives_a_restart
             time_made_durable_survives_a_restart
             removal_survives_a_restart

@@ -2,19 +2,22 @@
 
 use bolide_model::{Lsn, UnixMillis};
 
-use super::rig::{HOME, key, put, whole};
+use super::rig::{PARTITION, key, put, whole};
 use super::{Rig, Stage};
-use crate::{Ask, Down, Head, PartitionId, Space};
+use crate::{Ask, Down, Edition, Head, PartitionId, Space};
 
 /// Nothing can be done with a partition that was never created.
 pub async fn missing_partition_is_named(stage: &dyn Stage) {
     let rig = Rig::new(stage);
-    let missing = Down::NoPartition(HOME);
-    assert_eq!(rig.try_read(HOME, Ask::default()).await.map(drop), Err(missing.clone()));
+    let missing = Down::NoPartition(PARTITION);
+    assert_eq!(
+        rig.try_read(PARTITION, Ask::default()).await.map(drop),
+        Err(missing.clone())
+    );
     let batch = rig.batch(Lsn(0), vec![], vec![]);
     let ticket = batch.ticket();
-    assert_eq!(rig.commit(HOME, batch).await, Err(missing.clone()));
-    assert_eq!(rig.settle(HOME, ticket).await, Err(missing));
+    assert_eq!(rig.commit(PARTITION, batch).await, Err(missing.clone()));
+    assert_eq!(rig.settle(PARTITION, ticket).await, Err(missing));
 }
 
 /// A partition begins empty, at the head it was given.
@@ -23,14 +26,15 @@ pub async fn new_partition_is_empty_and_at_its_first_head(stage: &dyn Stage) {
     let first = Head {
         lsn: Lsn(41),
         stamp: UnixMillis(1_600_000_000_000),
+        edition: Edition(3),
     };
-    rig.create_at(HOME, first).await;
+    rig.create_at(PARTITION, first).await;
     let ask = Ask {
         gets: vec![key(Space::Item, b"a")],
         scans: Space::ALL.map(whole).to_vec(),
         ..Ask::default()
     };
-    let reply = rig.read(HOME, ask).await;
+    let reply = rig.read(PARTITION, ask).await;
     assert_eq!(reply.head, first);
     assert_eq!(reply.gets, [None]);
     assert!(reply.pages.iter().all(|page| page.rows.is_empty() && !page.more));
@@ -38,16 +42,18 @@ pub async fn new_partition_is_empty_and_at_its_first_head(stage: &dyn Stage) {
 
 /// Creating again changes nothing; removing what is not there is no error.
 pub async fn create_and_remove_may_be_repeated(stage: &dyn Stage) {
-    let rig = Rig::with_home(stage).await;
-    let head = rig.commit_next(HOME, vec![put(Space::Item, b"a", "1")], vec![]).await;
-    rig.create(HOME).await;
-    assert_eq!(rig.head(HOME).await, head);
-    assert_eq!(rig.keys(HOME, Space::Item).await, ["a"]);
-    rig.remove(HOME).await;
-    rig.remove(HOME).await;
+    let rig = Rig::with_partition(stage).await;
+    let head = rig
+        .commit_next(PARTITION, vec![put(Space::Item, b"a", "1")], vec![])
+        .await;
+    rig.create(PARTITION).await;
+    assert_eq!(rig.head(PARTITION).await, head);
+    assert_eq!(rig.keys(PARTITION, Space::Item).await, ["a"]);
+    rig.remove(PARTITION).await;
+    rig.remove(PARTITION).await;
     assert_eq!(
-        rig.try_read(HOME, Ask::default()).await.map(drop),
-        Err(Down::NoPartition(HOME))
+        rig.try_read(PARTITION, Ask::default()).await.map(drop),
+        Err(Down::NoPartition(PARTITION))
     );
 }
 

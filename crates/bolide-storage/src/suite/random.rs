@@ -1,6 +1,7 @@
 //! Random histories against a plain map.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bolide_model::{Lsn, UnixMillis};
 use bytes::Bytes;
@@ -10,13 +11,17 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::rig::{START, whole};
 use super::{Rig, Stage};
-use crate::{Ask, Down, Head, Key, Outcome, PartitionId, Put, Scan, Space};
+use crate::{
+    Ask, Batch, Down, Head, Held, HoldError, HomeId, JointOutcome, Key, Outcome, PartitionId, Put, Reply, Scan, Space,
+};
 
 /// Histories tried, and steps of the longest.
 const HISTORIES: usize = 24;
 const STEPS: usize = 60;
 /// Partitions a history works on.
 const SLOTS: usize = 3;
+/// The home they lie in.
+const HOME: HomeId = HomeId(1);
 
 /// A key, its space included, as the model holds it.
 type PlainKey = (Space, Vec<u8>);
@@ -32,7 +37,12 @@ enum Step {
     Remove(usize),
     /// Rows to put or delete, and how far the base is behind the head.
     Commit(usize, Changes, u64),
+    /// Commits of several slots, all or none.
+    CommitTogether(BTreeMap<usize, (Changes, u64)>),
     Read(usize, Vec<PlainKey>, Scan),
+    /// Holds the home of all slots, in place of what was held before.
+    Hold,
+    ReadHeld(usize, Vec<PlainKey>, Scan),
     MoveClock(i64),
     Restart,
 }
@@ -47,7 +57,7 @@ pub async fn random_histories_agree_with_a_plain_map(stage: &dyn Stage) {
     for round in 0..HISTORIES {
         let mut history = histories.new_tree(&mut runner).expect("the strategy rejects nothing");
         // Each run has partitions of its own: an engine that keeps things keeps them from run to run.
-        let mut run = round as u64 * 1_000_000;
+        let mut run = round as u32 * 1_000_000;
         let Err(mut why) = play(stage, &history.current(), run).await else {
             continue;
         };
@@ -69,14 +79,18 @@ pub async fn random_histories_agree_with_a_plain_map(stage: &dyn Stage) {
 
 fn step() -> impl Strategy<Value = Step> {
     let slot = || 0..SLOTS;
-    let rows = proptest::collection::btree_map((space(), key()), proptest::option::of(value()), 0..8);
-    let base = prop_oneof![9 => Just(0u64), 1 => 1..3u64];
-    let gets = proptest::collection::vec((space(), key()), 0..5);
+    let rows = || proptest::collection::btree_map((space(), key()), proptest::option::of(value()), 0..8);
+    let behind = || prop_oneof![9 => Just(0u64), 1 => 1..3u64];
+    let gets = || proptest::collection::vec((space(), key()), 0..5);
+    let several = proptest::collection::btree_map(slot(), (rows(), behind()), 0..=SLOTS);
     prop_oneof![
         2 => slot().prop_map(Step::Create),
         1 => slot().prop_map(Step::Remove),
-        12 => (slot(), rows, base).prop_map(|(slot, rows, behind)| Step::Commit(slot, rows, behind)),
-        12 => (slot(), gets, scan()).prop_map(|(slot, gets, scan)| Step::Read(slot, gets, scan)),
+        12 => (slot(), rows(), behind()).prop_map(|(slot, rows, behind)| Step::Commit(slot, rows, behind)),
+        4 => several.prop_map(Step::CommitTogether),
+        12 => (slot(), gets(), scan()).prop_map(|(slot, gets, scan)| Step::Read(slot, gets, scan)),
+        1 => Just(Step::Hold),
+        6 => (slot(), gets(), scan()).prop_map(|(slot, gets, scan)| Step::ReadHeld(slot, gets, scan)),
         1 => (-5_000..5_000i64).prop_map(Step::MoveClock),
         1 => Just(Step::Restart),
     ]
@@ -114,6 +128,8 @@ fn scan() -> impl Strategy<Value = Scan> {
 /// What an engine should hold.
 struct Model {
     slots: [Slot; SLOTS],
+    /// What it holds for us, and what was in the slots then.
+    held: Option<(Arc<dyn Held>, [Slot; SLOTS])>,
 }
 
 #[derive(Clone)]
@@ -122,19 +138,21 @@ struct Slot {
     content: Option<(Head, Rows)>,
 }
 
-async fn play(stage: &dyn Stage, history: &[Step], run: u64) -> Result<(), String> {
+async fn play(stage: &dyn Stage, history: &[Step], run: u32) -> Result<(), String> {
     let mut rig = Rig::new(stage);
     let slot = |slot: usize| Slot {
-        partition: PartitionId(1 + run + slot as u64),
+        partition: PartitionId::in_home(HOME, 2 + run + slot as u32).expect("home 0 is another one"),
         content: None,
     };
     let mut model = Model {
         slots: [slot(0), slot(1), slot(2)],
+        held: None,
     };
     for (at, step) in history.iter().enumerate() {
         match step {
             Step::Restart if stage.is_durable() => {
                 let now = rig.clock.now();
+                model.held = None;
                 rig = rig.restart(stage, now).await;
             }
             Step::Restart => {}
@@ -147,8 +165,19 @@ async fn play(stage: &dyn Stage, history: &[Step], run: u64) -> Result<(), Strin
                 let done = model.commit(*slot, rows, *behind, &rig).await;
                 done.map_err(|why| format!("step {at}: {why}"))?;
             }
+            Step::CommitTogether(parts) => {
+                let done = model.commit_together(parts, &rig).await;
+                done.map_err(|why| format!("step {at}: {why}"))?;
+            }
             Step::Read(slot, gets, scan) => {
-                let read = model.read(*slot, gets, scan, &rig).await;
+                let Slot { partition, content } = &model.slots[*slot];
+                let reply = rig.try_read(*partition, ask_of(gets, scan)).await;
+                let read = check_reply(*partition, content.as_ref(), reply, gets, scan);
+                read.map_err(|why| format!("step {at}: {why}"))?;
+            }
+            Step::Hold => model.held = Some((rig.hold(HOME).await, model.slots.clone())),
+            Step::ReadHeld(slot, gets, scan) => {
+                let read = model.read_held(*slot, gets, scan, &rig).await;
                 read.map_err(|why| format!("step {at}: {why}"))?;
             }
         }
@@ -159,10 +188,7 @@ async fn play(stage: &dyn Stage, history: &[Step], run: u64) -> Result<(), Strin
 impl Model {
     async fn create(&mut self, slot: usize, rig: &Rig) {
         let slot = &mut self.slots[slot];
-        let first = Head {
-            lsn: Lsn(0),
-            stamp: UnixMillis(START.0 - 1),
-        };
+        let first = Head::first(UnixMillis(START.0 - 1));
         rig.create_at(slot.partition, first).await;
         slot.content.get_or_insert_with(|| (first, BTreeMap::new()));
     }
@@ -176,9 +202,70 @@ impl Model {
     }
 
     async fn commit(&mut self, slot: usize, rows: &Changes, behind: u64, rig: &Rig) -> Result<(), String> {
-        let Slot { partition, content } = &mut self.slots[slot];
-        let head = content.as_ref().map_or(Lsn(0), |(head, _)| head.lsn);
-        let base = Lsn(head.0.saturating_sub(behind));
+        let slot = &mut self.slots[slot];
+        let batch = slot.batch(rows, behind, rig);
+        let expected = match slot.head() {
+            None => Err(Down::NoPartition(slot.partition)),
+            Some(head) if batch.base != head.lsn => Ok(Outcome::Stale),
+            Some(_) => Ok(Outcome::Done(batch.head())),
+        };
+        let next = batch.head();
+        same("commit", &rig.commit(slot.partition, batch).await, &expected)?;
+        if matches!(expected, Ok(Outcome::Done(_))) {
+            slot.apply(rows, next);
+        }
+        Ok(())
+    }
+
+    async fn commit_together(&mut self, parts: &BTreeMap<usize, (Changes, u64)>, rig: &Rig) -> Result<(), String> {
+        let batches: Vec<_> = parts
+            .iter()
+            .map(|(slot, (rows, behind))| {
+                let slot = &self.slots[*slot];
+                (slot.partition, slot.batch(rows, *behind, rig))
+            })
+            .collect();
+        let heads: Vec<_> = parts.keys().map(|slot| self.slots[*slot].head()).collect();
+        let missing = heads.iter().position(Option::is_none);
+        let mut bases = batches.iter().zip(&heads);
+        let expected = match missing {
+            Some(at) => Err(Down::NoPartition(batches[at].0)),
+            None if bases.any(|((_, batch), head)| head.is_some_and(|head| head.lsn != batch.base)) => {
+                Ok(JointOutcome::Stale)
+            }
+            None => Ok(JointOutcome::done(&batches)),
+        };
+        same("joint commit", &rig.commit_together(batches).await, &expected)?;
+        if let Ok(JointOutcome::Done(heads)) = expected {
+            for ((slot, (rows, _)), head) in parts.iter().zip(heads) {
+                self.slots[*slot].apply(rows, head);
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_held(&mut self, slot: usize, gets: &[PlainKey], scan: &Scan, rig: &Rig) -> Result<(), String> {
+        let Some((held, slots)) = &self.held else { return Ok(()) };
+        let Slot { partition, content } = &slots[slot];
+        match rig.read_held(held.as_ref(), *partition, ask_of(gets, scan)).await {
+            Ok(reply) => check_reply(*partition, content.as_ref(), Ok(reply), gets, scan),
+            Err(HoldError::Engine(down)) => check_reply(*partition, content.as_ref(), Err(down), gets, scan),
+            Err(HoldError::Expired) => {
+                self.held = None;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Slot {
+    fn head(&self) -> Option<Head> {
+        self.content.as_ref().map(|(head, _)| *head)
+    }
+
+    /// A batch that makes these changes, decided so far behind the head.
+    fn batch(&self, rows: &Changes, behind: u64, rig: &Rig) -> Batch {
+        let head = self.head().map_or(Lsn(0), |head| head.lsn);
         let of = |(space, bytes): &PlainKey| Key::new(*space, bytes.clone());
         let put = |(key, value): (&PlainKey, &Option<Vec<u8>>)| {
             value.as_ref().map(|value| Put {
@@ -192,47 +279,49 @@ impl Model {
             .filter(|(_, value)| value.is_none())
             .map(|(key, _)| of(key))
             .collect();
-        let batch = rig.batch(base, puts, deletes);
-        let expected = match &content {
-            None => Err(Down::NoPartition(*partition)),
-            Some(_) if base != head => Ok(Outcome::Stale),
-            Some(_) => Ok(Outcome::Done(batch.head())),
-        };
-        let next = batch.head();
-        same("commit", &rig.commit(*partition, batch).await, &expected)?;
-        if let (Some((head, map)), Ok(Outcome::Done(_))) = (content, expected) {
-            *head = next;
-            for (key, value) in rows {
-                match value {
-                    Some(value) => map.insert(key.clone(), value.clone()),
-                    None => map.remove(key),
-                };
-            }
-        }
-        Ok(())
+        rig.batch(Lsn(head.0.saturating_sub(behind)), puts, deletes)
     }
 
-    async fn read(&self, slot: usize, gets: &[PlainKey], scan: &Scan, rig: &Rig) -> Result<(), String> {
-        let Slot { partition, content } = &self.slots[slot];
-        let ask = Ask {
-            gets: gets
-                .iter()
-                .map(|(space, bytes)| Key::new(*space, bytes.clone()))
-                .collect(),
-            scans: vec![scan.clone()],
-            ..Ask::default()
-        };
-        let reply = rig.try_read(*partition, ask).await;
-        let Some((head, map)) = content else {
-            return same("read", &reply.map(drop), &Err(Down::NoPartition(*partition)));
-        };
-        let reply = reply.map_err(|down| down.to_string())?;
-        same("head", &reply.head, head)?;
-        let expected: Vec<_> = gets.iter().map(|key| map.get(key).cloned().map(Bytes::from)).collect();
-        same("gets", &reply.gets, &expected)?;
-        let page = &reply.pages[0];
-        same("page", &(page.rows.clone(), page.more), &page_of(map, scan))
+    fn apply(&mut self, rows: &Changes, next: Head) {
+        let Some((head, map)) = &mut self.content else { return };
+        *head = next;
+        for (key, value) in rows {
+            match value {
+                Some(value) => map.insert(key.clone(), value.clone()),
+                None => map.remove(key),
+            };
+        }
     }
+}
+
+fn ask_of(gets: &[PlainKey], scan: &Scan) -> Ask {
+    Ask {
+        gets: gets
+            .iter()
+            .map(|(space, bytes)| Key::new(*space, bytes.clone()))
+            .collect(),
+        scans: vec![scan.clone()],
+        ..Ask::default()
+    }
+}
+
+/// Compares an answer with what is in the model.
+fn check_reply(
+    partition: PartitionId,
+    content: Option<&(Head, Rows)>,
+    reply: Result<Reply, Down>,
+    gets: &[PlainKey],
+    scan: &Scan,
+) -> Result<(), String> {
+    let Some((head, map)) = content else {
+        return same("read", &reply.map(drop), &Err(Down::NoPartition(partition)));
+    };
+    let reply = reply.map_err(|down| down.to_string())?;
+    same("head", &reply.head, head)?;
+    let expected: Vec<_> = gets.iter().map(|key| map.get(key).cloned().map(Bytes::from)).collect();
+    same("gets", &reply.gets, &expected)?;
+    let page = &reply.pages[0];
+    same("page", &(page.rows.clone(), page.more), &page_of(map, scan))
 }
 
 /// The page of a scan, by the letter of its description.

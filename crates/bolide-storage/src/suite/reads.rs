@@ -3,15 +3,15 @@
 use bolide_model::limits::{ITEM_BYTES, KEY_BYTES};
 use bytes::Bytes;
 
-use super::rig::{HOME, key, put, whole};
+use super::rig::{PARTITION, key, put, whole};
 use super::{Rig, Stage};
 use crate::{Ask, Page, PartitionId, Scan, Space};
 
 /// One answer per key, in the order of the keys; absent keys included.
 pub async fn gets_answer_in_the_order_they_were_asked(stage: &dyn Stage) {
-    let rig = Rig::with_home(stage).await;
+    let rig = Rig::with_partition(stage).await;
     rig.commit_next(
-        HOME,
+        PARTITION,
         vec![put(Space::Item, b"a", "1"), put(Space::Index, b"b", "")],
         vec![],
     )
@@ -22,7 +22,7 @@ pub async fn gets_answer_in_the_order_they_were_asked(stage: &dyn Stage) {
         key(Space::Item, b"a"),
         key(Space::Item, b"a"),
     ];
-    let reply = rig.read(HOME, Ask { gets, ..Ask::default() }).await;
+    let reply = rig.read(PARTITION, Ask { gets, ..Ask::default() }).await;
     let one = Some(Bytes::from("1"));
     assert_eq!(reply.gets, [Some(Bytes::new()), None, one.clone(), one]);
 }
@@ -51,15 +51,15 @@ pub async fn spaces_and_partitions_do_not_meet(stage: &dyn Stage) {
 
 /// Shorter before longer, bytes as unsigned numbers; the empty key is a key.
 pub async fn keys_are_ordered_bytewise(stage: &dyn Stage) {
-    let rig = Rig::with_home(stage).await;
+    let rig = Rig::with_partition(stage).await;
     let ordered: [&[u8]; 8] = [b"", b"\0", b"\0\0", b"\x01", b"a", b"a\0", b"b", b"\xff\xff"];
     for space in Space::ALL {
         let shuffled = [5, 2, 7, 0, 3, 6, 1, 4].map(|at: usize| put(space, ordered[at], "v"));
-        rig.commit_next(HOME, shuffled.to_vec(), vec![]).await;
-        assert_eq!(rig.keys(HOME, space).await, ordered);
+        rig.commit_next(PARTITION, shuffled.to_vec(), vec![]).await;
+        assert_eq!(rig.keys(PARTITION, space).await, ordered);
         let mut backwards = rig
             .scan(
-                HOME,
+                PARTITION,
                 Scan {
                     reverse: true,
                     ..whole(space)
@@ -74,9 +74,9 @@ pub async fn keys_are_ordered_bytewise(stage: &dyn Stage) {
 
 /// `from` is in the range, `to` is not, in both directions; a range that ends before it begins is empty.
 pub async fn scan_bounds_are_inclusive_below_and_exclusive_above(stage: &dyn Stage) {
-    let rig = Rig::with_home(stage).await;
+    let rig = Rig::with_partition(stage).await;
     rig.commit_next(
-        HOME,
+        PARTITION,
         ["a", "b", "c", "d"]
             .map(|name| put(Space::Log, name.as_bytes(), "v"))
             .to_vec(),
@@ -102,7 +102,7 @@ pub async fn scan_bounds_are_inclusive_below_and_exclusive_above(stage: &dyn Sta
                 ..whole(Space::Log)
             };
             let mut found: Vec<_> = rig
-                .scan(HOME, scan.clone())
+                .scan(PARTITION, scan.clone())
                 .await
                 .rows
                 .into_iter()
@@ -118,10 +118,10 @@ pub async fn scan_bounds_are_inclusive_below_and_exclusive_above(stage: &dyn Sta
 
 /// Rows and bytes both end a page; the row that reaches the bytes is in it; there is always a row if there is one at all.
 pub async fn pages_hold_what_their_bounds_allow(stage: &dyn Stage) {
-    let rig = Rig::with_home(stage).await;
+    let rig = Rig::with_partition(stage).await;
     // Four rows of 10 bytes: 1 of key and 9 of value.
     rig.commit_next(
-        HOME,
+        PARTITION,
         ["a", "b", "c", "d"]
             .map(|name| put(Space::Item, name.as_bytes(), "123456789"))
             .to_vec(),
@@ -145,7 +145,7 @@ pub async fn pages_hold_what_their_bounds_allow(stage: &dyn Stage) {
         for reverse in [false, true] {
             let page = rig
                 .scan(
-                    HOME,
+                    PARTITION,
                     Scan {
                         max_rows,
                         max_bytes,
@@ -166,10 +166,10 @@ pub async fn pages_hold_what_their_bounds_allow(stage: &dyn Stage) {
 
 /// What comes after as much as an ask may hold is left out, and says so.
 pub async fn an_ask_holds_what_its_bound_allows(stage: &dyn Stage) {
-    let rig = Rig::with_home(stage).await;
+    let rig = Rig::with_partition(stage).await;
     // Rows of 10 bytes: 1 of key and 9 of value.
     rig.commit_next(
-        HOME,
+        PARTITION,
         ["a", "b", "c"]
             .map(|name| put(Space::Item, name.as_bytes(), "123456789"))
             .to_vec(),
@@ -196,7 +196,7 @@ pub async fn an_ask_holds_what_its_bound_allows(stage: &dyn Stage) {
             max_bytes,
             ..Ask::default()
         };
-        let pages = rig.read(HOME, ask).await.pages;
+        let pages = rig.read(PARTITION, ask).await.pages;
         let shown: Vec<_> = pages.iter().map(|page| (page.rows.len(), page.more)).collect();
         assert_eq!(shown, expected, "bytes={max_bytes}");
         let is_made = expected.map(|(_, more)| !more);
@@ -218,7 +218,7 @@ pub async fn an_ask_holds_what_its_bound_allows(stage: &dyn Stage) {
             scans: vec![one(b"c", b"d")],
             max_bytes,
         };
-        let reply = rig.read(HOME, ask).await;
+        let reply = rig.read(PARTITION, ask).await;
         let shown = (
             reply.gets.len(),
             reply.pages.iter().map(Page::is_made).collect::<Vec<_>>(),
@@ -230,10 +230,10 @@ pub async fn an_ask_holds_what_its_bound_allows(stage: &dyn Stage) {
 
 /// Following a scan page by page gives every row once, in both directions.
 pub async fn pages_put_together_are_the_range(stage: &dyn Stage) {
-    let rig = Rig::with_home(stage).await;
+    let rig = Rig::with_partition(stage).await;
     let names: Vec<_> = (0..97u32).map(|n| Bytes::copy_from_slice(&n.to_be_bytes())).collect();
     rig.commit_next(
-        HOME,
+        PARTITION,
         names.iter().map(|name| put(Space::Expiry, name, "v")).collect(),
         vec![],
     )
@@ -244,7 +244,7 @@ pub async fn pages_put_together_are_the_range(stage: &dyn Stage) {
         ..whole(Space::Expiry)
     };
     loop {
-        let page = rig.scan(HOME, scan.clone()).await;
+        let page = rig.scan(PARTITION, scan.clone()).await;
         forward.extend(page.rows.into_iter().map(|(key, _)| key));
         if !page.more {
             break;
@@ -262,7 +262,7 @@ pub async fn pages_put_together_are_the_range(stage: &dyn Stage) {
         ..whole(Space::Expiry)
     };
     loop {
-        let page = rig.scan(HOME, scan.clone()).await;
+        let page = rig.scan(PARTITION, scan.clone()).await;
         backward.extend(page.rows.into_iter().map(|(key, _)| key));
         if !page.more {
             break;
@@ -275,9 +275,9 @@ pub async fn pages_put_together_are_the_range(stage: &dyn Stage) {
 
 /// Values are empty when they are not wanted, and keys whole.
 pub async fn keys_only_scans_leave_values_out(stage: &dyn Stage) {
-    let rig = Rig::with_home(stage).await;
+    let rig = Rig::with_partition(stage).await;
     rig.commit_next(
-        HOME,
+        PARTITION,
         vec![put(Space::Item, b"a", "1"), put(Space::Item, b"b", "2")],
         vec![],
     )
@@ -285,7 +285,7 @@ pub async fn keys_only_scans_leave_values_out(stage: &dyn Stage) {
     for reverse in [false, true] {
         let page = rig
             .scan(
-                HOME,
+                PARTITION,
                 Scan {
                     keys_only: true,
                     reverse,
@@ -300,17 +300,17 @@ pub async fn keys_only_scans_leave_values_out(stage: &dyn Stage) {
 
 /// The limits of the product are within the limits of the engine.
 pub async fn longest_keys_and_largest_values_come_back(stage: &dyn Stage) {
-    let rig = Rig::with_home(stage).await;
+    let rig = Rig::with_partition(stage).await;
     let long = vec![0xfe; KEY_BYTES];
     let large: Vec<u8> = (0..ITEM_BYTES + 4096).map(|at| (at % 251) as u8).collect();
-    rig.commit_next(HOME, vec![put(Space::Item, &long, &large)], vec![])
+    rig.commit_next(PARTITION, vec![put(Space::Item, &long, &large)], vec![])
         .await;
     assert_eq!(
-        rig.get(HOME, key(Space::Item, &long)).await.as_deref(),
+        rig.get(PARTITION, key(Space::Item, &long)).await.as_deref(),
         Some(&large[..])
     );
     assert_eq!(
-        rig.scan(HOME, whole(Space::Item)).await.rows,
+        rig.scan(PARTITION, whole(Space::Item)).await.rows,
         [(Bytes::from(long), Bytes::from(large))]
     );
 }

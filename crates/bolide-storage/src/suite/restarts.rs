@@ -4,32 +4,58 @@ use bolide_model::{Lsn, UnixMillis};
 use bytes::Bytes;
 
 use super::commits::{check_chain, send_chain};
-use super::rig::{HOME, START, key, put};
+use super::rig::{PARTITION, START, key, put};
 use super::{Rig, Stage};
-use crate::{Ask, Batch, Down, Outcome, PartitionId, Settled, Space};
+use crate::{Ask, Batch, Down, Edition, Head, Outcome, PartitionId, Settled, Space};
 
 /// Rows, heads and the last commit's token are there after a restart, and the log goes on.
 pub async fn commits_survive_a_restart(stage: &dyn Stage) {
     if !stage.is_durable() {
         return;
     }
-    let rig = Rig::with_home(stage).await;
+    let rig = Rig::with_partition(stage).await;
     rig.commit_next(
-        HOME,
+        PARTITION,
         vec![put(Space::Item, b"a", "1"), put(Space::Item, b"b", "1")],
         vec![],
     )
     .await;
     let batch = rig.batch(Lsn(1), vec![put(Space::Item, b"a", "2")], vec![key(Space::Item, b"b")]);
     let (ticket, head) = (batch.ticket(), batch.head());
-    assert_eq!(rig.commit(HOME, batch).await, Ok(Outcome::Done(head)));
+    assert_eq!(rig.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
     let rig = rig.restart(stage, START).await;
-    assert_eq!(rig.head(HOME).await, head);
-    assert_eq!(rig.get(HOME, key(Space::Item, b"a")).await, Some(Bytes::from("2")));
-    assert_eq!(rig.keys(HOME, Space::Item).await, ["a"]);
-    assert_eq!(rig.settle(HOME, ticket).await, Ok(Settled::Done(head)));
-    rig.commit_next(HOME, vec![put(Space::Item, b"c", "3")], vec![]).await;
-    assert_eq!(rig.keys(HOME, Space::Item).await, ["a", "c"]);
+    assert_eq!(rig.head(PARTITION).await, head);
+    assert_eq!(rig.get(PARTITION, key(Space::Item, b"a")).await, Some(Bytes::from("2")));
+    assert_eq!(rig.keys(PARTITION, Space::Item).await, ["a"]);
+    assert_eq!(rig.settle(PARTITION, ticket).await, Ok(Settled::Done(head)));
+    rig.commit_next(PARTITION, vec![put(Space::Item, b"c", "3")], vec![])
+        .await;
+    assert_eq!(rig.keys(PARTITION, Space::Item).await, ["a", "c"]);
+}
+
+/// The edition of a commit, and that of a partition that was only created, are there after a restart.
+pub async fn edition_survives_a_restart(stage: &dyn Stage) {
+    if !stage.is_durable() {
+        return;
+    }
+    let created = PartitionId(PARTITION.0 + 1);
+    let first = Head {
+        lsn: Lsn(4),
+        stamp: START,
+        edition: Edition(11),
+    };
+    let rig = Rig::with_partition(stage).await;
+    rig.create_at(created, first).await;
+    let batch = Batch {
+        edition: Edition(12),
+        ..rig.batch(Lsn(0), vec![], vec![])
+    };
+    let (ticket, head) = (batch.ticket(), batch.head());
+    assert_eq!(rig.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
+    let rig = rig.restart(stage, START).await;
+    assert_eq!(rig.head(PARTITION).await.edition, Edition(12));
+    assert_eq!(rig.settle(PARTITION, ticket).await, Ok(Settled::Done(head)));
+    assert_eq!(rig.head(created).await, first);
 }
 
 /// Server time is not below the highest stamp on the disk, wherever the clock is now, and even if its partition is gone (TTL-203).
@@ -37,14 +63,14 @@ pub async fn server_time_survives_a_restart(stage: &dyn Stage) {
     if !stage.is_durable() {
         return;
     }
-    let rig = Rig::with_home(stage).await;
+    let rig = Rig::with_partition(stage).await;
     let stamp = UnixMillis(START.0 + 5_000);
     let batch = Batch {
         stamp,
         ..rig.batch(Lsn(0), vec![], vec![])
     };
-    assert!(matches!(rig.commit(HOME, batch).await, Ok(Outcome::Done(_))));
-    rig.remove(HOME).await;
+    assert!(matches!(rig.commit(PARTITION, batch).await, Ok(Outcome::Done(_))));
+    rig.remove(PARTITION).await;
     let rig = rig.restart(stage, UnixMillis(START.0 - 3_600_000)).await;
     assert!(rig.time().lo >= stamp, "time={:?}", rig.time());
 }
@@ -54,7 +80,7 @@ pub async fn time_made_durable_survives_a_restart(stage: &dyn Stage) {
     if !stage.is_durable() {
         return;
     }
-    let rig = Rig::with_home(stage).await;
+    let rig = Rig::with_partition(stage).await;
     rig.clock.advance(60_000);
     let seen = rig.time().lo;
     rig.make_time_durable(seen).await;
@@ -68,18 +94,18 @@ pub async fn removal_survives_a_restart(stage: &dyn Stage) {
     if !stage.is_durable() {
         return;
     }
-    let other = PartitionId(HOME.0 + 1);
-    let rig = Rig::with_home(stage).await;
+    let other = PartitionId(PARTITION.0 + 1);
+    let rig = Rig::with_partition(stage).await;
     rig.create(other).await;
-    for partition in [HOME, other] {
+    for partition in [PARTITION, other] {
         let rows = (0..3000u32).map(|n| put(Space::Item, &n.to_be_bytes(), "v")).collect();
         rig.commit_next(partition, rows, vec![]).await;
     }
-    rig.remove(HOME).await;
+    rig.remove(PARTITION).await;
     let rig = rig.restart(stage, START).await;
     assert_eq!(
-        rig.try_read(HOME, Ask::default()).await.map(drop),
-        Err(Down::NoPartition(HOME))
+        rig.try_read(PARTITION, Ask::default()).await.map(drop),
+        Err(Down::NoPartition(PARTITION))
     );
     assert_eq!(rig.keys(other, Space::Item).await.len(), 3000);
 }
@@ -89,7 +115,7 @@ pub async fn merged_commits_of_one_key_are_right_after_a_restart(stage: &dyn Sta
     if !stage.is_durable() {
         return;
     }
-    let rig = Rig::with_home(stage).await;
+    let rig = Rig::with_partition(stage).await;
     send_chain(&rig).await;
     let rig = rig.restart(stage, START).await;
     check_chain(&rig).await;

@@ -9,15 +9,15 @@ use bytes::Bytes;
 
 use super::Stage;
 use crate::{
-    Ask, Batch, CommitToken, Down, Engine, Head, Key, Outcome, Page, PartitionId, Put, Reply, Scan, Settled, Space,
-    Ticket,
+    Ask, Batch, CommitToken, Down, Edition, Engine, Head, Held, HoldError, HomeId, JointOutcome, Key, Outcome, Page,
+    PartitionId, Put, Reply, Scan, Settled, Space, Ticket,
 };
 
 /// Tries before a claim gives up on an engine that is away.
 const TRIES: usize = 1000;
 
 /// The partition most claims use.
-pub(super) const HOME: PartitionId = PartitionId(7);
+pub(super) const PARTITION: PartitionId = PartitionId(7);
 
 /// When the clocks of claims begin.
 pub(super) const START: UnixMillis = UnixMillis(1_700_000_000_000);
@@ -48,9 +48,9 @@ impl Rig {
     }
 
     /// A new engine with the partition most claims use.
-    pub async fn with_home(stage: &dyn Stage) -> Rig {
+    pub async fn with_partition(stage: &dyn Stage) -> Rig {
         let rig = Rig::new(stage);
-        rig.create(HOME).await;
+        rig.create(PARTITION).await;
         rig
     }
 
@@ -63,14 +63,7 @@ impl Rig {
 
     /// Creates an empty partition at head 0.
     pub async fn create(&self, partition: PartitionId) {
-        self.create_at(
-            partition,
-            Head {
-                lsn: Lsn(0),
-                stamp: UnixMillis(0),
-            },
-        )
-        .await;
+        self.create_at(partition, Head::first(UnixMillis(0))).await;
     }
 
     /// Creates a partition.
@@ -152,14 +145,16 @@ impl Rig {
             .collect()
     }
 
-    /// A batch from `base` to the next number, at the engine's time. Every other one may be carried out on the calling thread.
+    /// A batch from `base` to the next number, at the engine's time, with an edition of its own. Every other one may be carried out on
+    /// the calling thread.
     pub fn batch(&self, base: Lsn, puts: Vec<Put>, deletes: Vec<Key>) -> Batch {
-        let token = CommitToken(u128::from(self.tokens.fetch_add(1, Ordering::Relaxed)));
+        let number = self.tokens.fetch_add(1, Ordering::Relaxed);
         Batch {
             base,
             next: base.next(),
             stamp: self.engine.time().hi,
-            token,
+            edition: Edition(u64::MAX - number),
+            token: CommitToken(u128::from(number)),
             puts,
             deletes,
             may_block: base.0.is_multiple_of(2),
@@ -196,6 +191,63 @@ impl Rig {
             "a commit on the newest head is done"
         );
         head
+    }
+
+    /// Commits batches together until the outcome is final. What one ticket says is taken for all; which one it is changes.
+    pub async fn commit_together(&self, batches: Vec<(PartitionId, Batch)>) -> Result<JointOutcome, Down> {
+        for attempt in 0..TRIES {
+            let outcome = match self.engine.commit_together(batches.clone()).await {
+                Ok(JointOutcome::Unknown(tickets)) => {
+                    let at = attempt % tickets.len();
+                    match self.settle(batches[at].0, tickets[at].clone()).await? {
+                        Settled::Done(_) => Ok(JointOutcome::done(&batches)),
+                        Settled::NotDone => continue,
+                    }
+                }
+                outcome => outcome,
+            };
+            let is_spurious = outcome == Ok(JointOutcome::Stale) && self.is_at(&batches).await?;
+            if !is_spurious && !is_away(&outcome) {
+                return outcome;
+            }
+        }
+        panic!("the engine stays away. doing=commit_together");
+    }
+
+    /// Whether every partition is where its batch was decided.
+    async fn is_at(&self, batches: &[(PartitionId, Batch)]) -> Result<bool, Down> {
+        for (partition, batch) in batches {
+            if self.try_read(*partition, Ask::default()).await?.head.lsn != batch.base {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Holds a home for as long as it may be.
+    pub async fn hold(&self, home: HomeId) -> Arc<dyn Held> {
+        self.hold_until(home, UnixMillis(i64::MAX)).await
+    }
+
+    /// Holds a home.
+    pub async fn hold_until(&self, home: HomeId, until: UnixMillis) -> Arc<dyn Held> {
+        for _ in 0..TRIES {
+            if let Ok(held) = self.engine.hold(home, until).await {
+                return held;
+            }
+        }
+        panic!("the engine stays away. doing=hold");
+    }
+
+    /// Reads from what is held.
+    pub async fn read_held(&self, held: &dyn Held, partition: PartitionId, ask: Ask) -> Result<Reply, HoldError> {
+        for _ in 0..TRIES {
+            let read = held.read(partition, ask.clone()).await;
+            if !matches!(read, Err(HoldError::Engine(Down::Unavailable(_)))) {
+                return read;
+            }
+        }
+        panic!("the engine stays away. doing=read_held");
     }
 
     /// Settles a ticket.

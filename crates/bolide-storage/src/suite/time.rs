@@ -2,7 +2,7 @@
 
 use bolide_model::{Lsn, UnixMillis};
 
-use super::rig::{HOME, START};
+use super::rig::{PARTITION, START};
 use super::{Rig, Stage};
 use crate::{Batch, Outcome};
 
@@ -23,12 +23,12 @@ pub async fn server_time_never_runs_back(stage: &dyn Stage) {
 
 /// A commit from the future moves server time along: nothing is stamped before it any more.
 pub async fn server_time_is_not_below_a_commit(stage: &dyn Stage) {
-    let rig = Rig::with_home(stage).await;
+    let rig = Rig::with_partition(stage).await;
     let stamp = UnixMillis(START.0 + 5_000);
     let batch = Batch {
         stamp,
         ..rig.batch(Lsn(0), vec![], vec![])
     };
-    assert!(matches!(rig.commit(HOME, batch).await, Ok(Outcome::Done(_))));
+    assert!(matches!(rig.commit(PARTITION, batch).await, Ok(Outcome::Done(_))));
     assert!(rig.time().hi >= stamp);
 }

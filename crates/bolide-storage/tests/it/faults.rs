@@ -6,9 +6,12 @@ use bolide_model::time::Clock;
 use bolide_model::{Lsn, UnixMillis};
 use bolide_storage::faults::{Faults, FaultyEngine};
 use bolide_storage::memory::MemoryEngine;
-use bolide_storage::{Batch, CommitToken, Down, Engine, Head, Outcome, PartitionId, Settled, Ticket};
+use bolide_storage::{
+    Batch, CommitToken, Down, Edition, Engine, Head, HoldError, HomeId, JointOutcome, Outcome, PartitionId, Settled,
+    Ticket,
+};
 
-const HOME: PartitionId = PartitionId(1);
+const PARTITION: PartitionId = PartitionId(1);
 
 fn engines(faults: Faults) -> (Arc<MemoryEngine>, FaultyEngine) {
     let inner = Arc::new(MemoryEngine::new(Arc::new(Clock::virtual_at(UnixMillis(1_000)))));
@@ -30,6 +33,7 @@ fn batch(base: Lsn, token: u128) -> Batch {
         base,
         next: base.next(),
         stamp: UnixMillis(1_000),
+        edition: Edition::FIRST,
         token: CommitToken(token),
         puts: vec![],
         deletes: vec![],
@@ -38,20 +42,15 @@ fn batch(base: Lsn, token: u128) -> Batch {
 }
 
 async fn head(engine: &dyn Engine) -> Lsn {
-    engine.read(HOME, Default::default()).await.unwrap().head.lsn
+    head_of(engine, PARTITION).await
+}
+
+async fn head_of(engine: &dyn Engine, partition: PartitionId) -> Lsn {
+    engine.read(partition, Default::default()).await.unwrap().head.lsn
 }
 
 async fn create(engine: &MemoryEngine) {
-    engine
-        .create(
-            HOME,
-            Head {
-                lsn: Lsn(0),
-                stamp: UnixMillis(0),
-            },
-        )
-        .await
-        .unwrap();
+    engine.create(PARTITION, Head::first(UnixMillis(0))).await.unwrap();
 }
 
 /// What a series of commits is told, each on the head it finds.
@@ -60,7 +59,7 @@ async fn story(seed: u64) -> Vec<Result<Outcome, Down>> {
     create(&inner).await;
     let mut story = Vec::new();
     for token in 1..200 {
-        story.push(faulty.commit(HOME, batch(head(inner.as_ref()).await, token)).await);
+        story.push(faulty.commit(PARTITION, batch(head(inner.as_ref()).await, token)).await);
     }
     story
 }
@@ -87,10 +86,10 @@ async fn unknown_commits_are_sometimes_done_and_sometimes_not_and_settling_tells
     let (mut done, mut not_done) = (0, 0);
     for token in 1..100 {
         let before = head(inner.as_ref()).await;
-        let Ok(Outcome::Unknown(ticket)) = faulty.commit(HOME, batch(before, token)).await else {
+        let Ok(Outcome::Unknown(ticket)) = faulty.commit(PARTITION, batch(before, token)).await else {
             panic!("unknown")
         };
-        match faulty.settle(HOME, ticket).await.unwrap() {
+        match faulty.settle(PARTITION, ticket).await.unwrap() {
             Settled::Done(after) => {
                 assert_eq!(head(inner.as_ref()).await, after.lsn);
                 done += 1;
@@ -104,6 +103,72 @@ async fn unknown_commits_are_sometimes_done_and_sometimes_not_and_settling_tells
     assert!(done > 20 && not_done > 20, "done={done} not_done={not_done}");
 }
 
+/// Settling one ticket settles all: what it says is so in every partition, then and later.
+#[tokio::test]
+async fn unknown_joint_commit_is_done_in_all_partitions_or_in_none_and_any_ticket_tells() {
+    let (inner, faulty) = engines(Faults {
+        unknown_percent: 100,
+        ..calm(3)
+    });
+    let partitions = [4, 5].map(|number| PartitionId::in_home(HomeId(4), number).unwrap());
+    for partition in partitions {
+        inner.create(partition, Head::first(UnixMillis(0))).await.unwrap();
+    }
+    let (mut done, mut not_done) = (0, 0);
+    for token in 1..100u64 {
+        let before = head_of(inner.as_ref(), partitions[0]).await;
+        assert_eq!(head_of(inner.as_ref(), partitions[1]).await, before);
+        let batches = partitions
+            .map(|partition| (partition, batch(before, u128::from(token))))
+            .to_vec();
+        let Ok(JointOutcome::Unknown(tickets)) = faulty.commit_together(batches).await else {
+            panic!("unknown")
+        };
+        let asked = token as usize % 2;
+        let expected = match faulty.settle(partitions[asked], tickets[asked].clone()).await.unwrap() {
+            Settled::Done(after) => {
+                done += 1;
+                after.lsn
+            }
+            Settled::NotDone => {
+                not_done += 1;
+                before
+            }
+        };
+        // Whatever is still on its way arrives with this, sooner or later.
+        for _ in 0..5 {
+            let _ = faulty.settle(partitions[1 - asked], tickets[1 - asked].clone()).await;
+        }
+        for partition in partitions {
+            assert_eq!(head_of(inner.as_ref(), partition).await, expected);
+        }
+    }
+    assert!(done > 20 && not_done > 20, "done={done} not_done={not_done}");
+}
+
+#[tokio::test]
+async fn held_snapshots_are_lost_now_and_then_and_stay_lost() {
+    let (inner, faulty) = engines(Faults {
+        down_percent: 10,
+        ..calm(1)
+    });
+    create(&inner).await;
+    let mut lost = 0;
+    for _ in 0..50 {
+        let Ok(held) = faulty.hold(PARTITION.home(), UnixMillis(i64::MAX)).await else {
+            continue;
+        };
+        let mut is_lost = false;
+        for _ in 0..10 {
+            let read = held.read(PARTITION, Default::default()).await.map(drop);
+            assert!(!is_lost || read == Err(HoldError::Expired));
+            is_lost = read == Err(HoldError::Expired);
+        }
+        lost += u32::from(is_lost);
+    }
+    assert!((10..50).contains(&lost), "lost={lost}");
+}
+
 #[tokio::test]
 async fn commit_that_was_settled_as_not_done_never_arrives() {
     let (inner, faulty) = engines(Faults {
@@ -113,17 +178,17 @@ async fn commit_that_was_settled_as_not_done_never_arrives() {
     create(&inner).await;
     for token in 1..100 {
         let before = head(inner.as_ref()).await;
-        let Ok(Outcome::Unknown(ticket)) = faulty.commit(HOME, batch(before, token)).await else {
+        let Ok(Outcome::Unknown(ticket)) = faulty.commit(PARTITION, batch(before, token)).await else {
             panic!("unknown")
         };
-        if faulty.settle(HOME, ticket).await == Ok(Settled::NotDone) {
+        if faulty.settle(PARTITION, ticket).await == Ok(Settled::NotDone) {
             for _ in 0..5 {
                 let other = Ticket {
                     base: Lsn(0),
                     next: Lsn(1),
                     token: CommitToken(u128::MAX),
                 };
-                let _ = faulty.settle(HOME, other).await;
+                let _ = faulty.settle(PARTITION, other).await;
             }
             assert_eq!(head(inner.as_ref()).await, before);
         }
@@ -140,10 +205,10 @@ async fn who_does_not_settle_may_meet_the_late_commit() {
     let mut met = 0;
     for token in 1..200 {
         let base = head(inner.as_ref()).await;
-        let _ = faulty.commit(HOME, batch(base, 2 * token)).await;
+        let _ = faulty.commit(PARTITION, batch(base, 2 * token)).await;
         let after_first = head(inner.as_ref()).await;
         // The second try finds the base taken only if the first one arrived in between.
-        if faulty.commit(HOME, batch(base, 2 * token + 1)).await == Ok(Outcome::Stale) && after_first == base {
+        if faulty.commit(PARTITION, batch(base, 2 * token + 1)).await == Ok(Outcome::Stale) && after_first == base {
             met += 1;
         }
     }

@@ -26,7 +26,7 @@ fn a_scan_with_another_end_is_read_anew() {
     let reply = Reply {
         head: bolide_storage::Head {
             lsn: Lsn(1),
-            stamp: UnixMillis(1),
+            ..bolide_storage::Head::first(UnixMillis(1))
         },
         gets: vec![],
         pages: vec![page],

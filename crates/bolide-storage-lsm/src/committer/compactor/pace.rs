@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use bolide_model::time::Monotonic;
 use bolide_storage::Space;
 use fjall::compaction::filter::{CompactionFilter, CompactionFilterResult, Context, Factory, ItemAccessor, Verdict};
 use fjall::{Database, Keyspace};
@@ -22,12 +23,12 @@ const LONGEST_REST: Duration = Duration::from_millis(500);
 
 thread_local! {
     /// Of a thread that compacts in the background: the store's own compactions are not held back.
-    static PACE: RefCell<Option<Held>> = const { RefCell::new(None) };
+    static PACE: RefCell<Option<Pacing>> = const { RefCell::new(None) };
 }
 
 /// What a merge of such a thread looks at.
 #[derive(Clone)]
-struct Held {
+struct Pacing {
     pace: Arc<Pace>,
     db: Database,
     spaces: [Keyspace; Space::ALL.len()],
@@ -38,6 +39,7 @@ struct Held {
 /// See the module.
 pub(super) struct Pace {
     views: Arc<Views>,
+    pub(super) monotonic: Monotonic,
     /// How much had been read and written when it was last looked.
     seen: AtomicU64,
     stopped: AtomicBool,
@@ -58,9 +60,14 @@ impl Drop for Paced {
 }
 
 impl Pace {
-    pub(super) fn new(views: Arc<Views>, spare_bytes: Box<dyn Fn() -> u64 + Send + Sync>) -> Pace {
+    pub(super) fn new(
+        views: Arc<Views>,
+        monotonic: Monotonic,
+        spare_bytes: Box<dyn Fn() -> u64 + Send + Sync>,
+    ) -> Pace {
         Pace {
             views,
+            monotonic,
             seen: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             gave_way: AtomicBool::new(false),
@@ -75,7 +82,7 @@ impl Pace {
     }
 
     pub(super) fn enter(self: &Arc<Pace>, store: &Store) -> Paced {
-        PACE.set(Some(Held {
+        PACE.set(Some(Pacing {
             pace: self.clone(),
             db: store.db.clone(),
             spaces: store.spaces.clone(),
@@ -86,9 +93,9 @@ impl Pace {
 
     /// From now on, merges of this thread end when others become urgent, or do not.
     pub(super) fn give_way(&self, gives_way: bool) {
-        PACE.with_borrow_mut(|held| {
-            if let Some(held) = held {
-                held.gives_way = gives_way;
+        PACE.with_borrow_mut(|pacing| {
+            if let Some(pacing) = pacing {
+                pacing.gives_way = gives_way;
             }
         });
     }
@@ -123,7 +130,7 @@ impl Pace {
 
     /// Rests after a merge, if others were there meanwhile: its tables are on their way to the disk.
     pub(super) fn rest(&self) {
-        let is_urgent = PACE.with_borrow(|held| held.as_ref().is_some_and(|held| held.rests() < RESTS));
+        let is_urgent = PACE.with_borrow(|pacing| pacing.as_ref().is_some_and(|pacing| pacing.rests() < RESTS));
         if !is_urgent && self.has_company() {
             std::thread::sleep(LONGEST_REST);
         }
@@ -141,7 +148,7 @@ pub(crate) fn filter_of(_space: &str) -> Option<Arc<dyn Factory>> {
     Some(Arc::new(Filters))
 }
 
-impl Held {
+impl Pacing {
     /// How many times as long as a piece took is to be rested: the more tables wait to be merged, the less. The store lets writes wait when they are
     /// thirty.
     fn rests(&self) -> u32 {
@@ -182,38 +189,61 @@ impl Factory for Filters {
 
     fn make_filter(&self, _: &Context) -> Box<dyn CompactionFilter> {
         Box::new(Filter {
-            held: PACE.with_borrow(Clone::clone),
-            bytes: 0,
-            since: Instant::now(),
+            piece: PACE.with_borrow(Clone::clone).map(Piece::begin),
         })
     }
 }
 
 struct Filter {
-    held: Option<Held>,
+    /// `None` on threads whose merges are not held back.
+    piece: Option<Piece>,
+}
+
+/// What was merged since it was last looked.
+struct Piece {
+    pacing: Pacing,
     bytes: usize,
     since: Instant,
 }
 
+impl Piece {
+    fn begin(pacing: Pacing) -> Piece {
+        let since = pacing.pace.monotonic.now();
+        Piece {
+            pacing,
+            bytes: 0,
+            since,
+        }
+    }
+
+    /// Rests if the piece is large enough, and begins the next.
+    fn add(&mut self, bytes: usize) -> io::Result<()> {
+        self.bytes += bytes;
+        if self.bytes < PIECE_BYTES {
+            return Ok(());
+        }
+        self.pacing.check()?;
+        let pace = &self.pacing.pace;
+        if pace.has_company() {
+            std::thread::sleep((pace.monotonic.since(self.since) * self.pacing.rests()).min(LONGEST_REST));
+        }
+        (self.bytes, self.since) = (0, pace.monotonic.now());
+        Ok(())
+    }
+}
+
 impl CompactionFilter for Filter {
     fn filter_item(&mut self, item: ItemAccessor<'_>, _: &Context) -> CompactionFilterResult {
-        let Some(held) = &self.held else {
-            return Ok(Verdict::Keep);
-        };
-        self.bytes += item.key().len() + item.value()?.len();
-        if self.bytes >= PIECE_BYTES {
-            held.check().map_err(fjall::LsmError::Io)?;
-            if held.pace.has_company() {
-                std::thread::sleep((self.since.elapsed() * held.rests()).min(LONGEST_REST));
-            }
-            (self.bytes, self.since) = (0, Instant::now());
+        if let Some(piece) = &mut self.piece {
+            let bytes = item.key().len() + item.value()?.len();
+            piece.add(bytes).map_err(fjall::LsmError::Io)?;
         }
         Ok(Verdict::Keep)
     }
 
     fn finish(self: Box<Self>) {
-        if let Some(held) = self.held {
-            held.pace.has_read_all.store(true, Ordering::Relaxed);
+        if let Some(piece) = self.piece {
+            piece.pacing.pace.has_read_all.store(true, Ordering::Relaxed);
         }
     }
 }

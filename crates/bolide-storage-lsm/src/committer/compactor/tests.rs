@@ -1,5 +1,10 @@
 //! Claims about what is left of deleted rows.
 
+use std::collections::HashSet;
+use std::fs;
+use std::path::PathBuf;
+
+use super::run::NEWEST_TABLES;
 use super::*;
 use crate::LsmOptions;
 
@@ -14,8 +19,9 @@ fn store(dir: &std::path::Path) -> (Arc<Store>, Arc<Views>) {
     (store, views)
 }
 
+/// A compactor whose clock is moved by hand.
 fn compactor(views: &Arc<Views>) -> Compactor {
-    Compactor::new(views.clone(), || u64::MAX)
+    Compactor::new(views.clone(), Monotonic::manual(), || u64::MAX)
 }
 
 /// Spread over the key space as hashes are.
@@ -23,11 +29,9 @@ fn key(n: u32) -> [u8; 4] {
     n.wrapping_mul(0x9E37_79B9).to_be_bytes()
 }
 
+/// Looks, and waits for the end of what was begun.
 fn run(compactor: &mut Compactor, store: &Arc<Store>) {
-    compactor.look(store, Instant::now());
-    while compactor.is_running() {
-        std::thread::sleep(POLL);
-    }
+    compactor.look(store);
     compactor.join();
 }
 
@@ -44,7 +48,7 @@ fn of_deleted_rows_nothing_is_left() {
     views.publish(&store, []);
 
     let mut merging = compactor(&views);
-    merging.start(Instant::now());
+    merging.start();
     run(&mut merging, &store);
     assert_eq!(space.approximate_len(), KEPT as usize, "rows that a scan goes through");
     let left = space.tree.disk_space();
@@ -69,8 +73,8 @@ fn a_few_deletes_are_left_alone() {
     (0..deletes).for_each(|n| space.remove(key(n)).unwrap());
     let mut merging = compactor(&views);
     merging.note_deletes(Space::Item, deletes as usize);
-    merging.look(&store, Instant::now());
-    assert!(!merging.is_running());
+    merging.look(&store);
+    assert!(merging.running.is_none());
     assert_eq!(space.table_count(), 0);
 }
 
@@ -83,11 +87,11 @@ fn rows_that_a_reader_sees_outlive_their_compaction() {
     (0..ROWS).for_each(|n| space.insert(key(n), [7; 20]).unwrap());
     let before = store.db.snapshot();
     views.publish(&store, []);
-    let held = views.hold();
+    let held = views.newest();
     (0..ROWS).for_each(|n| space.remove(key(n)).unwrap());
     views.publish(&store, []);
     let mut merging = compactor(&views);
-    merging.start(Instant::now());
+    merging.start();
     run(&mut merging, &store);
     store.release_versions(views.oldest());
     let seen = fjall::Readable::iter(&before, space).count();
@@ -108,8 +112,8 @@ fn a_compaction_ends_when_the_store_closes() {
     (0..ROWS).for_each(|n| space.insert(key(n), [7; 200]).unwrap());
     (KEPT..ROWS).for_each(|n| space.remove(key(n)).unwrap());
     let mut merging = compactor(&views);
-    merging.start(Instant::now());
-    merging.look(&store, Instant::now());
+    merging.start();
+    merging.look(&store);
     merging.finish();
     assert!(!merging.is_running());
     assert_eq!(
@@ -143,9 +147,9 @@ fn the_front_of_the_expiry_queue_is_cleared_however_long_it_is() {
     (0..cleared).for_each(|n| space.remove(n.to_be_bytes()).unwrap());
     views.publish(&store, []);
     let mut merging = compactor(&views);
-    merging.start(Instant::now());
-    merging.look(&store, Instant::now());
-    assert!(!merging.is_running(), "there are few of them");
+    merging.start();
+    merging.look(&store);
+    assert!(merging.running.is_none(), "there are few of them");
     merging.note_deletes(Space::Expiry, QUEUE_TOMBSTONES as usize);
     run(&mut merging, &store);
     assert_eq!(space.approximate_len(), (ROWS - cleared) as usize);
@@ -158,7 +162,7 @@ fn merges_change_nothing_that_is_read() {
     let (store, views) = store(dir.path());
     let space = store.space(Space::Item);
     let mut merging = compactor(&views);
-    merging.start(Instant::now());
+    merging.start();
     let mut model = std::collections::BTreeMap::new();
     let (mut random, mut due) = (7u64, 0);
     let mut next = |below: u64| {
@@ -186,8 +190,8 @@ fn merges_change_nothing_that_is_read() {
             space.rotate_memtable().unwrap();
         }
         views.publish(&store, []);
-        merging.look(&store, Instant::now());
-        due += u32::from(merging.is_running());
+        merging.look(&store);
+        due += u32::from(merging.running.is_some());
         if next(4) == 0 {
             merging.finish();
         }
@@ -221,7 +225,7 @@ fn a_table_that_reaches_beyond_those_below_does_not_stay() {
         space.tree.compact(Arc::new(one_table()), 0).unwrap();
     }
     let mut merging = compactor(&views);
-    merging.start(Instant::now());
+    merging.start();
     run(&mut merging, &store);
     assert_eq!(space.approximate_len(), ends.len());
 }
@@ -269,7 +273,7 @@ fn a_merge_that_fails_leaves_nothing_behind_and_writes_are_refused_before_they_w
     add_tables(&store, Space::Log, usize::from(NEWEST_TABLES));
     let before = files(space);
     let mut merging = compactor(&views);
-    merging.start(Instant::now());
+    merging.start();
     run(&mut merging, &store);
     assert_eq!(files(space), before);
     let failed = merging.failed[Space::Item as usize]
@@ -281,17 +285,19 @@ fn a_merge_that_fails_leaves_nothing_behind_and_writes_are_refused_before_they_w
     // It is tried again, but not at once.
     assert!(merging.hindrance(&store).is_none());
     merging.note_write();
-    merging.look(&store, Instant::now());
-    assert!(!merging.is_running());
-    assert!(merging.look_at().is_some_and(|at| at > Instant::now() + RETRY / 2));
+    merging.look(&store);
+    assert!(merging.running.is_none());
+    let at = merging.look_at().expect("it is tried again");
+    assert_eq!(at, merging.monotonic.now() + RETRY);
     add_tables(&store, Space::Log, MOST_NEW_TABLES);
     assert!(merging.hindrance(&store).is_none(), "those can be merged");
     run(&mut merging, &store);
     assert!(!is_full(&store, Space::Log));
     add_tables(&store, Space::Item, MOST_NEW_TABLES);
     assert!(merging.hindrance(&store).is_some());
-    merging.look(&store, Instant::now() + 2 * RETRY);
-    assert!(merging.is_running());
+    merging.monotonic.advance(RETRY);
+    merging.look(&store);
+    assert!(merging.running.is_some());
     merging.finish();
 }
 
@@ -315,19 +321,16 @@ fn a_merge_without_room_leaves_nothing_behind() {
             0
         }
     };
-    let mut merging = Compactor::new(views.clone(), spare_bytes);
-    merging.start(Instant::now());
+    let mut merging = Compactor::new(views.clone(), Monotonic::manual(), spare_bytes);
+    merging.start();
     run(&mut merging, &store);
     assert_eq!(files(space), before);
     let failed = merging.failed[Space::Item as usize].as_ref().expect("there is no room");
     assert!(failed.reason.contains("too little space"), "{failed:?}");
 
     has_room.store(true, std::sync::atomic::Ordering::Relaxed);
-    merging.look(&store, Instant::now() + 2 * RETRY);
-    while merging.is_running() {
-        std::thread::sleep(POLL);
-    }
-    merging.join();
+    merging.monotonic.advance(RETRY);
+    run(&mut merging, &store);
     assert!(merging.failed.iter().all(Option::is_none) && !is_full(&store, Space::Item));
 }
 

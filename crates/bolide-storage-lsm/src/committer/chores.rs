@@ -1,0 +1,171 @@
+//! Chores: what is to be done between writes although nobody asks, and when.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use bolide_model::UnixMillis;
+use fjall::PersistMode;
+
+use super::failure::REOPEN_INTERVAL;
+use super::{Committer, MARK_INTERVAL, removal};
+use crate::mark::Marked;
+
+/// How often to look whether the store has written tables since the last view.
+pub(super) const REFRESH_INTERVAL: Duration = Duration::from_millis(250);
+/// Memtables above this are written out while the store rests: a fsync of the journal waits for tables on their way to the disk, 150 ms for
+/// the largest memtable here. And the next open has less to replay.
+const RESTING_BYTES: u64 = 8 << 20;
+
+impl Committer {
+    /// The thread sleeps until then, or until it is asked for something.
+    pub(super) fn fall_asleep(&mut self) -> Option<Instant> {
+        self.wakes_at = self.next_chore();
+        self.wakes_at
+    }
+
+    /// Whether the thread must be woken for a chore that was not expected when it fell asleep; it is, then.
+    pub(super) fn is_overslept(&mut self) -> bool {
+        let Some(due) = self.next_chore() else { return false };
+        let is_late = self.wakes_at.is_none_or(|wakes_at| due < wakes_at);
+        if is_late {
+            self.wakes_at = Some(due);
+        }
+        is_late
+    }
+
+    /// When something is to be done although nobody asks.
+    pub(super) fn next_chore(&self) -> Option<Instant> {
+        if self.is_closed {
+            return None;
+        }
+        if let Some(trouble) = &self.trouble {
+            return Some(trouble.retry_at);
+        }
+        let mark_at = (self.durable != self.mark.marked().numbers).then(|| self.mark_written_at + MARK_INTERVAL);
+        let removal_at = (!self.removals.is_empty()).then_some(self.removal_at);
+        let look_at = self.compactor.look_at();
+        [
+            self.persist_at,
+            mark_at,
+            removal_at,
+            look_at,
+            self.refresh_at,
+            self.rested_at,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    pub(super) fn do_chores(&mut self) {
+        let now = self.monotonic.now();
+        if self.next_chore().is_none_or(|at| at > now) {
+            return;
+        }
+        if self.trouble.is_some() {
+            return self.mend();
+        }
+        if self.persist_at.is_some_and(|at| at <= now) {
+            self.persist(PersistMode::SyncData);
+        }
+        if self.durable != self.mark.marked().numbers && self.mark_written_at + MARK_INTERVAL <= now {
+            // If it fails it lags, which is allowed; the next one may succeed.
+            let _ = self.write_mark(self.durable_time.get());
+        }
+        if !self.removals.is_empty() && self.removal_at <= now {
+            self.remove_some();
+        }
+        if self.rested_at.is_some_and(|at| at <= now) {
+            self.use_rest(now);
+        }
+        if self.compactor.look_at().is_some_and(|at| at <= now)
+            && let Some(store) = &self.store
+        {
+            self.compactor.look(store);
+            self.refresh_at.get_or_insert(now + REFRESH_INTERVAL);
+        }
+        if self.refresh_at.is_some_and(|at| at <= now) {
+            self.refresh(now);
+        }
+    }
+
+    /// Begins to write memtables out, if they are large.
+    fn use_rest(&mut self, now: Instant) {
+        self.rested_at = None;
+        let Some(store) = &self.store else { return };
+        match store.write_out_above(RESTING_BYTES) {
+            Ok(true) => self.refresh_at = Some(now + REFRESH_INTERVAL),
+            Ok(false) => {}
+            Err(error) => {
+                self.fail(&error.to_string());
+            }
+        }
+    }
+
+    /// Publishes a new view if the store has written tables since the last one, and looks again later if it still does.
+    fn refresh(&mut self, now: Instant) {
+        let Some(store) = &self.store else { return };
+        let is_moving = store.is_busy() || self.compactor.is_running();
+        self.views.expire(self.time.now());
+        let is_behind = self.views.is_behind(store);
+        if is_behind {
+            self.views.publish(store, []);
+        }
+        // Tables that were merged stay on the disk for readers of before.
+        let is_kept = store.release_versions(self.views.oldest());
+        self.refresh_at = (is_moving || is_behind || is_kept).then(|| now + REFRESH_INTERVAL);
+    }
+
+    /// Brings everything written so far to the disk. Tells whether it is there.
+    pub(super) fn persist(&mut self, mode: PersistMode) -> bool {
+        self.persist_at = None;
+        let Some(store) = &self.store else { return false };
+        match store.db.persist(mode) {
+            Ok(()) => {
+                self.durable = self.written;
+                true
+            }
+            Err(error) => {
+                self.fail(&self.cause_of(&error));
+                false
+            }
+        }
+    }
+
+    /// Brings to the disk how far the store and server time are durable, the latter at least up to `time`.
+    pub(super) fn write_mark(&mut self, time: UnixMillis) -> io::Result<()> {
+        self.mark_written_at = self.monotonic.now();
+        let marked = Marked {
+            numbers: self.durable,
+            time: time.max(self.durable_time.get()),
+        };
+        let written = self.mark.write(marked);
+        match &written {
+            Ok(()) => self.durable_time.raise(marked.time),
+            Err(error) => tracing::warn!(
+                %error,
+                "the durable mark was not written: until it is, a crash may set server time back"
+            ),
+        }
+        self.mark_failed = written.is_err();
+        written
+    }
+
+    /// Deletes some rows of a removed partition, a few at a time so that commits need not wait.
+    fn remove_some(&mut self) {
+        let is_tight = self.options.free_space.at(self.home.path()) < self.options.reserve_bytes / 2;
+        self.removal_at = self.monotonic.now() + if is_tight { REOPEN_INTERVAL } else { removal::PAUSE };
+        let (false, Some(store), Some(removal)) = (is_tight, self.store.clone(), self.removals.front_mut()) else {
+            return;
+        };
+        match removal.advance(&store) {
+            Ok(None) => {
+                self.removals.pop_front();
+            }
+            Ok(Some((space, deletes))) => self.compactor.note_deletes(space, deletes),
+            Err(error) => {
+                self.fail(&error.to_string());
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! A store that failed: what users are told, and how it is opened again once there is room.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bolide_model::time::Monotonic;
+
+use super::Committer;
+use super::opening::missing;
+use crate::store::Store;
+
+/// How often a store that failed is tried again.
+pub(super) const REOPEN_INTERVAL: Duration = Duration::from_secs(1);
+/// How long reads may take to let go of a store that is to be opened again.
+const RELEASE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why the store cannot be written, and when to look again.
+pub(super) struct Trouble {
+    pub(super) reason: String,
+    pub(super) retry_at: Instant,
+}
+
+impl Committer {
+    /// Notes that the store no longer takes writes. Returns the reason users are given.
+    pub(super) fn fail(&mut self, cause: &str) -> String {
+        let free = self.options.free_space.at(self.home.path());
+        let reason = format!("the store cannot be written: {cause}. free_bytes={free}");
+        tracing::error!(
+            cause,
+            free,
+            "the store failed; reads go on, writes are refused until it could be opened again"
+        );
+        self.trouble = Some(Trouble {
+            reason: reason.clone(),
+            retry_at: self.monotonic.now() + REOPEN_INTERVAL,
+        });
+        reason
+    }
+
+    /// Why the store failed, in words that help: it says only that it did when that was in the background.
+    pub(super) fn cause_of(&self, error: &fjall::Error) -> String {
+        match (error, self.home.probe()) {
+            (fjall::Error::Poisoned, Ok(())) => "a table could not be written".to_owned(),
+            (fjall::Error::Poisoned, Err(error)) => error.to_string(),
+            (error, _) => error.to_string(),
+        }
+    }
+
+    /// Opens a store that failed again, if the disk has room.
+    pub(super) fn mend(&mut self) {
+        let reopened = self.reopen();
+        let Some(trouble) = &mut self.trouble else { return };
+        match reopened {
+            Ok(()) => {
+                tracing::info!("the store takes writes again");
+                self.trouble = None;
+            }
+            Err(why) => {
+                tracing::debug!(why, "the store was not opened again");
+                trouble.retry_at = self.monotonic.now() + REOPEN_INTERVAL;
+            }
+        }
+    }
+
+    pub(super) fn reopen(&mut self) -> Result<(), String> {
+        let free = self.options.free_space.at(self.home.path());
+        if free < self.options.reserve_bytes {
+            return Err(format!("too little space. free_bytes={free}"));
+        }
+        if let Some(presence) = &mut self.presence {
+            presence.check()?;
+        }
+        // Reads go on while the store is open. It is closed only if it can be opened again.
+        self.home.probe().map_err(|error| error.to_string())?;
+        self.compactor.finish();
+        if let Some(store) = self.store.take() {
+            self.views.withdraw();
+            if let Err(store) = release(store, &self.monotonic) {
+                self.start_from_views(&store);
+                self.store = Some(store);
+                return Err("reads hold the store".into());
+            }
+        }
+        let path = self.home.store_path();
+        let store = Store::open(&path, &self.options).map_err(|error| error.to_string())?;
+        let found = store.find(&path).map_err(|error| error.to_string())?;
+        missing(self.mark.marked().numbers, found.numbers).map_or(Ok(()), |lost| Err(lost.to_string()))?;
+        self.start_from(store, found);
+        Ok(())
+    }
+}
+
+/// Waits until nobody but us holds the store, and closes it; gives it back if that takes too long.
+fn release(mut store: Arc<Store>, monotonic: &Monotonic) -> Result<(), Arc<Store>> {
+    let deadline = monotonic.now() + RELEASE_PATIENCE;
+    loop {
+        store = match Arc::try_unwrap(store) {
+            Ok(store) => {
+                drop(store);
+                return Ok(());
+            }
+            Err(shared) if monotonic.now() < deadline => shared,
+            Err(shared) => return Err(shared),
+        };
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}

@@ -1,0 +1,218 @@
+//! Claims about held snapshots. One that an engine has let go of early is taken again: that is allowed at any time.
+
+use std::sync::Arc;
+
+use bolide_model::UnixMillis;
+use bytes::Bytes;
+
+use super::joint::{SHARED_HOME, shared_partitions, with_shared_home};
+use super::rig::{START, key, put, whole};
+use super::{Rig, Stage};
+use crate::{Ask, Down, Held, HoldError, HomeId, JointOutcome, MAX_HOLD_MS, MAX_HOLDS, PartitionId, Scan, Space};
+
+/// Tries before a claim gives up on an engine that expires what it holds.
+const TRIES: usize = 1000;
+
+/// All keys of the item space, read from what is held in pages of two.
+async fn held_keys(rig: &Rig, held: &dyn Held, partition: PartitionId) -> Result<Vec<Bytes>, HoldError> {
+    let mut keys: Vec<Bytes> = Vec::new();
+    loop {
+        let from = keys
+            .last()
+            .map_or_else(Bytes::new, |last| [last, &b"\0"[..]].concat().into());
+        let scan = Scan {
+            from,
+            max_rows: 2,
+            ..whole(Space::Item)
+        };
+        let ask = Ask {
+            scans: vec![scan],
+            ..Ask::default()
+        };
+        let page = rig.read_held(held, partition, ask).await?.pages.remove(0);
+        keys.extend(page.rows.into_iter().map(|(key, _)| key));
+        if !page.more {
+            return Ok(keys);
+        }
+    }
+}
+
+/// Whatever is committed, created or deleted behind it, what is held stays as it was, page by page, with the heads it had.
+pub async fn hold_shows_no_later_commit(stage: &dyn Stage) {
+    let rig = with_shared_home(stage).await;
+    let partitions = shared_partitions();
+    for attempt in 0..TRIES {
+        let mut heads = Vec::new();
+        for partition in partitions {
+            let rows = (0..5).map(|n: u8| put(Space::Item, &[n], "old")).collect();
+            heads.push(rig.commit_next(partition, rows, vec![key(Space::Item, b"later")]).await);
+        }
+        let held = rig.hold(SHARED_HOME).await;
+        for partition in partitions {
+            let puts = vec![put(Space::Item, &[0], "new"), put(Space::Item, b"later", "new")];
+            rig.commit_next(partition, puts, (1..5).map(|n| key(Space::Item, &[n])).collect())
+                .await;
+        }
+        let number = 1_000 + attempt as u32;
+        let created = PartitionId::in_home(SHARED_HOME, number).expect("home 0 is another one");
+        rig.create(created).await;
+        if shows_the_past(&rig, held.as_ref(), &partitions, &heads, created).await {
+            return;
+        }
+    }
+    panic!("what is held always expires");
+}
+
+/// Checks what is held against what was there when it was taken; false if it expired.
+async fn shows_the_past(
+    rig: &Rig,
+    held: &dyn Held,
+    partitions: &[PartitionId],
+    heads: &[crate::Head],
+    created: PartitionId,
+) -> bool {
+    let expected: Vec<Bytes> = (0..5).map(|n: u8| Bytes::copy_from_slice(&[n])).collect();
+    for (partition, head) in partitions.iter().zip(heads) {
+        let ask = Ask {
+            gets: vec![key(Space::Item, &[0])],
+            ..Ask::default()
+        };
+        let reply = match rig.read_held(held, *partition, ask).await {
+            Err(HoldError::Expired) => return false,
+            reply => reply.expect("the partition was there"),
+        };
+        assert_eq!((reply.head, &reply.gets[0]), (*head, &Some(Bytes::from("old"))));
+        match held_keys(rig, held, *partition).await {
+            Err(HoldError::Expired) => return false,
+            keys => assert_eq!(keys.expect("the partition was there"), expected),
+        }
+    }
+    match rig.read_held(held, created, Ask::default()).await {
+        Err(HoldError::Expired) => false,
+        read => {
+            assert_eq!(read.map(drop), Err(Down::NoPartition(created).into()));
+            true
+        }
+    }
+}
+
+/// A partition that goes while it is held can be read to the end; a hold that is taken then does not have it.
+pub async fn hold_shows_a_partition_that_was_removed_since(stage: &dyn Stage) {
+    let rig = Rig::new(stage);
+    for attempt in 0..TRIES {
+        let number = 1_000 + attempt as u32;
+        let partition = PartitionId::in_home(SHARED_HOME, number).expect("home 0 is another one");
+        rig.create(partition).await;
+        // More than an engine removes at once.
+        let rows = (0..600u32).map(|n| put(Space::Item, &n.to_be_bytes(), "v")).collect();
+        rig.commit_next(partition, rows, vec![]).await;
+        let held = rig.hold(SHARED_HOME).await;
+        rig.remove(partition).await;
+        let after = rig.hold(SHARED_HOME).await;
+        let ask = Ask {
+            scans: vec![whole(Space::Item)],
+            ..Ask::default()
+        };
+        let before = rig.read_held(held.as_ref(), partition, ask).await;
+        let after = rig.read_held(after.as_ref(), partition, Ask::default()).await;
+        if before.as_ref().err() == Some(&HoldError::Expired) || after.as_ref().err() == Some(&HoldError::Expired) {
+            continue;
+        }
+        assert_eq!(before.map(|reply| reply.pages[0].rows.len()), Ok(600));
+        assert_eq!(after.map(drop), Err(Down::NoPartition(partition).into()));
+        return;
+    }
+    panic!("what is held always expires");
+}
+
+/// A partition that is its own home is held alone; a home without partitions holds nothing.
+pub async fn hold_shows_no_other_home(stage: &dyn Stage) {
+    let rig = with_shared_home(stage).await;
+    let alone = PartitionId::in_own_home(10);
+    rig.create(alone).await;
+    rig.commit_next(alone, vec![], vec![]).await;
+    let [shared, ..] = shared_partitions();
+    assert_eq!(shared.number(), alone.number(), "the number does not make the home");
+    for (home, partition, is_there) in [
+        (alone.home(), alone, true),
+        (alone.home(), shared, false),
+        (SHARED_HOME, shared, true),
+        (SHARED_HOME, alone, false),
+        (HomeId(77), alone, false),
+    ] {
+        let mut read = Err(HoldError::Expired);
+        for _ in 0..TRIES {
+            let held = rig.hold(home).await;
+            read = rig.read_held(held.as_ref(), partition, Ask::default()).await.map(drop);
+            if read != Err(HoldError::Expired) {
+                break;
+            }
+        }
+        let expected = is_there.then_some(()).ok_or(Down::NoPartition(partition).into());
+        assert_eq!(read, expected, "{home:?} {partition}");
+    }
+}
+
+/// What is held until a time can be read before it, and not from it on; the limit holds for those who want more.
+pub async fn hold_expires_at_its_end_and_no_later_than_the_limit(stage: &dyn Stage) {
+    let rig = with_shared_home(stage).await;
+    let [partition, ..] = shared_partitions();
+    for (ask_ms, held_ms) in [
+        (1_000, 1_000),
+        (MAX_HOLD_MS, MAX_HOLD_MS),
+        (10 * MAX_HOLD_MS, MAX_HOLD_MS),
+    ] {
+        let mut was_read = false;
+        for _ in 0..TRIES {
+            // Time may be known roughly only; half a second is more than that.
+            let until = UnixMillis(rig.time().lo.0 + ask_ms);
+            let held = rig.hold_until(SHARED_HOME, until).await;
+            rig.clock.advance(held_ms - 500);
+            let read = rig.read_held(held.as_ref(), partition, Ask::default()).await.map(drop);
+            rig.clock.advance(1_000);
+            let late = rig.read_held(held.as_ref(), partition, Ask::default()).await.map(drop);
+            assert_eq!(late, Err(HoldError::Expired), "ask_ms={ask_ms}");
+            was_read = read == Ok(());
+            if was_read {
+                break;
+            }
+        }
+        assert!(was_read, "ask_ms={ask_ms}");
+    }
+}
+
+/// Beyond the limit nothing more is held, until one is dropped or has expired.
+pub async fn holds_are_bounded_in_number_and_dropping_one_makes_room(stage: &dyn Stage) {
+    let rig = with_shared_home(stage).await;
+    let mut held: Vec<Arc<dyn Held>> = Vec::new();
+    while held.len() < MAX_HOLDS {
+        held.push(rig.hold(SHARED_HOME).await);
+    }
+    for _ in 0..10 {
+        let refused = rig.engine.hold(SHARED_HOME, UnixMillis(i64::MAX)).await;
+        assert!(matches!(refused, Err(Down::Unavailable(_))), "{refused:?}");
+    }
+    held.pop();
+    held.push(rig.hold(SHARED_HOME).await);
+    rig.clock.advance(2 * MAX_HOLD_MS);
+    held.push(rig.hold(SHARED_HOME).await);
+}
+
+/// The engine can be closed, and the next one opened, while somebody still has a snapshot; it has expired then, and shows nothing of later
+/// commits.
+pub async fn hold_does_not_outlive_its_engine(stage: &dyn Stage) {
+    if !stage.is_durable() {
+        return;
+    }
+    let rig = with_shared_home(stage).await;
+    let held = rig.hold(SHARED_HOME).await;
+    let rig = rig.restart(stage, START).await;
+    let batches = rig.joint_batches(&shared_partitions(), "1").await;
+    assert_eq!(
+        rig.commit_together(batches.clone()).await,
+        Ok(JointOutcome::done(&batches))
+    );
+    let [partition, ..] = shared_partitions();
+    let read = rig.read_held(held.as_ref(), partition, Ask::default()).await.map(drop);
+    assert_eq!(read, Err(HoldError::Expired));
+}

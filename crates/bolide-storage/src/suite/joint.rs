@@ -1,0 +1,271 @@
+//! Claims about joint commits.
+
+use std::sync::Arc;
+
+use bolide_model::Lsn;
+use bytes::Bytes;
+
+use super::rig::{START, key, put};
+use super::{Rig, Stage};
+use crate::{Ask, Batch, Down, Head, HoldError, HomeId, JointOutcome, PartitionId, SETTLED_COMMITS, Settled, Space};
+
+/// The home most claims use.
+pub(super) const SHARED_HOME: HomeId = HomeId(3);
+
+/// Partitions of [`SHARED_HOME`], one of them of the home's own number.
+pub(super) fn shared_partitions() -> [PartitionId; 3] {
+    [10, 3, 12].map(|number| PartitionId::in_home(SHARED_HOME, number).expect("home 0 is another one"))
+}
+
+/// An engine with the partitions of [`shared_partitions`].
+pub(super) async fn with_shared_home(stage: &dyn Stage) -> Rig {
+    let rig = Rig::new(stage);
+    for partition in shared_partitions() {
+        rig.create(partition).await;
+    }
+    rig
+}
+
+impl Rig {
+    /// A batch for each partition on the head it has, which puts `value` at the key "a" and deletes "b".
+    pub(super) async fn joint_batches(&self, partitions: &[PartitionId], value: &str) -> Vec<(PartitionId, Batch)> {
+        let mut batches = Vec::new();
+        for partition in partitions {
+            let base = self.head(*partition).await.lsn;
+            let puts = vec![put(Space::Item, b"a", value)];
+            let deletes = vec![key(Space::Item, b"b")];
+            batches.push((*partition, self.batch(base, puts, deletes)));
+        }
+        batches
+    }
+
+    /// What is at the key "a", with the head.
+    async fn value(&self, partition: PartitionId) -> (Option<Bytes>, Head) {
+        let ask = Ask {
+            gets: vec![key(Space::Item, b"a")],
+            ..Ask::default()
+        };
+        let mut reply = self.read(partition, ask).await;
+        (reply.gets.remove(0), reply.head)
+    }
+}
+
+/// Each partition has its rows, its head and its edition; one batch alone, and none at all, are joint commits too.
+pub async fn joint_commit_is_done_in_all_its_partitions(stage: &dyn Stage) {
+    let rig = with_shared_home(stage).await;
+    let partitions = shared_partitions();
+    for (n, partition) in partitions.into_iter().enumerate() {
+        // So that their heads differ.
+        for _ in 0..n {
+            rig.commit_next(partition, vec![put(Space::Item, b"b", "1")], vec![])
+                .await;
+        }
+    }
+    for count in [3, 1, 2] {
+        let value = count.to_string();
+        let batches = rig.joint_batches(&partitions[..count], &value).await;
+        let heads: Vec<Head> = batches.iter().map(|(_, batch)| batch.head()).collect();
+        assert_eq!(
+            rig.commit_together(batches).await,
+            Ok(JointOutcome::Done(heads.clone()))
+        );
+        for (partition, head) in partitions.into_iter().zip(heads) {
+            assert_eq!(rig.value(partition).await, (Some(Bytes::from(value.clone())), head));
+            assert_eq!(rig.get(partition, key(Space::Item, b"b")).await, None);
+        }
+    }
+    assert_eq!(rig.commit_together(vec![]).await, Ok(JointOutcome::Done(vec![])));
+}
+
+/// One batch that was decided on another head takes all with it, wherever it stands among them.
+pub async fn joint_commit_with_an_old_head_is_stale_and_changes_nothing(stage: &dyn Stage) {
+    let rig = with_shared_home(stage).await;
+    let partitions = shared_partitions();
+    for partition in partitions {
+        rig.commit_next(partition, vec![put(Space::Item, b"a", "old")], vec![])
+            .await;
+    }
+    for stale in 0..partitions.len() {
+        let mut batches = rig.joint_batches(&partitions, "new").await;
+        batches[stale].1 = rig.batch(Lsn(0), vec![put(Space::Item, b"a", "new")], vec![]);
+        assert_eq!(rig.commit_together(batches).await, Ok(JointOutcome::Stale));
+        for partition in partitions {
+            let (value, head) = rig.value(partition).await;
+            assert_eq!((value, head.lsn), (Some(Bytes::from("old")), Lsn(1)));
+        }
+    }
+}
+
+/// Partitions of two homes, one partition twice, or one batch that no engine takes: all are turned away with a text.
+pub async fn unfit_joint_commit_is_refused_and_changes_nothing(stage: &dyn Stage) {
+    let rig = with_shared_home(stage).await;
+    let partitions = shared_partitions();
+    let elsewhere = PartitionId::in_own_home(20);
+    rig.create(elsewhere).await;
+    let fit = rig.joint_batches(&partitions, "new").await;
+    let mut of_two_homes = fit.clone();
+    of_two_homes.extend(rig.joint_batches(&[elsewhere], "new").await);
+    let mut of_one_twice = fit.clone();
+    of_one_twice.extend(rig.joint_batches(&partitions[..1], "new").await);
+    let mut backwards = fit;
+    backwards[1].1.next = backwards[1].1.base;
+    for (what, batches) in [
+        ("two homes", of_two_homes),
+        ("one partition twice", of_one_twice),
+        ("backwards", backwards),
+    ] {
+        let outcome = rig.commit_together(batches).await;
+        assert!(matches!(outcome, Ok(JointOutcome::Refused(_))), "{what}: {outcome:?}");
+    }
+    for partition in partitions.into_iter().chain([elsewhere]) {
+        let (value, head) = rig.value(partition).await;
+        assert_eq!((value, head.lsn), (None, Lsn(0)));
+    }
+}
+
+/// A partition that was removed is named, and the others stay as they were.
+pub async fn joint_commit_without_a_partition_names_it_and_changes_nothing(stage: &dyn Stage) {
+    let rig = with_shared_home(stage).await;
+    let partitions = shared_partitions();
+    let batches = rig.joint_batches(&partitions, "new").await;
+    rig.remove(partitions[1]).await;
+    let missing = Err(Down::NoPartition(partitions[1]));
+    assert_eq!(rig.commit_together(batches).await, missing);
+    for partition in [partitions[0], partitions[2]] {
+        assert_eq!(rig.value(partition).await.0, None);
+    }
+}
+
+/// Whichever partition is asked, its ticket says what became of the whole commit.
+pub async fn any_ticket_of_a_joint_commit_tells_of_all(stage: &dyn Stage) {
+    let rig = with_shared_home(stage).await;
+    let partitions = shared_partitions();
+    for round in 0..20 {
+        let batches = rig.joint_batches(&partitions, &round.to_string()).await;
+        let told = rig.engine.commit_together(batches.clone()).await;
+        let mut done = Vec::new();
+        for (partition, batch) in &batches {
+            match rig.settle(*partition, batch.ticket()).await {
+                Ok(Settled::Done(head)) => done.push(head),
+                Ok(Settled::NotDone) => {}
+                Err(down) => panic!("{down}"),
+            }
+        }
+        let JointOutcome::Done(heads) = JointOutcome::done(&batches) else {
+            panic!("done is done")
+        };
+        assert!(done.is_empty() || done == heads, "{told:?} {done:?}");
+        assert_eq!(
+            told == Ok(JointOutcome::Done(heads)),
+            !done.is_empty() && is_known(&told)
+        );
+        for (partition, batch) in &batches {
+            let expected = if done.is_empty() { batch.base } else { batch.next };
+            assert_eq!(rig.head(*partition).await.lsn, expected);
+        }
+    }
+}
+
+fn is_known(told: &Result<JointOutcome, Down>) -> bool {
+    !matches!(told, Ok(JointOutcome::Unknown(_)))
+}
+
+/// Accounts in three partitions of a home, money that moves between them: no writer loses a transfer, and whoever holds the home sees the
+/// same sum at all times.
+pub async fn joint_commits_lose_no_transfer_and_no_hold_sees_half_of_one(stage: &dyn Stage) {
+    const WRITERS: usize = 4;
+    let rig = Arc::new(Rig::new(stage));
+    for home in (1..6).map(|n| HomeId(100 * n)) {
+        let accounts = [1, 2, 3].map(|n| PartitionId::in_home(home, home.0 + n).expect("home 0 is another one"));
+        for account in accounts {
+            rig.create(account).await;
+        }
+        // No account has more commits than the engine has to remember.
+        let writers =
+            (0..WRITERS).map(|at| tokio::spawn(transfer(rig.clone(), accounts, at, SETTLED_COMMITS / WRITERS)));
+        let mut tasks: Vec<_> = writers.collect();
+        tasks.push(tokio::spawn(add_up(rig.clone(), home, accounts)));
+        for task in tasks {
+            task.await.expect("every transfer is done, and every sum is right");
+        }
+    }
+}
+
+/// Moves one unit from an account to the next, so many times.
+async fn transfer(rig: Arc<Rig>, accounts: [PartitionId; 3], at: usize, times: usize) {
+    let mut done = 0;
+    while done < times {
+        let (from, to) = (accounts[(at + done) % 3], accounts[(at + done + 1) % 3]);
+        let mut batches = Vec::new();
+        for (account, by) in [(from, -1), (to, 1)] {
+            let (value, head) = rig.value(account).await;
+            let balance = balance(value.as_ref()) + by;
+            let puts = vec![put(Space::Item, b"a", balance.to_string())];
+            batches.push((account, rig.batch(head.lsn, puts, vec![])));
+        }
+        match rig.commit_together(batches).await {
+            Ok(JointOutcome::Done(_)) => done += 1,
+            Ok(JointOutcome::Stale) => tokio::task::yield_now().await,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Looks at the sum until all transfers are done.
+async fn add_up(rig: Arc<Rig>, home: HomeId, accounts: [PartitionId; 3]) {
+    loop {
+        if let Some((sum, commits)) = sum(&rig, home, accounts).await {
+            assert_eq!(sum, 0, "half of a transfer shows");
+            if commits == 2 * SETTLED_COMMITS as u64 {
+                return;
+            }
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The sum of all accounts in one held snapshot, and the number of their commits; `None` if it expired on the way.
+async fn sum(rig: &Rig, home: HomeId, accounts: [PartitionId; 3]) -> Option<(i64, u64)> {
+    let held = rig.hold(home).await;
+    let (mut sum, mut commits) = (0, 0);
+    for account in accounts {
+        let ask = Ask {
+            gets: vec![key(Space::Item, b"a")],
+            ..Ask::default()
+        };
+        match rig.read_held(held.as_ref(), account, ask).await {
+            Ok(reply) => {
+                sum += balance(reply.gets[0].as_ref());
+                commits += reply.head.lsn.0;
+            }
+            Err(HoldError::Expired) => return None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    Some((sum, commits))
+}
+
+fn balance(value: Option<&Bytes>) -> i64 {
+    value.map_or(0, |text| String::from_utf8_lossy(text).parse().expect("a number"))
+}
+
+/// Rows, heads and tickets of a joint commit are there after a restart, in all its partitions.
+pub async fn joint_commit_survives_a_restart(stage: &dyn Stage) {
+    if !stage.is_durable() {
+        return;
+    }
+    let rig = with_shared_home(stage).await;
+    let batches = rig.joint_batches(&shared_partitions(), "1").await;
+    assert_eq!(
+        rig.commit_together(batches.clone()).await,
+        Ok(JointOutcome::done(&batches))
+    );
+    let rig = rig.restart(stage, START).await;
+    for (partition, batch) in batches {
+        assert_eq!(rig.value(partition).await, (Some(Bytes::from("1")), batch.head()));
+        assert_eq!(
+            rig.settle(partition, batch.ticket()).await,
+            Ok(Settled::Done(batch.head()))
+        );
+    }
+}

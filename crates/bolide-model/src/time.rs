@@ -1,11 +1,15 @@
 //! Time: the units, and the clock that everything about `_ts` and TTL comes from.
 //!
 //! Server time is the wall clock in UTC, made monotone by the engine (TTL-201, TTL-202). A [`Clock`] is the wall clock or, for tests,
-//! a virtual one that only moves when told to (TTL-206). Nothing else in the product may ask for the time of day; `clippy.toml`
-//! forbids it.
+//! a virtual one that only moves when told to (TTL-206). How long something takes, and when to go on, is told by [`Monotonic`].
+//! Nothing else in the product may ask the machine for the time; `clippy.toml` forbids it.
+
+mod monotonic;
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+pub use monotonic::Monotonic;
 
 /// Whole seconds since 1970-01-01T00:00:00Z, leap seconds ignored: the unit of `_ts` and of every verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -137,33 +141,4 @@ impl MonotoneClock {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-
-    #[test]
-    fn server_time_stands_still_while_the_wall_clock_is_behind() {
-        // TTL-202
-        let clock = Arc::new(Clock::virtual_at(UnixMillis(5_000)));
-        let server = MonotoneClock::new(clock.clone(), UnixMillis(0));
-        assert_eq!(server.now(), UnixMillis(5_000));
-        clock.set(UnixMillis(3_000));
-        assert_eq!(server.now(), UnixMillis(5_000));
-        clock.advance(2_500);
-        assert_eq!(server.now(), UnixMillis(5_500));
-    }
-
-    #[test]
-    fn seconds_are_cut_off_before_1970_too() {
-        assert_eq!(UnixMillis(1_999).seconds(), UnixSeconds(1));
-        assert_eq!(UnixMillis(-1).seconds(), UnixSeconds(-1));
-    }
-
-    #[test]
-    fn an_absurd_step_does_not_wrap_the_clock() {
-        let clock = Clock::virtual_at(UnixMillis(1));
-        clock.advance(i64::MAX);
-        assert_eq!(clock.now(), UnixMillis(i64::MAX));
-    }
-}
+mod tests;

@@ -1,0 +1,187 @@
+//! The monotonic clock: how long something takes, and when to go on. It has nothing to do with `_ts` and TTL, which come from server time.
+//!
+//! Whoever measures or waits is given a clock, so that a test can give one that stands still until it is moved. With the feature `tokio` the
+//! machine's clock is the one that tokio shows, so a test that pauses tokio's time pauses this clock too.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// The machine's monotonic clock, or one that is moved by hand. Clones show the same time.
+#[derive(Debug, Clone, Default)]
+pub struct Monotonic(Source);
+
+#[derive(Debug, Clone, Default)]
+enum Source {
+    #[default]
+    System,
+    Manual(Arc<Mutex<Manual>>),
+}
+
+/// A clock that is moved by hand, and who sleeps on it.
+#[derive(Debug)]
+struct Manual {
+    now: Instant,
+    sleepers: Vec<Sleeper>,
+    next_number: u64,
+}
+
+#[derive(Debug)]
+struct Sleeper {
+    number: u64,
+    until: Instant,
+    waker: Waker,
+}
+
+impl Monotonic {
+    /// The machine's clock.
+    pub fn system() -> Monotonic {
+        Monotonic(Source::System)
+    }
+
+    /// A clock that stands still; moves only by [`Monotonic::advance`].
+    pub fn manual() -> Monotonic {
+        Monotonic(Source::Manual(Arc::new(Mutex::new(Manual {
+            now: system_now(),
+            sleepers: Vec::new(),
+            next_number: 0,
+        }))))
+    }
+
+    /// What the clock shows now. Never decreases.
+    pub fn now(&self) -> Instant {
+        match &self.0 {
+            Source::System => system_now(),
+            Source::Manual(manual) => manual.lock().now,
+        }
+    }
+
+    /// How much time passed since `earlier`; none if that is still to come.
+    pub fn since(&self, earlier: Instant) -> Duration {
+        self.now().saturating_duration_since(earlier)
+    }
+
+    /// Moves a manual clock, and wakes who slept until then. Tells whether the clock is manual; the machine's clock is left alone.
+    pub fn advance(&self, by: Duration) -> bool {
+        let Source::Manual(manual) = &self.0 else { return false };
+        let woken: Vec<Waker> = {
+            let mut manual = manual.lock();
+            manual.now += by;
+            let now = manual.now;
+            let is_due = |sleeper: &Sleeper| sleeper.until <= now;
+            manual
+                .sleepers
+                .iter()
+                .filter(|sleeper| is_due(sleeper))
+                .map(|sleeper| sleeper.waker.clone())
+                .collect()
+        };
+        woken.into_iter().for_each(Waker::wake);
+        true
+    }
+
+    /// The earliest moment that somebody sleeps until on a manual clock, for tests that move the clock exactly there. `None` if nobody sleeps.
+    pub fn next_wake(&self) -> Option<Instant> {
+        let Source::Manual(manual) = &self.0 else { return None };
+        manual.lock().sleepers.iter().map(|sleeper| sleeper.until).min()
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl Monotonic {
+    /// Sleeps until the clock shows `until`. On the machine's clock within a runtime of tokio only, whose timer is exact to a millisecond.
+    pub async fn sleep_until(&self, until: Instant) {
+        match &self.0 {
+            Source::System => tokio::time::sleep_until(until.into()).await,
+            Source::Manual(manual) => Reached::new(manual, until).await,
+        }
+    }
+
+    /// Sleeps for a time; as [`Monotonic::sleep_until`].
+    pub async fn sleep(&self, time: Duration) {
+        match &self.0 {
+            Source::System => tokio::time::sleep(time).await,
+            Source::Manual(_) => self.sleep_until(self.now() + time).await,
+        }
+    }
+
+    /// Waits for `work`, at most until the clock shows `until`. `None`: it was late, and is dropped.
+    pub async fn timeout_at<F: Future>(&self, until: Instant, work: F) -> Option<F::Output> {
+        let mut work = std::pin::pin!(work);
+        let mut end = std::pin::pin!(self.sleep_until(until));
+        std::future::poll_fn(|context| match work.as_mut().poll(context) {
+            Poll::Ready(done) => Poll::Ready(Some(done)),
+            Poll::Pending => end.as_mut().poll(context).map(|()| None),
+        })
+        .await
+    }
+}
+
+/// Is ready when a manual clock shows a moment.
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+struct Reached {
+    manual: Arc<Mutex<Manual>>,
+    until: Instant,
+    /// Its number among the sleepers, once it is one.
+    number: Option<u64>,
+}
+
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+impl Reached {
+    fn new(manual: &Arc<Mutex<Manual>>, until: Instant) -> Reached {
+        Reached {
+            manual: manual.clone(),
+            until,
+            number: None,
+        }
+    }
+}
+
+impl Future for Reached {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let shared = self.manual.clone();
+        let mut manual = shared.lock();
+        if manual.now >= self.until {
+            return Poll::Ready(());
+        }
+        let number = *self.number.get_or_insert_with(|| {
+            manual.next_number += 1;
+            manual.next_number
+        });
+        manual.sleepers.retain(|sleeper| sleeper.number != number);
+        manual.sleepers.push(Sleeper {
+            number,
+            until: self.until,
+            waker: context.waker().clone(),
+        });
+        Poll::Pending
+    }
+}
+
+impl Drop for Reached {
+    fn drop(&mut self) {
+        let mut manual = self.manual.lock();
+        manual.sleepers.retain(|sleeper| Some(sleeper.number) != self.number);
+    }
+}
+
+#[cfg(feature = "tokio")]
+#[allow(clippy::disallowed_methods, reason = "the one place that asks the machine")]
+fn system_now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+#[cfg(not(feature = "tokio"))]
+#[allow(clippy::disallowed_methods, reason = "the one place that asks the machine")]
+fn system_now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests;

@@ -237,9 +237,9 @@ impl Partition {
         }
     }
 
-    /// Whether something may be due by `now`.
-    pub fn may_be_due(&self, now: UnixSeconds) -> bool {
-        self.next_due.load(Ordering::SeqCst) <= now.0
+    /// The second before which nothing falls due, as far as is known.
+    pub fn next_due(&self) -> i64 {
+        self.next_due.load(Ordering::SeqCst)
     }
 
     /// Whether items of deleted logical partitions wait for their removal.
@@ -298,13 +298,12 @@ impl Partition {
         if self.has_drops() {
             return i64::MIN;
         }
-        let due = self.next_due.load(Ordering::SeqCst);
-        due.min(self.next_trim.load(Ordering::SeqCst))
+        self.next_due().min(self.next_trim())
     }
 
-    /// Whether something may leave the history by `now`.
-    pub fn may_be_trimmed(&self, now: UnixSeconds) -> bool {
-        self.next_trim.load(Ordering::SeqCst) <= now.0
+    /// The second before which nothing leaves the history, as far as is known.
+    pub fn next_trim(&self) -> i64 {
+        self.next_trim.load(Ordering::SeqCst)
     }
 
     /// Remembers that nothing leaves the history before `second`; [`Partition::expect_trim`] may bring it forward.

@@ -138,9 +138,9 @@ impl Account {
             background,
             purge_scheduler: parking_lot::Mutex::new(purge_scheduler),
             script_places,
-            ahead: AheadCache::new(&memory),
+            ahead: AheadCache::new(&memory, monotonic.clone()),
             memory,
-            executor: Executor::default(),
+            executor: Executor::new(monotonic.clone()),
             known_numbers: KnownNumbers::default(),
         }))
     }
@@ -208,6 +208,11 @@ impl Account {
     pub async fn make_second_durable(&self) {
         // A clock that is too uncertain refuses requests elsewhere.
         let _ = clock::exact_now(self.engine.as_ref()).await;
+    }
+
+    /// The clock by which work is paced and waiting is bounded.
+    pub(crate) fn monotonic(&self) -> &Monotonic {
+        &self.options.monotonic
     }
 
     /// How many requests of users have begun so far.

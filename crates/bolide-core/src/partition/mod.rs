@@ -2,6 +2,7 @@
 
 pub(crate) mod admission_queue;
 mod alarm;
+#[allow(clippy::disallowed_methods, reason = "its stopwatch is about to be replaced")]
 pub(crate) mod drops;
 pub(crate) mod orders;
 mod pages;

@@ -1,8 +1,9 @@
 //! A walk through the live items of a scope.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use bolide_model::time::Monotonic;
 use bolide_model::ttl::{Horizon, Settings};
 use bolide_model::{Error, Lsn, RequestUnits, Result, UnixMillis};
 use bolide_storage::{Ask, Head, Page, Scan, Space};
@@ -38,6 +39,7 @@ const ITEMS_PER_SLICE: u64 = 8;
 
 /// Goes through the live items of some slices in the order of their keys, all judged at one time (TTL-211).
 pub(crate) struct ItemWalk<'a> {
+    clock: Monotonic,
     container: &'a Container,
     settings: Settings,
     slices: VecDeque<Slice>,
@@ -117,6 +119,7 @@ struct Rows {
 impl<'a> ItemWalk<'a> {
     /// A walk at server time `now` or a little later. `after`: only items behind this key.
     pub fn new(
+        clock: &Monotonic,
         memory: &MemoryBudget,
         container: &'a Container,
         state: &ContainerState,
@@ -129,6 +132,7 @@ impl<'a> ItemWalk<'a> {
             begin_at(&mut slices, &keys::after(after));
         }
         ItemWalk {
+            clock: clock.clone(),
             container,
             settings: state.settings,
             slices: VecDeque::from(slices),
@@ -290,9 +294,9 @@ impl<'a> ItemWalk<'a> {
                 max_bytes: self.page_bytes,
                 ..Ask::default()
             };
-            let started = Instant::now();
+            let started = self.clock.now();
             let reply = partition.read(ask).await?;
-            self.read_time += started.elapsed();
+            self.read_time += self.clock.since(started);
             match self.memory.try_take(memory_bytes(&reply.pages)) {
                 Ok(memory) => return Ok((reply.head, reply.pages, memory)),
                 Err(error) if self.page_bytes == SHORT_BYTES => return Err(error),

@@ -96,7 +96,11 @@ impl Places {
             .max(1);
         Places {
             clock: options.monotonic.clone(),
-            hosts: Arc::new(Hosts::new(options.script_hosting.clone(), cores)),
+            hosts: Arc::new(Hosts::new(
+                options.script_hosting.clone(),
+                cores,
+                options.monotonic.clone(),
+            )),
             memory: memory.clone(),
             transactions: AdmissionQueue::new(places),
             queries: AdmissionQueue::new(places),

@@ -211,7 +211,7 @@ impl Account {
     }
 
     /// The clock by which work is paced and waiting is bounded.
-    pub(crate) fn monotonic(&self) -> &Monotonic {
+    pub fn monotonic(&self) -> &Monotonic {
         &self.options.monotonic
     }
 

@@ -3,10 +3,10 @@
 //! Such an answer costs the server a signature and an answer, and its client next to nothing. So they are given out at a steady pace, all
 //! connections together; who asks now and then does not notice.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use bolide_model::time::Monotonic;
 use parking_lot::Mutex;
-use tokio::time::Instant;
 
 /// Between two answers when there are many: 2,000 in a second.
 const STEP: Duration = Duration::from_micros(500);
@@ -24,11 +24,10 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// Waits for the time of an answer.
-    pub(crate) async fn wait(&self) {
-        let now = Instant::now();
-        let wait = self.reserve(now);
+    pub(crate) async fn wait(&self, clock: &Monotonic) {
+        let wait = self.reserve(clock.now());
         if !wait.is_zero() {
-            tokio::time::sleep(wait).await;
+            clock.sleep(wait).await;
         }
     }
 
@@ -43,26 +42,4 @@ impl Pace {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_few_do_not_wait_and_many_do() {
-        let (pace, now) = (Pace::default(), Instant::now());
-        let waits: Vec<Duration> = (0..10_000).map(|_| pace.reserve(now)).collect();
-        let free = waits.iter().take_while(|wait| wait.is_zero()).count();
-        assert_eq!(free, BURST as usize + 1);
-        assert_eq!(waits[free], STEP);
-        assert!(waits.is_sorted());
-        assert_eq!(waits.last(), Some(&PATIENCE));
-    }
-
-    #[test]
-    fn the_line_is_gone_when_nobody_comes() {
-        let (pace, now) = (Pace::default(), Instant::now());
-        for _ in 0..10_000 {
-            pace.reserve(now);
-        }
-        assert_eq!(pace.reserve(now + 2 * PATIENCE), Duration::ZERO);
-    }
-}
+mod tests;

@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bolide_core::{Account, Container, ContainerInfo, MemoryShare, RequestContext};
 use bolide_model::limits;
@@ -217,7 +217,7 @@ impl CosmosService {
     ///
     /// The body is read if its head was admitted, and dismissed otherwise.
     pub async fn handle<B: RequestBody>(&self, request: Request<B>, listener: Listener) -> Response<Payload> {
-        let started = Instant::now();
+        let started = self.account.monotonic().now();
         let (head, body) = request.into_parts();
         let activity_id = activity_id(&head.headers);
         let id = activity_id.to_str().unwrap_or_default();
@@ -233,7 +233,7 @@ impl CosmosService {
             }
         };
         let mut reply = answer.unwrap_or_else(|failure| Reply::failure(&failure.cut_to(MESSAGE_BYTES), id));
-        let duration = started.elapsed();
+        let duration = self.account.monotonic().since(started);
         add_common_headers(&mut reply, &head, activity_id.clone(), duration);
         add_content_location(&mut reply, &head, listener);
         if let Some(page) = page {
@@ -252,14 +252,14 @@ impl CosmosService {
     /// Lets whoever has not shown a key wait for the refusal.
     async fn refuse<B: RequestBody>(&self, body: B) {
         if body.dismiss(Refused::Unknown) {
-            self.refusals.wait().await;
+            self.refusals.wait(self.account.monotonic()).await;
         }
     }
 
     /// Lets whoever asks for what everybody may have wait for it.
     async fn wait_for_public<B: RequestBody>(&self, body: B) {
         if body.dismiss(Refused::Unknown) {
-            self.public.wait().await;
+            self.public.wait(self.account.monotonic()).await;
         }
     }
 

@@ -18,6 +18,10 @@
 //! ```
 //!
 //! Out of scope: time limits in tests. Whether a figure is good is said here and in `docs/benchmarks.md`, by people.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a benchmark measures, and has no clock to be given"
+)]
 #![expect(clippy::print_stdout, reason = "a command line tool reports on its standard output")]
 
 mod bare;

@@ -1,18 +1,18 @@
 //! The account: everything behind one endpoint.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bolide_model::container::ContainerProperties;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::{ContainerRid, DatabaseRid, OfferRid};
+use bolide_model::time::Monotonic;
 use bolide_model::{Error, ErrorKind, RequestUnits, Result, UnixMillis};
 use bolide_storage::Engine;
 use serde_json::Value;
 
 use crate::answer::RangePosition;
-use crate::background::{Keeper, Pace};
+use crate::background::{Background, PurgeFault, PurgeMode, PurgeOptions, PurgeScheduler};
 use crate::catalog::{Catalog, DatabaseInfo, DefinitionUsage, Offer, definition_limit};
 use crate::clock;
 use crate::container::{Container, ContainerInfo};
@@ -54,6 +54,8 @@ pub struct AccountOptions {
     pub query_time: Duration,
     /// Called when the purge has reached the fault that [`Account::set_purge_fault`] set; must not return to the purge alive.
     pub on_purge_fault: Option<fn()>,
+    /// The clock by which work is paced and waiting is bounded. Tests may move one by hand.
+    pub monotonic: Monotonic,
 }
 
 impl Default for AccountOptions {
@@ -72,6 +74,7 @@ impl Default for AccountOptions {
             query_page_time: Duration::from_secs(1),
             query_time: Duration::from_secs(60),
             on_purge_fault: None,
+            monotonic: Monotonic::system(),
         }
     }
 }
@@ -90,11 +93,8 @@ pub struct Account {
     engine: Arc<dyn Engine>,
     options: AccountOptions,
     catalog: Arc<Catalog>,
-    keeper: parking_lot::Mutex<Option<Arc<Keeper>>>,
-    /// How many requests have begun: by it the background purge notices users.
-    requests: AtomicU64,
-    purge_held: AtomicBool,
-    purge_fault: PurgeFault,
+    background: Arc<Background>,
+    purge_scheduler: parking_lot::Mutex<Option<PurgeScheduler>>,
     script_places: Arc<Places>,
     memory: MemoryBudget,
     executor: Executor,
@@ -111,36 +111,38 @@ impl Account {
         let definition_bytes = options.definition_bytes;
         let definition_bytes = definition_bytes.unwrap_or_else(|| definition_limit(options.memory_bytes));
         let catalog = Arc::new(Catalog::open(engine.clone(), definition_bytes).await?);
-        let pace = Pace {
-            items_per_second: options.purge_items_per_second,
-            hold: options.purge_hold,
-            is_purging: options.background_purge,
-        };
-        let is_virtual = options.virtual_clock;
+        let monotonic = options.monotonic.clone();
+        let background = Arc::new(Background::new(
+            engine.clone(),
+            monotonic.clone(),
+            {
+                let catalog = catalog.clone();
+                Box::new(move || catalog.all_containers())
+            },
+            PurgeFault::new(options.on_purge_fault),
+        ));
+        let purge_scheduler = (!options.virtual_clock).then(|| {
+            let purge_options = PurgeOptions {
+                items_per_second: options.purge_items_per_second,
+                hold: options.purge_hold,
+                is_purging: options.background_purge,
+            };
+            PurgeScheduler::start(&background, catalog.alarm().clone(), purge_options)
+        });
         let memory = MemoryBudget::new(options.memory_bytes);
         let script_places = Arc::new(Places::new(&options, &memory));
-        let account = Arc::new(Account {
+        Ok(Arc::new(Account {
             engine,
-            purge_fault: PurgeFault {
-                items_left: AtomicU64::new(PurgeFault::UNSET),
-                reached: options.on_purge_fault,
-            },
             options,
             catalog,
-            keeper: parking_lot::Mutex::new(None),
-            requests: AtomicU64::new(0),
-            purge_held: AtomicBool::new(false),
+            background,
+            purge_scheduler: parking_lot::Mutex::new(purge_scheduler),
             script_places,
-            ahead: AheadCache::new(&memory),
+            ahead: AheadCache::new(&memory, monotonic.clone()),
             memory,
-            executor: Executor::default(),
+            executor: Executor::new(monotonic.clone()),
             known_numbers: KnownNumbers::default(),
-        });
-        if !is_virtual {
-            let keeper = Keeper::start(Arc::downgrade(&account), account.catalog.alarm().clone(), pace);
-            *account.keeper.lock() = Some(Arc::new(keeper));
-        }
-        Ok(account)
+        }))
     }
 
     /// Ends queries, scripts and the background work, and makes everything durable, server time included.
@@ -150,9 +152,9 @@ impl Account {
     pub async fn close(&self) -> Result<()> {
         self.script_places.close();
         self.executor.close().await;
-        let keeper = self.keeper.lock().take();
-        if let Some(keeper) = keeper {
-            keeper.stop().await;
+        let purge_scheduler = self.purge_scheduler.lock().take();
+        if let Some(scheduler) = purge_scheduler {
+            scheduler.stop().await;
         }
         clock::make_durable(self.engine.as_ref(), self.server_time()).await;
         self.engine.close().await.map_err(crate::partition::down)
@@ -164,7 +166,7 @@ impl Account {
     /// `Unavailable` if the engine's clock is too uncertain.
     pub async fn begin(&self) -> Result<RequestContext> {
         let now = clock::exact_now(self.engine.as_ref()).await?;
-        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.background.count_request();
         Ok(RequestContext { now, is_upkeep: false })
     }
 
@@ -208,13 +210,15 @@ impl Account {
         let _ = clock::exact_now(self.engine.as_ref()).await;
     }
 
-    pub(crate) fn engine(&self) -> &dyn Engine {
-        self.engine.as_ref()
+    /// The clock by which work is paced and waiting is bounded.
+    pub fn monotonic(&self) -> &Monotonic {
+        &self.options.monotonic
     }
 
-    /// How many requests have begun so far.
+    /// How many requests of users have begun so far.
+    #[cfg(test)]
     pub(crate) fn requests(&self) -> u64 {
-        self.requests.load(Ordering::Relaxed)
+        self.background.requests()
     }
 
     pub(crate) fn enforces_throughput(&self) -> bool {
@@ -293,16 +297,16 @@ impl Account {
         &self.script_places
     }
 
-    pub(crate) fn set_purge_held(&self, is_held: bool) {
-        self.purge_held.store(is_held, Ordering::Relaxed);
+    /// Purges a container now, at most `max` items. Returns how many were removed.
+    ///
+    /// # Errors
+    /// From the engine; what was removed before stays removed.
+    pub async fn purge(&self, container: &Arc<Container>, mode: PurgeMode, max: Option<u64>) -> Result<u64> {
+        self.background.purge(container, mode, max).await
     }
 
     pub(crate) fn purge_is_held(&self) -> bool {
-        self.purge_held.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn purge_fault(&self) -> &PurgeFault {
-        &self.purge_fault
+        self.background.is_held()
     }
 
     pub(crate) fn known_numbers(&self) -> &KnownNumbers {
@@ -315,7 +319,7 @@ impl Account {
 
     /// Lets the process die after `after` more items were durably purged. For tests of crashes.
     pub fn set_purge_fault(&self, after: u64) {
-        self.purge_fault.items_left.store(after, Ordering::SeqCst);
+        self.background.fault().set(after);
     }
 }
 
@@ -568,34 +572,4 @@ pub(crate) fn throttled(retry_after_ms: u64) -> Error {
         ErrorKind::Throttled { retry_after },
         "Request rate is large. More Request Units may be needed, so no changes were made.",
     )
-}
-
-/// A crash on purpose, after so many durable purges.
-pub(crate) struct PurgeFault {
-    items_left: AtomicU64,
-    reached: Option<fn()>,
-}
-
-impl PurgeFault {
-    const UNSET: u64 = u64::MAX;
-
-    /// How many items may still be purged, if a fault is set.
-    pub fn items_left(&self) -> Option<u64> {
-        let left = self.items_left.load(Ordering::SeqCst);
-        (left != PurgeFault::UNSET).then_some(left)
-    }
-
-    /// Counts durable purges, and calls the fault when it is reached.
-    pub fn purged(&self, items: u64) {
-        if self.items_left().is_none() || items == 0 {
-            return;
-        }
-        let left = self.items_left.fetch_sub(items, Ordering::SeqCst).saturating_sub(items);
-        if left == 0 {
-            self.items_left.store(PurgeFault::UNSET, Ordering::SeqCst);
-            if let Some(reached) = self.reached {
-                reached();
-            }
-        }
-    }
 }

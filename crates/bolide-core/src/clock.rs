@@ -2,23 +2,19 @@
 //!
 //! A second by which anything is judged is made durable first (TTL-203): a crash, and a wall clock that is set back meanwhile, must not
 //! bring back what was seen expired. That is one small write in a second with requests. Users do not wait for it where requests follow
-//! each other, because [`stay_ahead`] does it shortly before the second begins.
+//! each other, because the background does it shortly before the second begins (`crate::background`).
 
-use std::sync::Weak;
 use std::time::Duration;
 
-use bolide_model::{Error, ErrorKind, Result, UnixMillis, UnixSeconds};
+use bolide_model::{Error, ErrorKind, Result, UnixMillis};
 use bolide_storage::Engine;
-use tokio::sync::watch;
-
-use crate::account::Account;
 
 /// Longest wait for an interval to leave a second's boundary behind. An engine whose clock is less certain than this cannot serve.
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 
 /// How long before a second begins it is made durable: a write to the disk takes a few milliseconds. After a crash in this time, server
 /// time may stand still for the rest of it, which is less than a restart takes.
-const AHEAD: Duration = Duration::from_millis(50);
+pub(crate) const AHEAD: Duration = Duration::from_millis(50);
 
 /// Server time, with its second certain and durable: an interval around a second's boundary is waited out (design §3), since nodes could
 /// otherwise disagree on what expires in that second (TTL-050). On one machine there is nothing to wait for, but what makes the second
@@ -47,27 +43,6 @@ pub(crate) async fn make_durable(engine: &dyn Engine, until: UnixMillis) {
 /// What may be made durable at `now`, ahead of the time.
 pub(crate) fn ahead_of(now: UnixMillis) -> UnixMillis {
     UnixMillis(now.0.saturating_add(AHEAD.as_millis() as i64))
-}
-
-/// Makes each second durable shortly before it begins, while there are requests. Ends when told to, or when the account is gone.
-pub(crate) async fn stay_ahead(account: Weak<Account>, mut stopped: watch::Receiver<bool>) {
-    let mut requests = 0;
-    loop {
-        let Some(open) = account.upgrade() else { return };
-        let now = open.server_time();
-        let next = UnixSeconds(now.seconds().0 + 1).millis();
-        let left = Duration::from_millis((next.0 - now.0).unsigned_abs());
-        if left <= AHEAD && open.requests() != requests {
-            requests = open.requests();
-            make_durable(open.engine(), next).await;
-        }
-        drop(open);
-        let pause = if left > AHEAD { left - AHEAD } else { AHEAD };
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            _ = stopped.changed() => return,
-        }
-    }
 }
 
 async fn certain_now(engine: &dyn Engine) -> Result<UnixMillis> {

@@ -3,10 +3,10 @@
 //! Such an answer costs the server a signature and an answer, and its client next to nothing. So they are given out at a steady pace, all
 //! connections together; who asks now and then does not notice.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use bolide_model::time::Monotonic;
 use parking_lot::Mutex;
-use tokio::time::Instant;
 
 /// Between two answers when there are many: 2,000 in a second.
 const STEP: Duration = Duration::from_micros(500);
@@ -24,11 +24,10 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// Waits for the time of an answer.
-    pub(crate) async fn wait(&self) {
-        let now = Instant::now();
-        let wait = self.reserve(now);
+    pub(crate) async fn wait(&self, clock: &Monotonic) {
+        let wait = self.reserve(clock.now());
         if !wait.is_zero() {
-            tokio::time::sleep(wait).await;
+            clock.sleep(wait).await;
         }
     }
 

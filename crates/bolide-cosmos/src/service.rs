@@ -11,7 +11,6 @@
 //!   9. The log gets its line ([`crate::request_log`]).
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use bolide_core::{Account, MemoryShare};
 use bolide_model::limits;
@@ -74,7 +73,7 @@ impl CosmosService {
     ///
     /// The body is read if its head was admitted, and dismissed otherwise.
     pub async fn handle<B: RequestBody>(&self, request: Request<B>, listener: Listener) -> Response<Payload> {
-        let started = Instant::now();
+        let started = self.state.account.monotonic().now();
         let (head, body) = request.into_parts();
         let activity_id = common_headers::activity_id(&head.headers);
         let id = activity_id.to_str().unwrap_or_default();
@@ -87,7 +86,7 @@ impl CosmosService {
             Err(failure) => (None, (None, Err(self.refuse_unknown(body, failure).await))),
         };
         let mut reply = answer.unwrap_or_else(|failure| Reply::failure(&failure.cut_to(MESSAGE_BYTES), id));
-        let duration = started.elapsed();
+        let duration = self.state.account.monotonic().since(started);
         common_headers::add(&mut reply, &head, listener, activity_id.clone(), duration);
         if let Some(page) = page {
             names::allow_origin(&mut reply, page);
@@ -105,7 +104,7 @@ impl CosmosService {
     /// Lets whoever has not shown a key wait for the refusal, which is short.
     async fn refuse_unknown<B: RequestBody>(&self, body: B, failure: Failure) -> Failure {
         if body.dismiss(Refused::Unknown) {
-            self.refusals.wait().await;
+            self.refusals.wait(self.state.account.monotonic()).await;
         }
         failure.cut_to(MESSAGE_BYTES_FOR_UNKNOWN)
     }
@@ -113,7 +112,7 @@ impl CosmosService {
     /// Lets whoever asks for what everybody may have wait for it.
     async fn wait_for_public<B: RequestBody>(&self, body: B) {
         if body.dismiss(Refused::Unknown) {
-            self.public.wait().await;
+            self.public.wait(self.state.account.monotonic()).await;
         }
     }
 

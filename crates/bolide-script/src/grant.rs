@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use bolide_model::time::Monotonic;
 use parking_lot::Mutex;
 
 use crate::host::Pace;
@@ -44,6 +45,7 @@ pub struct Grant {
 
 /// The time of a grant, where the script runs.
 pub(crate) struct Deadline {
+    clock: Monotonic,
     started: Instant,
     now_ms: i64,
     is_clock_running: bool,
@@ -52,10 +54,11 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// Begins now. `cancel`: ends the place where the script runs.
-    pub fn start(grant: &Grant, cancel: &Cancel) -> Arc<Deadline> {
-        let started = Instant::now();
+    /// Begins now. `cancel`: ends the place where the script runs; `clock`: that of the place.
+    pub fn start(grant: &Grant, cancel: &Cancel, clock: &Monotonic) -> Arc<Deadline> {
+        let started = clock.now();
         Arc::new(Deadline {
+            clock: clock.clone(),
             started,
             now_ms: grant.now_ms,
             is_clock_running: grant.is_clock_running,
@@ -66,20 +69,23 @@ impl Deadline {
 
     /// Gives so much time from now on.
     pub fn restart(&self, time: Duration) {
-        *self.until.lock() = Instant::now() + time;
+        *self.until.lock() = self.clock.now() + time;
     }
 }
 
 impl Pace for Deadline {
     fn is_over(&self) -> bool {
-        self.cancels.iter().any(Cancel::is_cancelled) || Instant::now() >= *self.until.lock()
+        self.cancels.iter().any(Cancel::is_cancelled) || self.clock.now() >= *self.until.lock()
     }
 
     fn now_ms(&self) -> i64 {
         if !self.is_clock_running {
             return self.now_ms;
         }
-        let elapsed = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
+        let elapsed = i64::try_from(self.clock.since(self.started).as_millis()).unwrap_or(i64::MAX);
         self.now_ms.saturating_add(elapsed)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,16 +1,16 @@
 //! Request bodies from the network, within limits of size, time and memory.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bolide_cosmos::{BodyError, Counted, Received, Refused, RequestBody};
 use bolide_model::limits;
+use bolide_model::time::Monotonic;
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Incoming};
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout_at};
 
 use crate::patience::{Pulse, SHORT_PATIENCE};
 use crate::streams::Stream;
@@ -103,11 +103,12 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Unread<B> {
             return;
         };
         tokio::spawn(async move {
-            let deadline = Instant::now() + patience;
+            let clock = pulse.clock().monotonic();
+            let deadline = clock.now() + patience;
             let _permit = permit;
             let mut drained = 0;
             while drained <= bytes {
-                match next(&mut body, deadline).await {
+                match next(&mut body, clock, deadline).await {
                     Ok(Some(part)) => drained += part.len(),
                     Ok(None) => return pulse.drained(),
                     Err(_) => return,
@@ -133,7 +134,7 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody for Unread<B> {
         let is_large = declared.is_some() && most > STEP_BYTES;
         let (mut share, mut is_expected) = (None, false);
         self.await_client();
-        let mut pace = Pace::begin(self.patience);
+        let mut pace = Pace::begin(self.patience, self.clock());
         let mut collected = Collected::default();
         while let Some(part) = pace.next(&mut self.body, memory).await? {
             let bytes = collected.bytes() + part.len();
@@ -179,9 +180,9 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody for Unread<B> {
     fn parts(self, memory: Counted<'_>) -> impl futures_util::Stream<Item = Result<Bytes, BodyError>> + Send {
         self.pulse.admit();
         let arriving = Arriving {
-            pace: Pace::of_parts(self.patience),
+            pace: Pace::of_parts(self.patience, self.clock()),
             bytes: 0,
-            taken_at: Instant::now(),
+            taken_at: self.clock().now(),
             unread: (!self.body.is_end_stream()).then_some(self),
         };
         stream::try_unfold(arriving, move |mut arriving| async move {
@@ -216,10 +217,10 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Arriving<B> {
             return Ok(None);
         };
         unread.await_client();
-        self.pace.skip(self.taken_at.elapsed());
+        self.pace.skip(unread.clock().since(self.taken_at));
         let part = self.pace.next(&mut unread.body, memory).await?;
         unread.work();
-        self.taken_at = Instant::now();
+        self.taken_at = unread.clock().now();
         match &part {
             Some(part) => {
                 self.bytes += part.len();
@@ -244,6 +245,10 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Drop for Arriving<B> {
 }
 
 impl<B> Unread<B> {
+    fn clock(&self) -> &Monotonic {
+        self.pulse.clock().monotonic()
+    }
+
     /// More of it is waited for.
     fn await_client(&self) {
         match &self.stream {
@@ -266,6 +271,7 @@ impl<B> Unread<B> {
 /// Each [`STEP_BYTES`] have their time, not each part: whoever sends a byte now and then would hold what has come for as long as the whole body
 /// may take. While others wait for memory, the time is shorter.
 struct Pace {
+    clock: Monotonic,
     patience: Duration,
     end: Instant,
     next_step: usize,
@@ -273,9 +279,10 @@ struct Pace {
 }
 
 impl Pace {
-    fn begin(patience: Duration) -> Pace {
-        let now = Instant::now();
+    fn begin(patience: Duration, clock: &Monotonic) -> Pace {
+        let now = clock.now();
         Pace {
+            clock: clock.clone(),
             patience,
             end: now + patience * PATIENCE,
             next_step: STEP_BYTES,
@@ -284,8 +291,8 @@ impl Pace {
     }
 
     /// Of a body that may be as long as it likes.
-    fn of_parts(patience: Duration) -> Pace {
-        let pace = Pace::begin(patience);
+    fn of_parts(patience: Duration, clock: &Monotonic) -> Pace {
+        let pace = Pace::begin(patience, clock);
         Pace {
             end: pace.step_began + LONGEST_BODY,
             ..pace
@@ -297,7 +304,7 @@ impl Pace {
         let is_step = bytes >= self.next_step;
         if is_step {
             self.next_step = bytes + STEP_BYTES;
-            self.step_began = Instant::now();
+            self.step_began = self.clock.now();
         }
         is_step
     }
@@ -309,7 +316,7 @@ impl Pace {
 
     /// The body was not read meanwhile.
     fn wait_ended(&mut self) {
-        self.step_began = Instant::now();
+        self.step_began = self.clock.now();
     }
 
     /// The next part of a body.
@@ -320,8 +327,9 @@ impl Pace {
     ) -> Result<Option<Bytes>, BodyError> {
         loop {
             let deadline = self.end.min(self.step_began + self.patience);
-            match next(body, deadline.min(Instant::now() + LOOK)).await {
-                Err(BodyError::TooSlow) if Instant::now() < deadline && !self.is_in_the_way(memory) => {}
+            let look = deadline.min(self.clock.now() + LOOK);
+            match next(body, &self.clock, look).await {
+                Err(BodyError::TooSlow) if self.clock.now() < deadline && !self.is_in_the_way(memory) => {}
                 done => return done,
             }
         }
@@ -329,15 +337,18 @@ impl Pace {
 
     /// Whether it is too slow for a time in which others wait for memory.
     fn is_in_the_way(&self, memory: Counted<'_>) -> bool {
-        memory.is_short() && self.step_began.elapsed() >= self.patience.min(SHORT_PATIENCE)
+        memory.is_short() && self.clock.since(self.step_began) >= self.patience.min(SHORT_PATIENCE)
     }
 }
 
-async fn next<B: Body<Data = Bytes> + Unpin>(body: &mut B, deadline: Instant) -> Result<Option<Bytes>, BodyError> {
+async fn next<B: Body<Data = Bytes> + Unpin>(
+    body: &mut B,
+    clock: &Monotonic,
+    deadline: Instant,
+) -> Result<Option<Bytes>, BodyError> {
     loop {
-        let frame = timeout_at(deadline, body.frame())
-            .await
-            .map_err(|_| BodyError::TooSlow)?;
+        let frame = clock.timeout_at(deadline, body.frame()).await;
+        let frame = frame.ok_or(BodyError::TooSlow)?;
         match frame {
             None => return Ok(None),
             Some(Err(_)) => return Err(BodyError::Broken),
@@ -391,181 +402,4 @@ impl Collected {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::convert::Infallible;
-    use std::pin::Pin;
-    use std::task::{Context, Poll};
-
-    use bolide_core::MemoryBudget;
-    use futures_util::StreamExt as _;
-    use futures_util::future::join_all;
-    use futures_util::stream::{self, BoxStream};
-    use http::Version;
-    use hyper::body::{Frame, SizeHint};
-    use tokio::time::sleep;
-
-    use super::*;
-    use crate::streams::{OpenStreams, Streams};
-
-    const MIB: usize = 1024 * 1024;
-    const REQUEST: Duration = Duration::from_secs(20);
-
-    /// A body that comes in parts of 16 KiB, one in a millisecond.
-    struct Sent {
-        parts: BoxStream<'static, Bytes>,
-        declared: Option<u64>,
-    }
-
-    impl Sent {
-        fn new(bytes: usize) -> Sent {
-            let lengths = (0..bytes)
-                .step_by(16 * 1024)
-                .map(move |from| (bytes - from).min(16 * 1024));
-            let parts = stream::iter(lengths).then(|length| async move {
-                sleep(Duration::from_millis(1)).await;
-                Bytes::from(vec![7; length])
-            });
-            Sent {
-                parts: parts.boxed(),
-                declared: Some(bytes as u64),
-            }
-        }
-
-        /// One whose last byte does not come.
-        fn without_end(bytes: usize) -> Sent {
-            let sent = Sent::new(bytes - 1);
-            Sent {
-                parts: sent.parts.chain(stream::pending()).boxed(),
-                declared: Some(bytes as u64),
-            }
-        }
-
-        fn of_unknown_length(bytes: usize) -> Sent {
-            Sent {
-                declared: None,
-                ..Sent::new(bytes)
-            }
-        }
-
-        async fn read(self, memory: &MemoryBudget) -> Result<Received, BodyError> {
-            self.read_on(None, memory).await
-        }
-
-        async fn read_on(self, stream: Option<Arc<Stream>>, memory: &MemoryBudget) -> Result<Received, BodyError> {
-            let counted = Counted::new(memory, Version::HTTP_11);
-            let body = Unread::new(self, Pulse::new(), REQUEST, Drains::new(), stream);
-            body.read(limits::ITEM_BYTES, counted).await
-        }
-
-        /// Reads it, and needs three times as much to work on it.
-        async fn work(self, memory: &MemoryBudget) -> Result<usize, BodyError> {
-            let mut received = self.read(memory).await?;
-            let bytes = received.bytes.len();
-            let counted = Counted::new(memory, Version::HTTP_11);
-            counted.settle(&mut received.share, 3 * bytes).await?;
-            sleep(Duration::from_millis(1)).await;
-            Ok(bytes)
-        }
-    }
-
-    impl Body for Sent {
-        type Data = Bytes;
-        type Error = Infallible;
-
-        fn poll_frame(
-            mut self: Pin<&mut Self>,
-            cx: &mut Context<'_>,
-        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-            let part = self.parts.poll_next_unpin(cx);
-            part.map(|part| part.map(|part| Ok(Frame::data(part))))
-        }
-
-        fn size_hint(&self) -> SizeHint {
-            self.declared.map_or_else(SizeHint::default, SizeHint::with_exact)
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn large_bodies_do_not_wait_for_each_other() {
-        // Three at a time, and as much again to work on one.
-        let memory = MemoryBudget::new(10 * MIB);
-        let bodies = (0..30).map(|_| Sent::new(MIB).work(&memory));
-        for read in join_all(bodies).await {
-            assert_eq!(read, Ok(MIB));
-        }
-        assert_eq!(memory.used_bytes(), 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn large_bodies_of_unknown_length_do_not_wait_for_each_other() {
-        // One at a time: there is memory for what is allowed. The beginnings of a few others may wait.
-        let memory = MemoryBudget::new(6 * MIB);
-        let bodies = (0..5).map(|_| Sent::of_unknown_length(MIB).work(&memory));
-        for read in join_all(bodies).await {
-            assert_eq!(read, Ok(MIB));
-        }
-        assert_eq!(memory.used_bytes(), 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_body_that_does_not_end_leaves_its_memory_to_those_who_wait() {
-        let memory = MemoryBudget::new(4 * MIB);
-        let began = Instant::now();
-        let endless = async {
-            let read = Sent::without_end(MIB).read(&memory).await;
-            (read.err(), began.elapsed())
-        };
-        let waiting = async {
-            sleep(Duration::from_millis(500)).await;
-            Sent::new(MIB).work(&memory).await
-        };
-        let ((error, lasted), read) = tokio::join!(endless, waiting);
-        assert_eq!((error, read), (Some(BodyError::TooSlow), Ok(MIB)));
-        assert!(lasted < SHORT_PATIENCE + 2 * LOOK, "{lasted:?}");
-
-        // While nobody waits, it has the time of any other.
-        let began = Instant::now();
-        let read = Sent::without_end(MIB).read(&memory).await;
-        assert_eq!(read.err(), Some(BodyError::TooSlow));
-        assert!(began.elapsed() >= REQUEST);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn one_body_of_an_http2_connection_waits_for_memory() {
-        let memory = MemoryBudget::new(4 * MIB);
-        let all = memory.try_take(memory.longest_share()).expect("all but what is kept");
-        let streams = Streams::new(Pulse::new(), OpenStreams::new(100));
-        let began = Instant::now();
-        let read = async || {
-            let read = Sent::new(MIB).read_on(streams.open(), &memory).await;
-            (read.map(|received| received.bytes.len()), began.elapsed())
-        };
-        let give_back = async {
-            sleep(Duration::from_secs(1)).await;
-            drop(all);
-        };
-        let (one, other, ()) = tokio::join!(read(), read(), give_back);
-        let (refused, waited) = if one.0.is_err() { (one, other) } else { (other, one) };
-        assert!(matches!(refused.0, Err(BodyError::NoMemory(_))), "{refused:?}");
-        assert!(refused.1 < Duration::from_secs(1), "{refused:?}");
-        assert_eq!(waited.0, Ok(MIB));
-    }
-
-    #[test]
-    fn parts_come_together_in_their_order() {
-        let mut collected = Collected::default();
-        for part in ["abc", "", "def", "ghi"] {
-            collected.add(Bytes::from_static(part.as_bytes()), 0);
-        }
-        assert_eq!(collected.bytes(), 9);
-        assert_eq!(collected.finish(), "abcdefghi");
-    }
-
-    #[test]
-    fn a_single_part_is_not_copied() {
-        let part = Bytes::from_static(b"abc");
-        let mut collected = Collected::default();
-        collected.add(part.clone(), 0);
-        assert_eq!(collected.finish().as_ptr(), part.as_ptr());
-    }
-}
+mod tests;

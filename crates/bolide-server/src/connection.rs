@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bolide_cosmos::{CosmosService, Listener, Payload, Refused, RequestBody as _, fallback};
 use bytes::Bytes;
@@ -30,6 +30,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use crate::body::{Drains, Unread};
+use crate::clock::ServerClock;
 use crate::fair::Fair;
 use crate::patience::{Pulse, SHORT_PATIENCE, Seen, Watched};
 use crate::shutdown::Shutdown;
@@ -95,6 +96,7 @@ impl Limits {
 
 /// What all connections share.
 pub struct Shared {
+    clock: ServerClock,
     /// Absent until the store is open.
     service: OnceLock<CosmosService>,
     tls: TlsAcceptor,
@@ -107,7 +109,7 @@ pub struct Shared {
 
 impl Shared {
     /// Connections that are answered "starting".
-    pub fn new(tls: TlsAcceptor, limits: Limits) -> Shared {
+    pub fn new(tls: TlsAcceptor, limits: Limits, clock: ServerClock) -> Shared {
         Shared {
             service: OnceLock::new(),
             tls,
@@ -115,7 +117,8 @@ impl Shared {
             large_heads: Arc::new(Semaphore::new(LARGE_HEADS)),
             drains: Drains::new(),
             streams: OpenStreams::new(limits.streams),
-            slots: Arc::new(Slots::new(limits.connections)),
+            slots: Arc::new(Slots::new(limits.connections, clock.clone())),
+            clock,
         }
     }
 
@@ -128,6 +131,11 @@ impl Shared {
     /// Whether requests wait for memory.
     fn is_memory_short(&self) -> bool {
         self.service.get().is_some_and(CosmosService::is_memory_short)
+    }
+
+    /// The clock by which connections are timed.
+    pub fn clock(&self) -> &ServerClock {
+        &self.clock
     }
 
     /// Places for connections.
@@ -233,7 +241,7 @@ where
         .serve_connection(io, service);
     let mut connection = pin!(connection);
     let mut stopping = pin!(shutdown.begun().fuse());
-    let mut seen = Seen::opened(Instant::now());
+    let mut seen = Seen::opened(pulse.clock().now());
     let mut check = tokio::time::interval(limits.look());
     loop {
         tokio::select! {
@@ -242,7 +250,7 @@ where
             () = &mut stopping => connection.as_mut().graceful_shutdown(),
             _ = check.tick() => {
                 let request = if pulse.is_answering() { limits.answer(all.is_memory_short()) } else { limits.request };
-                if pulse.is_overdue(&mut seen, Instant::now(), request, limits.idle) {
+                if pulse.is_overdue(&mut seen, pulse.clock().now(), request, limits.idle) {
                     return;
                 }
             }
@@ -305,7 +313,7 @@ where
             () = &mut stopping => connection.as_mut().graceful_shutdown(),
             () = streams.must_end() => return,
             _ = check.tick() => {
-                let now = Instant::now();
+                let now = all.clock.now();
                 if streams.is_overdue(now, limits.answer(all.is_memory_short()))
                     || goes_away_since.is_some_and(|since| now.duration_since(since) > limits.request)
                 {

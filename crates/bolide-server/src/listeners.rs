@@ -124,6 +124,7 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> Failure {
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>, shutdown: Shutdown, slots: Arc<Slots>) {
+    let clock = shared.clock().monotonic().clone();
     let mut last_warning = None;
     loop {
         let accepted = tokio::select! {
@@ -135,9 +136,9 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, shutdown: Shutdown, 
             Err(error) => {
                 // Others in the process have taken the descriptors that were ours.
                 slots.shed();
-                if last_warning.is_none_or(|last: Instant| last.elapsed() > WARNING_PAUSE) {
+                if last_warning.is_none_or(|last: Instant| clock.since(last) > WARNING_PAUSE) {
                     tracing::warn!(%error, "a connection could not be accepted");
-                    last_warning = Some(Instant::now());
+                    last_warning = Some(clock.now());
                 }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;

@@ -8,6 +8,7 @@
 mod arguments;
 mod banner;
 mod body;
+mod clock;
 mod connection;
 mod descriptors;
 mod fair;

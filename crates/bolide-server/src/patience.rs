@@ -12,13 +12,15 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::clock::ServerClock;
 
 /// Time for sending the next part of a body, and for taking that of an answer, while others wait for memory.
 pub const SHORT_PATIENCE: Duration = Duration::from_secs(2);
@@ -33,14 +35,12 @@ const PART_BYTES: usize = 256 * 1024;
 /// Heads above this size need a permit: without it, a client without a key could make every connection hold the largest.
 const LARGE_HEAD_BYTES: usize = 16 * 1024;
 
-/// What [`Pulse`]s count their times from.
-static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-
 /// What a connection is doing.
 ///
 /// Phases are counted, not timed: a request goes through four, and whoever looks from time to time knows by the count since when one lasts.
 #[derive(Debug)]
 pub struct Pulse {
+    clock: ServerClock,
     phase: AtomicU8,
     changes: AtomicU32,
     /// When the connection was opened, or its last answer was made, in nanoseconds.
@@ -74,18 +74,24 @@ impl Seen {
 
 impl Pulse {
     /// A connection that was just opened: it is expected to speak.
-    pub fn new() -> Arc<Pulse> {
+    pub fn new(clock: &ServerClock) -> Arc<Pulse> {
         Arc::new(Pulse {
+            clock: clock.clone(),
             phase: AtomicU8::new(READING),
             changes: AtomicU32::new(0),
-            rests_since: AtomicU64::new(nanos()),
+            rests_since: AtomicU64::new(clock.nanos()),
             is_admitted: AtomicBool::new(false),
         })
     }
 
+    /// The clock by which the connection is timed.
+    pub fn clock(&self) -> &ServerClock {
+        &self.clock
+    }
+
     /// Nothing is going on until the next request; over HTTP/2.
     pub fn rest(&self) {
-        self.rests_since.store(nanos(), Ordering::Relaxed);
+        self.rests_since.store(self.clock.nanos(), Ordering::Relaxed);
         self.enter(RESTING);
     }
 
@@ -133,13 +139,13 @@ impl Pulse {
 
     /// Over HTTP/2: every open request waits for more of its body, or until its answer is taken.
     pub fn wait_for_client(&self) {
-        self.rests_since.store(nanos(), Ordering::Relaxed);
+        self.rests_since.store(self.clock.nanos(), Ordering::Relaxed);
         self.enter(BODY);
     }
 
     /// Its answer is made. From now on the connection counts as resting: what follows is the client's to do.
     pub fn answer(&self) {
-        self.rests_since.store(nanos(), Ordering::Relaxed);
+        self.rests_since.store(self.clock.nanos(), Ordering::Relaxed);
         self.enter(ANSWERING);
     }
 
@@ -175,10 +181,6 @@ impl Pulse {
     fn is(&self, phase: u8) -> bool {
         self.phase.load(Ordering::Relaxed) == phase
     }
-}
-
-fn nanos() -> u64 {
-    u64::try_from(START.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A stream that keeps the pulse of its connection.
@@ -289,86 +291,4 @@ impl<S> Watched<S> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LIMIT: Duration = Duration::from_secs(10);
-    const LONG: Duration = Duration::from_secs(3600);
-
-    fn is_overdue_after(seconds: u64, phase: u8, request: Duration, idle: Duration) -> bool {
-        let opened = Instant::now();
-        let pulse = Pulse::new();
-        pulse.phase.store(phase, Ordering::Relaxed);
-        let now = opened + Duration::from_secs(seconds);
-        pulse.is_overdue(&mut Seen::opened(opened), now, request, idle)
-    }
-
-    #[test]
-    fn each_phase_has_its_limit() {
-        for phase in [READING, ANSWERING] {
-            assert!(is_overdue_after(11, phase, LIMIT, LONG));
-            assert!(!is_overdue_after(10, phase, LIMIT, LONG));
-        }
-        assert!(is_overdue_after(11, RESTING, LONG, LIMIT));
-        assert!(!is_overdue_after(11, RESTING, LIMIT, LONG));
-        assert!(!is_overdue_after(11, BUSY, LIMIT, LIMIT));
-    }
-
-    #[test]
-    fn who_has_shown_no_key_goes_first_then_who_is_waited_for_longest() {
-        let pulse = |is_admitted, phase, since| {
-            let pulse = Pulse::new();
-            pulse.is_admitted.store(is_admitted, Ordering::Relaxed);
-            pulse.phase.store(phase, Ordering::Relaxed);
-            pulse.rests_since.store(since, Ordering::Relaxed);
-            pulse.dispensability()
-        };
-        let in_order = [
-            pulse(false, READING, 5),
-            pulse(false, RESTING, 6),
-            pulse(false, BUSY, 7),
-            pulse(true, RESTING, 1),
-            pulse(true, BODY, 2),
-            pulse(true, RESTING, 3),
-            pulse(true, ANSWERING, 4),
-            pulse(true, READING, 5),
-        ];
-        assert!(in_order.is_sorted(), "{in_order:?}");
-        assert!(in_order.iter().all(Option::is_some));
-        assert_eq!(pulse(true, BUSY, 0), None);
-    }
-
-    #[test]
-    fn only_so_many_connections_read_large_heads_at_a_time() {
-        let large_heads = Arc::new(Semaphore::new(1));
-        let reader = || Watched::new((), Pulse::new(), large_heads.clone());
-        let (mut one, mut other) = (reader(), reader());
-        assert!(one.read(LARGE_HEAD_BYTES + 1).is_ok());
-        assert!(other.read(LARGE_HEAD_BYTES).is_ok());
-        assert!(other.read(1).is_err());
-        drop(one);
-        assert!(other.read(1).is_ok());
-    }
-
-    #[test]
-    fn a_new_phase_starts_its_own_time() {
-        let opened = Instant::now();
-        let after = |seconds| opened + Duration::from_secs(seconds);
-        let (pulse, mut seen) = (Pulse::new(), Seen::opened(opened));
-        pulse.enter(ANSWERING);
-        assert!(!pulse.is_overdue(&mut seen, after(11), LIMIT, LONG));
-        assert!(!pulse.is_overdue(&mut seen, after(21), LIMIT, LONG));
-        assert!(pulse.is_overdue(&mut seen, after(22), LIMIT, LONG));
-    }
-
-    #[test]
-    fn a_client_that_takes_its_answer_slowly_is_not_slow() {
-        let opened = Instant::now();
-        let after = |seconds| opened + Duration::from_secs(seconds);
-        let (pulse, mut seen) = (Pulse::new(), Seen::opened(opened));
-        for seconds in [11, 22, 33] {
-            pulse.enter(ANSWERING);
-            assert!(!pulse.is_overdue(&mut seen, after(seconds), LIMIT, LONG));
-        }
-    }
-}
+mod tests;

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use bolide_core::{Account, AccountOptions};
 use bolide_cosmos::{CosmosOptions, CosmosService};
-use bolide_model::time::Clock;
+use bolide_model::time::{Clock, Monotonic};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
+use crate::clock::ServerClock;
 use crate::connection::Shared;
 use crate::descriptors::Descriptors;
 use crate::listeners::Listeners;
@@ -66,15 +67,17 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let listeners = Listeners::bind(&settings.options.host, settings.options.port).await?;
     let port = listeners.port();
     let certificate = Certificate::find_or_make(&settings.options)?;
+    let monotonic = Monotonic::system();
     let shared = Arc::new(Shared::new(
         certificate.acceptor()?,
         settings.limits(descriptors.connections),
+        ServerClock::new(monotonic.clone()),
     ));
     let shutdown = Shutdown::default();
     let serving = tokio::spawn(listeners.serve(shared.clone(), shutdown.clone()));
 
     let account = tokio::select! {
-        opened = open_account(&settings, descriptors.store_files) => opened?,
+        opened = open_account(&settings, descriptors.store_files, monotonic) => opened?,
         () = signals.stop() => return Ok(()),
     };
     warn_of_time_ahead(&account, &settings.clock);
@@ -116,7 +119,7 @@ fn warn_of_time_ahead(account: &Account, clock: &Clock) {
     }
 }
 
-async fn open_account(settings: &Settings, store_files: usize) -> Result<Arc<Account>, Failure> {
+async fn open_account(settings: &Settings, store_files: usize, monotonic: Monotonic) -> Result<Arc<Account>, Failure> {
     let engine = store::open(&settings.options, settings.clock.clone(), store_files).await?;
     let options = AccountOptions {
         virtual_clock: settings.clock.is_virtual(),
@@ -125,6 +128,7 @@ async fn open_account(settings: &Settings, store_files: usize) -> Result<Arc<Acc
         purge_hold: Duration::from_secs(settings.options.purge_hold),
         script_hosting: script_host::hosting()?,
         on_purge_fault: settings.options.enable_faults.then_some(crash as fn()),
+        monotonic,
         ..AccountOptions::default()
     };
     let account = Account::open(engine, options).await;

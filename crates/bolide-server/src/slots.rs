@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
+use crate::clock::ServerClock;
 use crate::patience::Pulse;
 
 /// Rest before another connection is looked for that can be spared, when all were at work.
@@ -17,6 +18,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Places for so many connections.
 #[derive(Debug)]
 pub struct Slots {
+    clock: ServerClock,
     limit: usize,
     taken: Mutex<Taken>,
     count: Arc<AtomicUsize>,
@@ -38,8 +40,9 @@ struct Connection {
 
 impl Slots {
     /// Places for `limit` connections.
-    pub fn new(limit: usize) -> Slots {
+    pub fn new(limit: usize, clock: ServerClock) -> Slots {
         Slots {
+            clock,
             limit,
             taken: Mutex::default(),
             count: Arc::default(),
@@ -70,7 +73,7 @@ impl Slots {
             return None;
         }
         let connection = Arc::new(Connection {
-            pulse: Pulse::new(),
+            pulse: Pulse::new(&self.clock),
             leave: Notify::new(),
         });
         let id = taken.next;
@@ -135,37 +138,4 @@ impl Drop for Slot {
 }
 
 #[cfg(test)]
-mod tests {
-    use futures_util::FutureExt as _;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn the_longest_idle_makes_room() {
-        let slots = Arc::new(Slots::new(2));
-        let (first, second) = (slots.take().await, slots.take().await);
-        for slot in [&second, &first] {
-            slot.pulse().admit();
-            slot.pulse().rest();
-        }
-        let waiting = tokio::spawn({
-            let slots = slots.clone();
-            async move { slots.take().await }
-        });
-        second.is_taken_away().await;
-        assert!(first.is_taken_away().now_or_never().is_none());
-        drop(second);
-        drop(waiting.await.expect("no panic"));
-        assert_eq!(slots.count().load(Ordering::Relaxed), 1);
-    }
-
-    #[tokio::test]
-    async fn nobody_at_work_makes_room() {
-        let slots = Arc::new(Slots::new(1));
-        let only = slots.take().await;
-        only.pulse().admit();
-        only.pulse().begin();
-        slots.shed();
-        assert!(only.is_taken_away().now_or_never().is_none());
-    }
-}
+mod tests;

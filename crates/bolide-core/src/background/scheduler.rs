@@ -1,55 +1,42 @@
-//! The keeper: the background tasks that run the purge and make server time durable ([`clock::stay_ahead`]).
+//! The scheduler: the tasks that run background work, and when they do.
 //!
-//! The purge sleeps until the second at which the first item ends, and is woken when a write makes that earlier: while it has budget, an item goes
-//! at its second (TTL-250), and nothing is polled for.
+//! It sleeps until the second at which the first item ends, and is woken when a write makes that earlier: while the purge has budget, an item
+//! goes at its second (TTL-250), and nothing is polled for.
 //!
 //! With a virtual clock there is none: tests purge by a call (TTL-206), and the clock jumps where nobody can be ahead of it.
 
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bolide_model::{ErrorKind, Result, UnixMillis, UnixSeconds};
+use bolide_model::time::Monotonic;
+use bolide_model::{Error, ErrorKind, UnixMillis, UnixSeconds};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::{PurgeMode, drops};
-use crate::account::Account;
-use crate::background::jobs::expire::End;
-use crate::clock;
-use crate::container::Container;
+use super::Background;
+use super::driver::{Driver, StepPolicy};
+use super::job::{End, Job, JobKind, JobSource, PurgeMode, StepLimits, StepReport};
+use super::jobs::durable_second;
+use super::pacer::{ClockWatch, PurgePacer};
 use crate::partition::Alarm;
-use crate::partition::Partition;
 
-/// How long the keeper purges without looking up, and when it tries again what failed.
-const TICK: Duration = Duration::from_millis(200);
-/// The purge wakes at least this often, and looks whether the wall clock stepped.
+/// How long the scheduler works without looking up, and when it tries again what failed.
+pub(super) const TICK: Duration = Duration::from_millis(200);
+/// It wakes at least this often, and looks whether the wall clock stepped.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// Requests that read at the time before the purge's last about so long.
 const READERS_PAUSE: Duration = Duration::from_millis(5);
-/// Of a backlog, so many items go at once, users or not: what is due in one second is rarely more.
-const UNRESTED_ITEMS: u64 = 1_000;
-/// Users are there for so long after a request. Most steps are shorter than the time between two requests of a busy user, so a step alone
-/// does not tell.
-const USERS_STAY_FOR: Duration = Duration::from_secs(1);
-/// While users are there, a step takes no more items than these: a user's write that meets it waits for half a millisecond.
-const ITEMS_BESIDE_USERS: u64 = 10;
-/// While users are there, the purge rests this many times as long as its last step took.
-const RESTS_BESIDE_USERS: u32 = 14;
-/// A backlog this old is purged without rests, so that it cannot grow for ever beside users who write faster than a resting purge removes.
-const PATIENT_FOR: Duration = Duration::from_secs(300);
-/// A forward step of the wall clock larger than this holds the purge (TTL-204).
-const STEP_HOLDS: Duration = Duration::from_secs(24 * 3600);
 
 /// The running background tasks.
-pub(crate) struct Keeper {
+pub(crate) struct PurgeScheduler {
     stop: watch::Sender<bool>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// How the background purge is held back, besides its budget.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub(crate) struct PurgeOptions {
     /// Most items a second in the whole account.
     pub items_per_second: Option<u32>,
     /// How long a large step of the clock holds the purge; zero: not at all.
@@ -58,15 +45,16 @@ pub(crate) struct Pace {
     pub is_purging: bool,
 }
 
-impl Keeper {
+impl PurgeScheduler {
     /// Starts the tasks. They end by themselves when the account is gone.
-    pub fn start(account: Weak<Account>, alarm: Arc<Alarm>, pace: Pace) -> Keeper {
+    pub fn start(background: &Arc<Background>, alarm: Arc<Alarm>, options: PurgeOptions) -> PurgeScheduler {
         let (stop, stopped) = watch::channel(false);
+        let schedule = Schedule::new(background.clock.clone(), alarm, options);
         let tasks = vec![
-            tokio::spawn(clock::stay_ahead(account.clone(), stopped.clone())),
-            tokio::spawn(keep(account, alarm, pace, stopped)),
+            tokio::spawn(durable_second::run(Arc::downgrade(background), stopped.clone())),
+            tokio::spawn(run(Arc::downgrade(background), schedule, stopped)),
         ];
-        Keeper {
+        PurgeScheduler {
             stop,
             tasks: Mutex::new(tasks),
         }
@@ -82,242 +70,194 @@ impl Keeper {
     }
 }
 
-async fn keep(account: Weak<Account>, alarm: Arc<Alarm>, pace: Pace, mut stopped: watch::Receiver<bool>) {
-    let mut watch = ClockWatch::default();
-    let mut restraint = Restraint::new(pace);
-    let mut again_in = None;
+async fn run(background: Weak<Background>, mut schedule: Schedule, mut stopped: watch::Receiver<bool>) {
     loop {
-        let Some(pause) = account.upgrade().map(|account| rest(&account, &alarm, again_in)) else {
+        let Some(pause) = background.upgrade().map(|open| schedule.pause(&open)) else {
             return;
         };
         tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = alarm.rung() => {}
+            () = schedule.clock.sleep(pause) => {}
+            () = schedule.alarm.rung() => {}
             _ = stopped.changed() => return,
         }
-        let Some(account) = account.upgrade() else { return };
-        let is_held = watch.look(account.server_time(), pace.hold);
-        account.set_purge_held(is_held);
-        again_in = if !pace.is_purging {
-            Some(HEARTBEAT)
-        } else if is_held {
-            Some(TICK)
-        } else {
-            purge_due(&account, &mut restraint, &stopped).await
-        };
+        let Some(open) = background.upgrade() else { return };
+        schedule.wake(&open, &stopped).await;
     }
 }
 
-/// How long there is nothing to do: until the second at which the first item ends, if that comes before the heartbeat. `again_in`: when
-/// to take up again what is due and could not be done.
-fn rest(account: &Account, alarm: &Alarm, again_in: Option<Duration>) -> Duration {
-    alarm.stay_awake();
-    let now = account.server_time();
-    let (mut first, mut is_due) = (i64::MAX, false);
-    for container in account.all_containers() {
-        for partition in &container.state().layout.partitions {
-            match partition.next_upkeep() {
+/// What the scheduler remembers from one tick to the next.
+struct Schedule {
+    clock: Monotonic,
+    alarm: Arc<Alarm>,
+    options: PurgeOptions,
+    pacer: PurgePacer,
+    clock_watch: ClockWatch,
+    /// Counts ticks.
+    ticks: usize,
+    /// When to take up again what is due and could not be done.
+    again_in: Option<Duration>,
+}
+
+impl Schedule {
+    fn new(clock: Monotonic, alarm: Arc<Alarm>, options: PurgeOptions) -> Schedule {
+        Schedule {
+            alarm,
+            options,
+            pacer: PurgePacer::new(options.items_per_second, clock.now()),
+            clock_watch: ClockWatch::default(),
+            ticks: 0,
+            again_in: None,
+            clock,
+        }
+    }
+
+    /// How long there is nothing to do: until the second at which the first job is due, if that comes before the heartbeat.
+    fn pause(&self, background: &Background) -> Duration {
+        self.pause_between(&background.sources(), background.server_time())
+    }
+
+    fn pause_between<S: JobSource>(&self, sources: &[S], now: UnixMillis) -> Duration {
+        self.alarm.stay_awake();
+        let (mut first, mut is_due) = (i64::MAX, false);
+        for source in sources {
+            match source.next_due() {
                 second if second <= now.seconds().0 => is_due = true,
                 second => first = first.min(second),
             }
         }
+        self.alarm.sleep_until(first);
+        let until_first = UnixSeconds(first).millis().0.saturating_sub(now.0);
+        let mut pause = Duration::from_millis(until_first.max(1).unsigned_abs()).min(HEARTBEAT);
+        if is_due {
+            pause = pause.min(self.again_in.unwrap_or(Duration::ZERO));
+        }
+        pause
     }
-    alarm.sleep_until(first);
-    let until_first = UnixSeconds(first).millis().0.saturating_sub(now.0);
-    let mut rest = Duration::from_millis(until_first.max(1).unsigned_abs()).min(HEARTBEAT);
-    if is_due {
-        rest = rest.min(again_in.unwrap_or(Duration::ZERO));
-    }
-    rest
-}
 
-/// Purges what is due, a step of each partition in turn, for one tick. Returns when to go on with what could not be done now.
-async fn purge_due(
-    account: &Arc<Account>,
-    restraint: &mut Restraint,
-    stopped: &watch::Receiver<bool>,
-) -> Option<Duration> {
-    let deadline = Instant::now() + TICK;
-    let mut containers = account.all_containers();
-    // Where one budget is for several, it must not always be the same that comes first (TTL-264).
-    restraint.turn += 1;
-    let first = restraint.turn % containers.len().max(1);
-    containers.rotate_left(first);
-    let mut pass = Pass {
-        account,
-        restraint,
-        again_in: None,
-    };
-    loop {
-        let mut is_busy = false;
-        for container in &containers {
-            if *stopped.borrow() || Instant::now() >= deadline {
-                return Some(Duration::ZERO);
+    /// Works on what is due, unless that is held.
+    async fn wake(&mut self, background: &Background, stopped: &watch::Receiver<bool>) {
+        let (now, instant) = (background.server_time(), self.clock.now());
+        let is_held = self.clock_watch.look(now, instant, self.options.hold);
+        background.set_held(is_held);
+        self.again_in = if !self.options.is_purging {
+            Some(HEARTBEAT)
+        } else if is_held {
+            Some(TICK)
+        } else {
+            self.tick(background.sources(), background, stopped).await
+        };
+    }
+
+    /// Gives the jobs that are due a step each in turn, for one tick. Returns when to go on with what could not be done now.
+    async fn tick<S: JobSource>(
+        &mut self,
+        mut sources: Vec<S>,
+        account: &impl Observed,
+        stopped: &watch::Receiver<bool>,
+    ) -> Option<Duration> {
+        let deadline = self.clock.now() + TICK;
+        // Where one budget is for several, it must not always be the same that comes first (TTL-264).
+        self.ticks = self.ticks.wrapping_add(1);
+        let first = self.ticks % sources.len().max(1);
+        sources.rotate_left(first);
+        let policy = InBackground {
+            account,
+            clock: &self.clock,
+            pacer: &mut self.pacer,
+            again_in: None,
+        };
+        let mut driver = Driver::new(self.clock.clone(), policy);
+        loop {
+            let mut is_busy = false;
+            for source in &sources {
+                if *stopped.borrow() || self.clock.now() >= deadline {
+                    return Some(Duration::ZERO);
+                }
+                if source.next_due() > account.server_time().seconds().0 {
+                    continue;
+                }
+                match driver.round(source).await {
+                    Ok(is_unfinished) => is_busy |= is_unfinished,
+                    Err(error) => driver.policy.failed(&error),
+                }
             }
-            is_busy |= pass.purge_container(container).await;
-        }
-        if !is_busy {
-            if pass.again_in.is_none() {
-                pass.restraint.drained();
+            if !is_busy {
+                let again_in = driver.policy.again_in;
+                if again_in.is_none() {
+                    driver.policy.pacer.drained();
+                }
+                return again_in;
             }
-            return pass.again_in;
         }
     }
 }
 
-/// What holds the purge back, from one tick to the next.
-struct Restraint {
-    allowance: Allowance,
-    /// Items of the backlog that may go before the purge rests beside users.
-    unrested: u64,
-    /// How many requests there had been when it was last looked, and when there was a new one.
-    users: (u64, Option<Instant>),
-    /// Since when there has been a backlog.
-    backlog_since: Option<Instant>,
-    /// Counts ticks.
-    turn: usize,
+/// What the scheduler sees of the account: server time, and how many requests of users have begun.
+trait Observed {
+    fn server_time(&self) -> UnixMillis;
+    fn requests(&self) -> u64;
 }
 
-impl Restraint {
-    fn new(pace: Pace) -> Restraint {
-        Restraint {
-            allowance: Allowance::new(pace.items_per_second),
-            unrested: UNRESTED_ITEMS,
-            users: (0, None),
-            backlog_since: None,
-            turn: 0,
-        }
+impl Observed for Background {
+    fn server_time(&self) -> UnixMillis {
+        Background::server_time(self)
     }
 
-    /// How many times as long as a step the purge rests after it.
-    fn rests(&self, now: Instant) -> u32 {
-        if !self.is_beside_users(now) || self.unrested > 0 {
-            return 0;
-        }
-        let age = self
-            .backlog_since
-            .map_or(Duration::ZERO, |since| now.duration_since(since));
-        let left = 1.0 - age.as_secs_f64() / PATIENT_FOR.as_secs_f64();
-        (f64::from(RESTS_BESIDE_USERS) * left).ceil() as u32
-    }
-
-    /// Notes how many requests there have been by now.
-    fn look_for_users(&mut self, requests: u64, now: Instant) {
-        if requests != self.users.0 {
-            self.users = (requests, Some(now));
-        }
-    }
-
-    fn is_beside_users(&self, now: Instant) -> bool {
-        let seen = self.users.1;
-        seen.is_some_and(|seen| now.duration_since(seen) < USERS_STAY_FOR)
-    }
-
-    /// How many items the next step may take.
-    fn items(&mut self, now: Instant) -> u64 {
-        let most = self.allowance.items();
-        match self.rests(now) {
-            0 => most,
-            _ => most.min(ITEMS_BESIDE_USERS),
-        }
-    }
-
-    fn take(&mut self, purged: u64, now: Instant) {
-        self.allowance.take(purged);
-        self.unrested = self.unrested.saturating_sub(purged);
-        self.backlog_since.get_or_insert(now);
-    }
-
-    /// All that was due is gone.
-    fn drained(&mut self) {
-        self.unrested = UNRESTED_ITEMS;
-        self.backlog_since = None;
+    fn requests(&self) -> u64 {
+        Background::requests(self)
     }
 }
 
-/// One tick of purging.
-struct Pass<'a> {
-    account: &'a Arc<Account>,
-    restraint: &'a mut Restraint,
+/// The policy of a tick: what is due, as far as budget and users allow.
+struct InBackground<'a, O> {
+    account: &'a O,
+    clock: &'a Monotonic,
+    pacer: &'a mut PurgePacer,
+    /// When to go on with what could not be done now.
     again_in: Option<Duration>,
 }
 
-impl Pass<'_> {
-    /// One step in each partition that may have something due; tells whether there is more to do.
-    async fn purge_container(&mut self, container: &Arc<Container>) -> bool {
-        let now = self.account.server_time().seconds();
-        let layout = container.state().layout.clone();
-        let mut is_busy = false;
-        for partition in &layout.partitions {
-            let mut done = match partition.may_be_due(now) {
-                true => self.purge_partition(container, partition, Work::Ghosts).await,
-                false => Ok(false),
-            };
-            if let (Ok(more), true) = (&done, partition.has_tombstones()) {
-                let more = *more;
-                let dropped = self.purge_partition(container, partition, Work::Drops).await;
-                done = dropped.map(|even_more| more || even_more);
-            }
-            let done = match done {
-                Ok(more) if partition.may_be_trimmed(now) => {
-                    let trimmed = self.account.trim_history(container, partition).await;
-                    trimmed.map(|()| more)
-                }
-                done => done,
-            };
-            match done {
-                Ok(more) => is_busy |= more,
-                Err(error) => {
-                    if !matches!(error.kind, ErrorKind::NotFound | ErrorKind::RangeGone) {
-                        tracing::warn!(%error, "the purge failed and will be tried again");
-                    }
-                    self.again(TICK);
-                    return false;
-                }
-            }
+impl<O: Observed> StepPolicy for InBackground<'_, O> {
+    fn admit(&mut self, _range: u32, job: &dyn Job) -> Option<StepLimits> {
+        if job.next_due() > self.account.server_time().seconds().0 {
+            return None;
         }
-        is_busy
+        let mut items = u64::MAX;
+        if job.kind().is_paced() {
+            let now = self.clock.now();
+            self.pacer.look_for_users(self.account.requests(), now);
+            items = self.pacer.items(now);
+        }
+        if items == 0 {
+            self.again(TICK);
+            return None;
+        }
+        let mode = PurgeMode::Paced;
+        Some(StepLimits { items, mode })
     }
 
-    async fn purge_partition(
-        &mut self,
-        container: &Arc<Container>,
-        partition: &Arc<Partition>,
-        work: Work,
-    ) -> Result<bool> {
-        let now = Instant::now();
-        self.restraint.look_for_users(self.account.requests(), now);
-        let most = self.restraint.items(now);
-        if most == 0 {
-            self.again(TICK);
-            return Ok(false);
-        }
-        let visit = super::visit_of(container, partition).await?;
-        let began = Instant::now();
-        let mode = PurgeMode::Paced;
-        let step = match work {
-            Work::Ghosts => {
-                self.account
-                    .purge_step(container, &visit, partition, mode, most)
-                    .await?
-            }
-            Work::Drops => drops::run(visit.state.clone(), partition.clone(), mode).await?,
-        };
-        drop(visit);
-        self.restraint.take(step.purged, began);
-        self.restraint.look_for_users(self.account.requests(), Instant::now());
-        match step.end {
+    fn stepped(&mut self, _range: u32, kind: JobKind, report: &StepReport) -> Duration {
+        match report.step.end {
             End::Unfinished | End::Drained => {}
             End::Read => self.again(READERS_PAUSE),
             End::Exhausted => self.again(until_next_second(self.account.server_time())),
         }
-        // Users first, in CPU and disk as in everything else (TTL-265): beside them the purge rests most of the time. What it does at once
-        // when a second begins is too little to be felt.
-        match self.restraint.rests(began) {
-            0 => tokio::task::yield_now().await,
-            rests => tokio::time::sleep(began.elapsed() * rests).await,
+        if !kind.is_paced() {
+            return Duration::ZERO;
         }
-        Ok(step.end == End::Unfinished)
+        self.pacer.take(report.step.purged, report.began);
+        self.pacer.look_for_users(self.account.requests(), self.clock.now());
+        self.pacer.rest_after(report.began, report.took)
+    }
+}
+
+impl<O> InBackground<'_, O> {
+    /// A job failed; it is tried again.
+    fn failed(&mut self, error: &Error) {
+        if !matches!(error.kind, ErrorKind::NotFound | ErrorKind::RangeGone) {
+            tracing::warn!(%error, "the purge failed and will be tried again");
+        }
+        self.again(TICK);
     }
 
     fn again(&mut self, pause: Duration) {
@@ -325,73 +265,8 @@ impl Pass<'_> {
     }
 }
 
-/// What a step removes.
-#[derive(Clone, Copy)]
-enum Work {
-    Ghosts,
-    Drops,
-}
-
 fn until_next_second(now: UnixMillis) -> Duration {
     Duration::from_millis(1000 - now.0.rem_euclid(1000).unsigned_abs())
-}
-
-/// How many items the purge may still remove, by its highest rate.
-struct Allowance {
-    per_second: Option<u32>,
-    items: f64,
-    at: Instant,
-}
-
-impl Allowance {
-    fn new(per_second: Option<u32>) -> Allowance {
-        Allowance {
-            per_second,
-            items: 0.0,
-            at: Instant::now(),
-        }
-    }
-
-    /// What has gathered since, at most that of one tick.
-    fn items(&mut self) -> u64 {
-        let Some(per_second) = self.per_second.map(f64::from) else {
-            return u64::MAX;
-        };
-        let gathered = self.items + per_second * self.at.elapsed().as_secs_f64();
-        self.items = gathered.min((per_second * TICK.as_secs_f64()).max(1.0));
-        self.at = Instant::now();
-        self.items as u64
-    }
-
-    fn take(&mut self, items: u64) {
-        self.items -= items as f64;
-    }
-}
-
-/// Notices steps of the wall clock by comparing it with the monotonic one.
-#[derive(Default)]
-struct ClockWatch {
-    last: Option<(UnixMillis, Instant)>,
-    held_until: Option<Instant>,
-}
-
-impl ClockWatch {
-    /// Whether the purge is held now.
-    fn look(&mut self, now: UnixMillis, hold: Duration) -> bool {
-        let instant = Instant::now();
-        if let Some((last, at)) = self.last.replace((now, instant)) {
-            let stepped = now.0 - last.0 - instant.duration_since(at).as_millis() as i64;
-            if stepped > STEP_HOLDS.as_millis() as i64 && !hold.is_zero() {
-                tracing::error!(
-                    stepped_seconds = stepped / 1000,
-                    hold_seconds = hold.as_secs(),
-                    "the wall clock stepped forward by more than a day: expired items are hidden, their purge is held"
-                );
-                self.held_until = Some(instant + hold);
-            }
-        }
-        self.held_until.is_some_and(|until| instant < until)
-    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ impl Catalog {
         &self.engine
     }
 
-    /// What wakes the keeper.
+    /// What wakes the purge's scheduler.
     pub fn alarm(&self) -> &Arc<Alarm> {
         &self.alarm
     }

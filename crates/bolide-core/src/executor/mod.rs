@@ -20,8 +20,9 @@ mod watch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use bolide_model::time::Monotonic;
 use bolide_model::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -29,8 +30,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(crate) use ending::Ending;
 use turns::{Turn, Turns};
-use watch::Signal;
 pub(crate) use watch::Watch;
+use watch::{Deadline, Signal};
 
 /// Pieces of work at most, and threads.
 const ADMITTED: usize = 512;
@@ -55,6 +56,7 @@ const CLOSING: Duration = Duration::from_secs(1);
 
 /// See the module.
 pub(crate) struct Executor {
+    clock: Monotonic,
     admitted: Arc<Semaphore>,
     turns: Arc<Turns>,
     /// What was admitted, by its number.
@@ -65,21 +67,21 @@ pub(crate) struct Executor {
     threads: Mutex<Option<Runtime>>,
 }
 
-impl Default for Executor {
-    fn default() -> Executor {
+impl Executor {
+    /// An executor without work. Work has its time and its turns by `clock`.
+    pub fn new(clock: Monotonic) -> Executor {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Executor {
             admitted: Arc::new(Semaphore::new(ADMITTED)),
-            turns: Arc::new(Turns::new(processors * RUNNING_PER_PROCESSOR)),
+            turns: Arc::new(Turns::new(processors * RUNNING_PER_PROCESSOR, clock.clone())),
+            clock,
             work: Arc::default(),
             admissions: AtomicU64::new(0),
             is_closing: Arc::default(),
             threads: Mutex::default(),
         }
     }
-}
 
-impl Executor {
     /// Runs work for at most `limit`, and returns what it comes to. Dropping the future ends the work.
     ///
     /// # Errors
@@ -110,7 +112,7 @@ impl Executor {
         let signal = Arc::new(Signal::new(
             self.is_closing.clone(),
             ending.clone(),
-            Instant::now() + limit,
+            Deadline::after(limit, &self.clock),
         ));
         let _guard = CancelOnDrop(signal.clone());
         let listed = self.list(signal.clone());

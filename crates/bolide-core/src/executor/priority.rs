@@ -27,6 +27,11 @@ pub(super) fn thread_time() -> Duration {
 /// Elsewhere the time that passed stands for it.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn thread_time() -> Duration {
-    static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
-    START.elapsed()
+    use std::sync::LazyLock;
+    use std::time::Instant;
+
+    use bolide_model::time::Monotonic;
+
+    static START: LazyLock<Instant> = LazyLock::new(|| Monotonic::system().now());
+    Monotonic::system().since(*START)
 }

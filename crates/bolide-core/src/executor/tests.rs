@@ -2,6 +2,7 @@ use std::sync::mpsc::channel;
 
 use bolide_query::Interrupt;
 
+use super::turns::SLICE;
 use super::*;
 
 const LONG: Duration = Duration::from_secs(600);
@@ -17,7 +18,11 @@ async fn endless(watch: Arc<Watch>) -> Result<Interrupt> {
 }
 
 fn signal() -> Arc<Signal> {
-    Arc::new(Signal::new(Arc::default(), Ending::default(), Instant::now() + LONG))
+    Arc::new(Signal::new(
+        Arc::default(),
+        Ending::default(),
+        Deadline::after(LONG, &Monotonic::system()),
+    ))
 }
 
 async fn until_idle(executor: &Executor) {
@@ -28,7 +33,7 @@ async fn until_idle(executor: &Executor) {
 
 #[tokio::test]
 async fn work_gives_its_result() {
-    let executor = Executor::default();
+    let executor = Executor::new(Monotonic::system());
     let done = executor.run(LONG, |_| async { Ok(7) }).await;
     assert_eq!(done, Ok(7));
     assert_eq!(executor.running(), 0);
@@ -36,7 +41,7 @@ async fn work_gives_its_result() {
 
 #[tokio::test]
 async fn dropping_the_future_ends_the_work() {
-    let executor = Arc::new(Executor::default());
+    let executor = Arc::new(Executor::new(Monotonic::system()));
     let (started, has_started) = tokio::sync::oneshot::channel();
     let (ended, end) = channel();
     let request = tokio::spawn({
@@ -58,7 +63,7 @@ async fn dropping_the_future_ends_the_work() {
 
 #[tokio::test]
 async fn closing_ends_the_work_and_lets_no_more_in() {
-    let executor = Arc::new(Executor::default());
+    let executor = Arc::new(Executor::new(Monotonic::system()));
     let (started, has_started) = tokio::sync::oneshot::channel();
     let request = tokio::spawn({
         let executor = executor.clone();
@@ -79,7 +84,7 @@ async fn closing_ends_the_work_and_lets_no_more_in() {
 
 #[tokio::test]
 async fn work_ends_when_its_time_is_over() {
-    let executor = Executor::default();
+    let executor = Executor::new(Monotonic::system());
     assert_eq!(
         executor.run(Duration::ZERO, endless).await,
         Ok(Interrupt::DeadlineExceeded)
@@ -88,7 +93,7 @@ async fn work_ends_when_its_time_is_over() {
 
 #[tokio::test]
 async fn where_there_is_no_room_the_oldest_work_ends_for_the_new() {
-    let executor = Arc::new(Executor::default());
+    let executor = Arc::new(Executor::new(Monotonic::system()));
     let mut all: Vec<_> = (0..ADMITTED)
         .map(|_| {
             let executor = executor.clone();
@@ -126,12 +131,12 @@ async fn where_there_is_no_room_the_oldest_work_ends_for_the_new() {
 
 #[tokio::test]
 async fn work_that_waits_for_its_first_turn_does_not_end_for_the_new() {
-    let executor = Arc::new(Executor::default());
+    let executor = Arc::new(Executor::new(Monotonic::system()));
     let signal = || {
         Arc::new(Signal::new(
             executor.is_closing.clone(),
             Ending::default(),
-            Instant::now() + LONG,
+            Deadline::after(LONG, &Monotonic::system()),
         ))
     };
     let (waits, runs) = (signal(), signal());
@@ -146,7 +151,7 @@ async fn work_that_waits_for_its_first_turn_does_not_end_for_the_new() {
 
 #[tokio::test]
 async fn a_panic_is_an_error_and_gives_its_place_back() {
-    let executor = Executor::default();
+    let executor = Executor::new(Monotonic::system());
     let work = |_| async { panic!("a bug") };
     let failed: Result<()> = executor.run(LONG, work).await;
     assert_eq!(failed.map_err(|error| error.kind), Err(ErrorKind::Internal));
@@ -174,7 +179,7 @@ fn wait_for_turn(
 
 #[test]
 fn new_work_has_its_turn_before_work_that_had_one() {
-    let turns = Arc::new(Turns::new(1));
+    let turns = Arc::new(Turns::new(1, Monotonic::system()));
     let running = Turn::begin(&turns, signal());
     let (sender, order) = channel();
     wait_for_turn(&turns, "old", false, &sender);
@@ -185,7 +190,7 @@ fn new_work_has_its_turn_before_work_that_had_one() {
 
 #[test]
 fn work_that_had_a_turn_is_not_kept_waiting_by_new_work_for_ever() {
-    let turns = Arc::new(Turns::new(1));
+    let turns = Arc::new(Turns::new(1, Monotonic::system()));
     let running = Turn::begin(&turns, signal());
     let (sender, order) = channel();
     wait_for_turn(&turns, "old", false, &sender);
@@ -198,8 +203,23 @@ fn work_that_had_a_turn_is_not_kept_waiting_by_new_work_for_ever() {
 }
 
 #[test]
+fn work_lets_others_go_on_once_it_has_run_for_its_slice() {
+    let clock = Monotonic::manual();
+    let turns = Arc::new(Turns::new(1, clock.clone()));
+    let running = Turn::begin(&turns, signal());
+    let (sender, order) = channel();
+    wait_for_turn(&turns, "other", true, &sender);
+    clock.advance(SLICE / 2);
+    running.share();
+    assert_eq!(turns.waiting(), 1, "its slice is not over");
+    clock.advance(SLICE / 2);
+    running.share();
+    assert_eq!(order.try_recv(), Ok("other"));
+}
+
+#[test]
 fn all_who_wait_go_on_when_turns_are_opened() {
-    let turns = Arc::new(Turns::new(1));
+    let turns = Arc::new(Turns::new(1, Monotonic::system()));
     let running = Turn::begin(&turns, signal());
     let (sender, order) = channel();
     for _ in 0..3 {
@@ -212,7 +232,7 @@ fn all_who_wait_go_on_when_turns_are_opened() {
 
 #[test]
 fn who_is_called_leaves_the_line_without_a_turn() {
-    let turns = Arc::new(Turns::new(1));
+    let turns = Arc::new(Turns::new(1, Monotonic::system()));
     let running = Turn::begin(&turns, signal());
     let called = signal();
     let waiting = std::thread::spawn({

@@ -8,18 +8,20 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bolide_model::time::Monotonic;
 use parking_lot::{Condvar, Mutex};
 
 use super::watch::Signal;
 
 /// How long work runs before it lets others go on.
-const SLICE: Duration = Duration::from_millis(10);
+pub(super) const SLICE: Duration = Duration::from_millis(10);
 
 /// Of so many turns one is for work that had one before, if such work waits.
 const TURN_OF_OLD: u32 = 4;
 
 /// The turns of all work.
 pub(super) struct Turns {
+    clock: Monotonic,
     state: Mutex<State>,
 }
 
@@ -48,8 +50,9 @@ struct Wait {
 }
 
 impl Turns {
-    pub fn new(count: usize) -> Turns {
+    pub fn new(count: usize, clock: Monotonic) -> Turns {
         Turns {
+            clock,
             state: Mutex::new(State {
                 free: count,
                 fresh: VecDeque::new(),
@@ -172,19 +175,20 @@ impl Turn {
         Turn {
             turns: turns.clone(),
             signal,
-            since: Mutex::new(has_turn.then(Instant::now)),
+            since: Mutex::new(has_turn.then(|| turns.clock.now())),
         }
     }
 
     /// Lets others go on, if there are any and this has run for its slice.
     pub fn share(&self) {
-        let has_run = |since: &Instant| since.elapsed() >= SLICE;
-        if self.since.lock().as_ref().is_some_and(has_run) {
+        let clock = &self.turns.clock;
+        let has_run = |since: Instant| clock.since(since) >= SLICE;
+        if self.since.lock().is_some_and(has_run) {
             if self.turns.is_waited_for() {
                 self.give_away();
                 self.take_again();
             } else {
-                *self.since.lock() = Some(Instant::now());
+                *self.since.lock() = Some(clock.now());
             }
         }
     }
@@ -199,7 +203,7 @@ impl Turn {
     /// Waits for the turn after one was given away.
     pub fn take_again(&self) {
         let has_turn = self.turns.take(false, &self.signal);
-        *self.since.lock() = has_turn.then(Instant::now);
+        *self.since.lock() = has_turn.then(|| self.turns.clock.now());
     }
 }
 

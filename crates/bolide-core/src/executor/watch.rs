@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bolide_model::Result;
+use bolide_model::time::Monotonic;
 use bolide_query::{Interrupt, Interrupts, QueryError};
 use parking_lot::Mutex;
 
@@ -16,6 +17,24 @@ use crate::sql::query_error;
 /// How much processor time one item may take, or compiling the text of a query: `bolide_query` counts work too, but not exactly.
 const ITEM: Duration = Duration::from_millis(500);
 
+/// When the time of a piece of work is over.
+pub(super) struct Deadline {
+    clock: Monotonic,
+    at: Instant,
+}
+
+impl Deadline {
+    pub fn after(limit: Duration, clock: &Monotonic) -> Deadline {
+        let at = clock.now() + limit;
+        let clock = clock.clone();
+        Deadline { clock, at }
+    }
+
+    fn is_over(&self) -> bool {
+        self.clock.now() >= self.at
+    }
+}
+
 /// What others tell a piece of work.
 pub(super) struct Signal {
     is_cancelled: AtomicBool,
@@ -23,7 +42,7 @@ pub(super) struct Signal {
     is_closing: Arc<AtomicBool>,
     /// Of the work inside one container: a change waits for it.
     ending: Ending,
-    deadline: Instant,
+    deadline: Deadline,
     /// Too much work is there, and this has had most of the time.
     is_evicted: AtomicBool,
     /// It has had a turn.
@@ -33,7 +52,7 @@ pub(super) struct Signal {
 }
 
 impl Signal {
-    pub fn new(is_closing: Arc<AtomicBool>, ending: Ending, deadline: Instant) -> Signal {
+    pub fn new(is_closing: Arc<AtomicBool>, ending: Ending, deadline: Deadline) -> Signal {
         Signal {
             is_cancelled: AtomicBool::new(false),
             is_closing,
@@ -94,7 +113,7 @@ impl Signal {
             || self.ending.is_wanted()
         {
             Some(Interrupt::Cancelled)
-        } else if Instant::now() >= self.deadline {
+        } else if self.deadline.is_over() {
             Some(Interrupt::DeadlineExceeded)
         } else {
             None
@@ -111,6 +130,11 @@ pub(crate) struct Watch {
 impl Watch {
     pub(super) fn new(signal: Arc<Signal>, turn: Turn) -> Watch {
         Watch { signal, turn }
+    }
+
+    /// The clock by which the work has its time.
+    pub fn clock(&self) -> &Monotonic {
+        &self.signal.deadline.clock
     }
 
     /// Why the work must end, if it must. Waits while it is others' turn.

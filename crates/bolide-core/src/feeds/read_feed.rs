@@ -111,12 +111,20 @@ impl Filling {
         let rid = self.container.rid().bytes();
         let owner: [&[u8]; 2] = [KIND, &rid];
         let slices = self.slices.clone();
-        let walk = ItemWalk::new(&self.memory, &self.container, &self.state, slices, self.now, None);
+        let walk = ItemWalk::new(
+            watch.clock(),
+            &self.memory,
+            &self.container,
+            &self.state,
+            slices,
+            self.now,
+            None,
+        );
         let mut page = Page {
             walk,
             slices: &self.slices,
             place: &self.place,
-            until: Instant::now() + self.page_time,
+            until: watch.clock().now() + self.page_time,
             watch: &watch,
             most: self.most,
             items: Vec::new(),
@@ -188,7 +196,7 @@ impl Page<'_> {
             let Some(next) = self.walk.next_key().filter(|_| self.walk.next_range() == Some(range)) else {
                 return Ok(None);
             };
-            if !self.items.is_empty() && Instant::now() >= self.until {
+            if !self.items.is_empty() && self.watch.clock().now() >= self.until {
                 return Ok(Some(self.place.later(next, None)));
             }
             read = match self.next().await {

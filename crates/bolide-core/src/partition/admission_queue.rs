@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use bolide_model::time::Monotonic;
 use bolide_model::{Error, ErrorKind, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Instant;
 
 /// Requests that may wait in one queue.
 const WAITING_MAX: usize = 256;
@@ -46,13 +46,13 @@ impl AdmissionQueue {
         }
     }
 
-    /// Waits for a permit.
+    /// Waits for a permit until `clock` shows `until`.
     ///
     /// # Errors
     /// `Throttled` if none becomes free in time.
-    pub(crate) async fn permit(&self, until: Instant) -> Result<OwnedSemaphorePermit> {
-        match tokio::time::timeout_at(until, self.permits.clone().acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(permit),
+    pub(crate) async fn permit(&self, clock: &Monotonic, until: Instant) -> Result<OwnedSemaphorePermit> {
+        match clock.timeout_at(until, self.permits.clone().acquire_owned()).await {
+            Some(Ok(permit)) => Ok(permit),
             _ => Err(crowded()),
         }
     }

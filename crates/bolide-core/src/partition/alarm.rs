@@ -1,4 +1,4 @@
-//! What wakes the keeper when something will be due earlier than it sleeps.
+//! What wakes the purge's scheduler when something will be due earlier than it sleeps.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 
 /// Rung by whoever writes something with an early end. One for the whole account.
 ///
-/// The keeper says that it is awake, looks for the earliest end, and only then says how long it sleeps: an end that is announced in
+/// The scheduler says that it is awake, looks for the earliest end, and only then says how long it sleeps: an end that is announced in
 /// between rings, and none is slept through.
 pub(crate) struct Alarm {
     sleeps_until: AtomicI64,
@@ -14,7 +14,7 @@ pub(crate) struct Alarm {
 }
 
 impl Default for Alarm {
-    /// Of a keeper that is awake.
+    /// Of a scheduler that is awake.
     fn default() -> Alarm {
         Alarm {
             sleeps_until: AtomicI64::new(i64::MAX),

@@ -233,9 +233,9 @@ impl Partition {
         }
     }
 
-    /// Whether something may be due by `now`.
-    pub fn may_be_due(&self, now: UnixSeconds) -> bool {
-        self.shared.schedule.next_expiry() <= now.0
+    /// The second before which nothing falls due, as far as is known.
+    pub fn next_expiry(&self) -> i64 {
+        self.shared.schedule.next_expiry()
     }
 
     /// Whether items of deleted logical partitions wait for their removal.
@@ -277,13 +277,12 @@ impl Partition {
         if self.has_tombstones() {
             return i64::MIN;
         }
-        let schedule = &self.shared.schedule;
-        schedule.next_expiry().min(schedule.next_trim())
+        self.next_expiry().min(self.next_trim())
     }
 
-    /// Whether something may leave the history by `now`.
-    pub fn may_be_trimmed(&self, now: UnixSeconds) -> bool {
-        self.shared.schedule.next_trim() <= now.0
+    /// The second before which nothing leaves the history, as far as is known.
+    pub fn next_trim(&self) -> i64 {
+        self.shared.schedule.next_trim()
     }
 
     /// Something leaves the history at a second, by other than a write.

@@ -13,12 +13,12 @@
 mod tests;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bolide_model::Result;
+use bolide_model::time::Monotonic;
 use parking_lot::Mutex;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::Instant;
 
 use super::admission_queue::{AdmissionQueue, crowded};
 
@@ -41,6 +41,7 @@ pub(crate) struct Orders {
 
 /// Keeps other scripts' transactions from a partition until it is dropped.
 pub(crate) struct Order {
+    clock: Monotonic,
     began: Option<Instant>,
     others_wait: OthersWait,
     paused_until: Arc<Mutex<Option<Instant>>>,
@@ -62,22 +63,23 @@ impl Orders {
         self.queue.waiting()
     }
 
-    /// Waits for the scripts that came before, and for the pause after the last of them.
+    /// Waits for the scripts that came before, and for the pause after the last of them, until `clock` shows `until`.
     ///
     /// # Errors
     /// `Throttled` if too many wait, or the partition is not free for a script in time.
-    pub async fn next(&self, until: Instant) -> Result<Order> {
+    pub async fn next(&self, clock: &Monotonic, until: Instant) -> Result<Order> {
         let _waiting = self.queue.join()?;
-        let permit = self.queue.permit(until).await?;
+        let permit = self.queue.permit(clock, until).await?;
         // Nobody but who has the permit sets it.
         let paused_until = *self.paused_until.lock();
         if let Some(paused_until) = paused_until {
-            tokio::time::sleep_until(paused_until.min(until)).await;
+            clock.sleep_until(paused_until.min(until)).await;
             if paused_until > until {
                 return Err(crowded());
             }
         }
         Ok(Order {
+            clock: clock.clone(),
             began: None,
             others_wait: self.others_wait.clone(),
             paused_until: self.paused_until.clone(),
@@ -89,7 +91,7 @@ impl Orders {
 impl Order {
     /// The script has the partition from now on; said again when its transaction is run again.
     pub fn begin(&mut self) {
-        self.began.get_or_insert_with(Instant::now);
+        self.began.get_or_insert_with(|| self.clock.now());
     }
 
     /// Tells whether others wait to write the partition.
@@ -100,9 +102,9 @@ impl Order {
 
 impl Drop for Order {
     fn drop(&mut self) {
-        let held = self.began.map_or(Duration::ZERO, |began| began.elapsed());
+        let held = self.began.map_or(Duration::ZERO, |began| self.clock.since(began));
         if held >= LEAST_HELD && (self.others_wait)() {
-            *self.paused_until.lock() = Some(Instant::now() + held.min(LONGEST_PAUSE));
+            *self.paused_until.lock() = Some(self.clock.now() + held.min(LONGEST_PAUSE));
         }
     }
 }

@@ -2,14 +2,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bolide_model::epk::EpkRange;
-use bolide_model::time::Clock;
+use bolide_model::time::{Clock, Monotonic};
 use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, UnixMillis, UnixSeconds};
 use bolide_storage::memory::MemoryEngine;
 use bolide_storage::{Engine, Head, Key, PartitionId, Space};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use super::after_commit::AfterCommit;
 use super::round::{Loaded, Round, Stop};
@@ -74,8 +74,9 @@ impl TurnJob for Slow {
 /// Two scripts at once. Returns when both are done.
 async fn two_scripts(partition: &Arc<Partition>, log: &Log) {
     let script = || async {
-        let until = Instant::now() + Duration::from_secs(15);
-        let order = partition.scripts.next(until).await.expect("its turn comes");
+        let clock = Monotonic::system();
+        let until = clock.now() + Duration::from_secs(15);
+        let order = partition.scripts.next(&clock, until).await.expect("its turn comes");
         let log = log.clone();
         partition.turn(Slow { order, log }).await.expect("a turn");
     };
@@ -110,9 +111,10 @@ async fn between_two_scripts_others_write_for_as_long_as_the_first_took() {
 #[tokio::test(start_paused = true)]
 async fn scripts_follow_each_other_at_once_where_nobody_else_writes() {
     let (partition, log) = (partition().await, Log::default());
-    let began = Instant::now();
+    let clock = Monotonic::system();
+    let began = clock.now();
     two_scripts(&partition, &log).await;
-    let took = began.elapsed();
+    let took = clock.since(began);
     assert!(
         took < Duration::from_millis(2100),
         "two seconds by the paused clock: {took:?}"

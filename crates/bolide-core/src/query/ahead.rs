@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use bolide_model::Lsn;
+use bolide_model::time::Monotonic;
 use bolide_query::Ahead;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -33,6 +34,7 @@ pub(super) type Heads = Vec<(u32, Lsn)>;
 
 /// The rows behind pages, by their continuations.
 pub(crate) struct AheadCache {
+    clock: Monotonic,
     memory: MemoryBudget,
     limit_bytes: usize,
     entries: Mutex<HashMap<Key, Entry>>,
@@ -56,8 +58,9 @@ pub(super) struct AheadOf<'a> {
 
 impl AheadCache {
     /// A cache whose rows count against the memory for requests.
-    pub fn new(memory: &MemoryBudget) -> Arc<AheadCache> {
+    pub fn new(memory: &MemoryBudget, clock: Monotonic) -> Arc<AheadCache> {
         Arc::new(AheadCache {
+            clock,
             memory: memory.clone(),
             limit_bytes: BYTES.min(memory.limit_bytes() / MEMORY_PART),
             entries: Mutex::default(),
@@ -75,6 +78,10 @@ impl AheadCache {
         }
     }
 
+    fn is_kept(&self, entry: &Entry) -> bool {
+        self.clock.since(entry.at) < KEPT
+    }
+
     fn put(&self, key: Key, ahead: Ahead, heads: Heads, state: &Arc<ContainerState>) {
         let bytes = ahead.bytes();
         if ahead.is_empty() || bytes > self.limit_bytes {
@@ -86,7 +93,7 @@ impl AheadCache {
             entries.clear();
             return;
         }
-        entries.retain(|_, entry| entry.at.elapsed() < KEPT);
+        entries.retain(|_, entry| self.is_kept(entry));
         let mut used: usize = entries.values().map(|entry| entry.memory.bytes()).sum();
         while entries.len() >= ENTRIES || used + bytes > self.limit_bytes {
             let oldest = entries.iter().min_by_key(|(_, entry)| entry.at).map(|(key, _)| *key);
@@ -102,7 +109,7 @@ impl AheadCache {
             ahead,
             heads,
             state: Arc::downgrade(state),
-            at: Instant::now(),
+            at: self.clock.now(),
             memory,
         };
         entries.insert(key, entry);
@@ -113,7 +120,7 @@ impl AheadOf<'_> {
     /// The rows behind the page that ended with a continuation, if that page left any; they are not there for a second time.
     pub fn take(&self, continuation: &str) -> Option<Kept> {
         let entry = self.cache.entries.lock().remove(&self.key(continuation))?;
-        (entry.at.elapsed() < KEPT).then_some(Kept(entry))
+        self.cache.is_kept(&entry).then_some(Kept(entry))
     }
 
     /// Keeps the rows behind a page.

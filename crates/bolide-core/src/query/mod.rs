@@ -15,7 +15,7 @@ mod route;
 mod usage;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::ItemRid;
@@ -268,7 +268,8 @@ impl QueryJob {
             query,
             ..
         } = &self;
-        let started = Instant::now();
+        let clock = watch.clock().clone();
+        let started = clock.now();
         let properties = &state.properties;
         let compiled = compile(
             &query.text,
@@ -277,7 +278,7 @@ impl QueryJob {
             &watch,
             &self.memory,
         )?;
-        let compile_ms = milliseconds(started);
+        let compile_ms = milliseconds(clock.since(started));
 
         let route = route::route(&compiled, query, state, &self.memory)?;
         // A continuation without a range was given when no merge was needed. After a split, the merge is done here.
@@ -329,7 +330,7 @@ impl QueryJob {
 
         let metrics = QueryMetrics {
             compile_ms,
-            run_ms: milliseconds(started) - compile_ms,
+            run_ms: milliseconds(clock.since(started)) - compile_ms,
             ..done.metrics
         };
         let charge = charge::query(
@@ -469,6 +470,6 @@ fn index_metrics(properties: &bolide_model::container::ContainerProperties, key_
     })
 }
 
-fn milliseconds(since: Instant) -> f64 {
-    since.elapsed().as_secs_f64() * 1000.0
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
 }

@@ -100,6 +100,7 @@ impl PageRun<'_> {
         }
         let mut execution = Counting::of(execution);
         let mut walk = ItemWalk::new(
+            self.watch.clock(),
             self.memory,
             self.container,
             self.state,
@@ -399,7 +400,7 @@ impl PageRun<'_> {
             return false;
         }
         let is_look_due = execution.has_worked() || execution.metrics().items % ITEMS_PER_LOOK == 1;
-        execution.rows_gone_through() >= PAGE_ROWS || (is_look_due && Instant::now() >= self.until)
+        execution.rows_gone_through() >= PAGE_ROWS || (is_look_due && self.watch.clock().now() >= self.until)
     }
 
     /// Whether anything comes after a place, so that no page is empty but the only one.
@@ -407,6 +408,7 @@ impl PageRun<'_> {
         let one_row = PageLimit { rows: 1, ..self.limit };
         let mut execution = self.execution(one_row, place.resume.as_deref())?;
         let mut walk = ItemWalk::new(
+            self.watch.clock(),
             self.memory,
             self.container,
             self.state,

@@ -1,8 +1,9 @@
 //! A walk through the live items of a scope.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use bolide_model::time::Monotonic;
 use bolide_model::ttl::{Horizon, Settings};
 use bolide_model::{Error, Lsn, RequestUnits, Result, UnixMillis};
 use bolide_storage::{Ask, Scan, Space};
@@ -36,6 +37,7 @@ const ITEMS_PER_SLICE: u64 = 8;
 
 /// Goes through the live items of some slices in the order of their keys, all judged at one time (TTL-211).
 pub(crate) struct ItemWalk<'a> {
+    clock: Monotonic,
     container: &'a Container,
     settings: Settings,
     slices: VecDeque<Slice>,
@@ -115,6 +117,7 @@ struct Rows {
 impl<'a> ItemWalk<'a> {
     /// A walk at server time `now` or a little later. `after`: only items behind this key.
     pub fn new(
+        clock: &Monotonic,
         memory: &MemoryBudget,
         container: &'a Container,
         state: &ContainerState,
@@ -127,6 +130,7 @@ impl<'a> ItemWalk<'a> {
             begin_at(&mut slices, &keys::after(after));
         }
         ItemWalk {
+            clock: clock.clone(),
             container,
             settings: state.settings,
             slices: VecDeque::from(slices),
@@ -292,9 +296,9 @@ impl<'a> ItemWalk<'a> {
                     now: self.now,
                 },
             };
-            let started = Instant::now();
+            let started = self.clock.now();
             let snapshot = partition.snapshot(request, as_of).await?;
-            self.read_time += started.elapsed();
+            self.read_time += self.clock.since(started);
             match self.memory.try_take(snapshot.scanned_bytes(ROW_BYTES)) {
                 Ok(memory) => return Ok((snapshot, memory)),
                 Err(error) if self.page_bytes == SHORT_BYTES => return Err(error),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bolide_model::epk::Epk;
 use bolide_model::partition_key::PartitionKey;
+use bolide_model::time::Monotonic;
 use bolide_model::{Lsn, RequestUnits, Result};
 use bolide_script::{Call, Finished, Kind};
 use futures_util::future::BoxFuture;
@@ -139,6 +140,7 @@ impl Account {
             .share(visit.state.layout.partitions.len())
             .ceiling();
         ScriptClock {
+            monotonic: self.monotonic().clone(),
             is_virtual: self.has_virtual_clock(),
             time: self.script_places().time,
             // As much as the seconds that a script has could give it.
@@ -150,8 +152,9 @@ impl Account {
 }
 
 /// How watches of an account's scripts begin.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct ScriptClock {
+    monotonic: Monotonic,
     is_virtual: bool,
     time: Duration,
     charge_limit: Option<f64>,
@@ -159,10 +162,17 @@ pub(super) struct ScriptClock {
 
 impl ScriptClock {
     /// The partition is the script's from now on.
-    pub fn start(self, turn: &Turn, order: &mut Order) -> Arc<Watch> {
+    pub fn start(&self, turn: &Turn, order: &mut Order) -> Arc<Watch> {
         order.begin();
         let others_wait = order.others_wait();
-        Watch::start(turn.now(), self.time, self.is_virtual, self.charge_limit, others_wait)
+        Watch::start(
+            &self.monotonic,
+            turn.now(),
+            self.time,
+            self.is_virtual,
+            self.charge_limit,
+            others_wait,
+        )
     }
 }
 

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use bolide_model::time::Monotonic;
 use bolide_model::{Error, ErrorKind, Result, UnixMillis};
 use bolide_query::Udfs;
 use bolide_script::{Cancel, FunctionCalls, Grant, Limits, Problem, ScriptError};
@@ -34,6 +35,7 @@ pub(crate) struct QueryFunctions(Option<Arc<Caller>>);
 
 /// Calls functions in their process.
 struct Caller {
+    clock: Monotonic,
     /// Server time of the page. `Date` stands still at it, as everything in a query does (TTL-211).
     now: UnixMillis,
     scripts: Arc<Scripts>,
@@ -74,6 +76,7 @@ impl QueryFunctions {
         }
         let places = account.script_places();
         QueryFunctions(Some(Arc::new(Caller {
+            clock: account.monotonic().clone(),
             now,
             scripts: container.scripts(),
             place: Where::Own(places.clone(), Handle::current(), container.ending().clone()),
@@ -92,6 +95,7 @@ impl QueryFunctions {
         }
         let watch = &running.watch;
         QueryFunctions(Some(Arc::new(Caller {
+            clock: watch.clock().clone(),
             now: watch.now(),
             scripts: container.scripts(),
             place: Where::Here(place.clone()),
@@ -160,9 +164,9 @@ impl Caller {
         }
         let arguments = format!("[{}]", arguments.join(","));
         let process = calls.process(self)?;
-        let began = Instant::now();
+        let began = self.clock.now();
         let result = process.call(name, &script.body, &arguments, time);
-        calls.left = calls.left.saturating_sub(began.elapsed());
+        calls.left = calls.left.saturating_sub(self.clock.since(began));
         script.conduct.ended(&result, self.now.seconds());
         result.map_err(|error| named(name, error))
     }

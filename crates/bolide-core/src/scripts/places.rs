@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bolide_model::Result;
+use bolide_model::time::Monotonic;
 use bolide_script::Hosts;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::Instant;
 
 use crate::account::{Account, AccountOptions};
 use crate::memory::{MemoryBudget, MemoryShare};
@@ -38,6 +38,7 @@ pub(crate) const TRANSACTION_PATIENCE: Duration = Duration::from_secs(15);
 
 /// See the module.
 pub(crate) struct Places {
+    clock: Monotonic,
     hosts: Arc<Hosts>,
     memory: MemoryBudget,
     transactions: AdmissionQueue,
@@ -94,7 +95,12 @@ impl Places {
             .min(affordable)
             .max(1);
         Places {
-            hosts: Arc::new(Hosts::new(options.script_hosting.clone(), cores)),
+            clock: options.monotonic.clone(),
+            hosts: Arc::new(Hosts::new(
+                options.script_hosting.clone(),
+                cores,
+                options.monotonic.clone(),
+            )),
             memory: memory.clone(),
             transactions: AdmissionQueue::new(places),
             queries: AdmissionQueue::new(places),
@@ -107,10 +113,10 @@ impl Places {
     /// # Errors
     /// `Throttled` if too many wait, none becomes free in time, or its memory is not there.
     pub async fn for_transaction(&self, partition: &Partition) -> Result<(Place, Order)> {
-        let until = Instant::now() + TRANSACTION_PATIENCE;
-        let order = partition.scripts.next(until).await?;
+        let until = self.clock.now() + TRANSACTION_PATIENCE;
+        let order = partition.scripts.next(&self.clock, until).await?;
         let _waiting = self.transactions.join()?;
-        let permit = self.transactions.permit(until).await?;
+        let permit = self.transactions.permit(&self.clock, until).await?;
         Ok((self.place(permit)?, order))
     }
 
@@ -120,7 +126,7 @@ impl Places {
     /// As [`Places::for_transaction`].
     pub async fn for_query(&self) -> Result<Place> {
         let _waiting = self.queries.join()?;
-        let permit = self.queries.permit(Instant::now() + PATIENCE).await?;
+        let permit = self.queries.permit(&self.clock, self.clock.now() + PATIENCE).await?;
         self.place(permit)
     }
 

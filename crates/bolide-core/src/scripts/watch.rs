@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::partition::orders::OthersWait;
+use bolide_model::time::Monotonic;
 use bolide_model::{RequestUnits, UnixMillis};
 use bolide_query::{Interrupt, Interrupts};
 use bolide_script::{Cancel, Grant, Limits};
@@ -28,6 +29,7 @@ const MOST_WRITTEN_BYTES: usize = 4 * WRITTEN_BYTES;
 
 /// Watches a transaction of scripts: shared by the scripts' threads and whoever serves them.
 pub(super) struct Watch {
+    clock: Monotonic,
     started: Instant,
     /// Server time when it began.
     now: UnixMillis,
@@ -50,6 +52,7 @@ struct Used {
 impl Watch {
     /// A transaction that begins now. `charge_limit`: what the throughput lets it use, where that is enforced.
     pub fn start(
+        clock: &Monotonic,
         now: UnixMillis,
         time: Duration,
         is_virtual: bool,
@@ -57,7 +60,8 @@ impl Watch {
         others_wait: OthersWait,
     ) -> Arc<Watch> {
         Arc::new(Watch {
-            started: Instant::now(),
+            started: clock.now(),
+            clock: clock.clone(),
             now,
             time,
             is_virtual,
@@ -67,11 +71,20 @@ impl Watch {
         })
     }
 
+    /// The clock by which scripts have their time.
+    pub fn clock(&self) -> &Monotonic {
+        &self.clock
+    }
+
     /// Counts what an operation used.
     pub fn used(&self, charge: RequestUnits, written_bytes: usize) {
         let mut used = self.used.lock();
         used.charge += charge.0;
         used.written_bytes += written_bytes;
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.clock.since(self.started)
     }
 
     /// What all operations so far used.
@@ -84,7 +97,7 @@ impl Watch {
     fn accepts(&self, since_first: Duration) -> bool {
         let used = *self.used.lock();
         let is_long = since_first >= self.time / BESIDE_OTHERS_PART;
-        self.started.elapsed() < self.time * 4 / 5
+        self.elapsed() < self.time * 4 / 5
             && !(is_long && (self.others_wait)())
             && used.charge < self.charge_limit
             && used.written_bytes < WRITTEN_BYTES
@@ -102,7 +115,7 @@ impl Watch {
 
     /// How long scripts may still run.
     pub fn left(&self) -> Duration {
-        self.time.saturating_sub(self.started.elapsed())
+        self.time.saturating_sub(self.elapsed())
     }
 
     /// How long to wait for a script.
@@ -115,7 +128,7 @@ impl Watch {
         if self.is_virtual {
             return self.now;
         }
-        let elapsed = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(0);
+        let elapsed = i64::try_from(self.elapsed().as_millis()).unwrap_or(0);
         UnixMillis(self.now.0.saturating_add(elapsed))
     }
 }
@@ -141,8 +154,9 @@ impl Running {
 
     /// Whether one more operation is accepted.
     pub fn accepts(&self) -> bool {
-        let first_asked = self.first_asked.get_or_init(Instant::now);
-        self.watch.accepts(first_asked.elapsed())
+        let clock = &self.watch.clock;
+        let first_asked = *self.first_asked.get_or_init(|| clock.now());
+        self.watch.accepts(clock.since(first_asked))
     }
 
     /// Whether it must end, with whatever the host does for it.

@@ -14,7 +14,7 @@ use bolide_core::{
 use bolide_model::container::ContainerProperties;
 use bolide_model::document::{Document, Patch};
 use bolide_model::partition_key::{Component, PartitionKey};
-use bolide_model::time::Clock;
+use bolide_model::time::{Clock, Monotonic};
 use bolide_model::{ErrorKind, UnixMillis};
 use bolide_storage::Engine;
 use bolide_storage::memory::MemoryEngine;
@@ -51,6 +51,31 @@ pub fn patient_options() -> AccountOptions {
         script_time: Duration::from_secs(1000),
         ..options()
     }
+}
+
+/// As [`options`], with work in the background, which goes on when `monotonic` is moved.
+pub fn background_options(monotonic: &Monotonic) -> AccountOptions {
+    AccountOptions {
+        virtual_clock: false,
+        monotonic: monotonic.clone(),
+        ..options()
+    }
+}
+
+/// Lets the background of an account go on until something happened: whenever it sleeps, the clock is moved to where it wakes.
+pub async fn run_background(monotonic: &Monotonic, happened: impl AsyncFn() -> bool) {
+    for _ in 0..10_000 {
+        if happened().await {
+            return;
+        }
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        if let Some(until) = monotonic.next_wake() {
+            monotonic.advance(until - monotonic.now());
+        }
+    }
+    panic!("it never happened");
 }
 
 /// A definition with partition key `/pk`, and what `more` adds to it.

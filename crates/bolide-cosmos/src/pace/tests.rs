@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn a_few_do_not_wait_and_many_do() {
-    let (pace, now) = (Pace::default(), Instant::now());
+    let (pace, now) = (Pace::default(), Monotonic::manual().now());
     let waits: Vec<Duration> = (0..10_000).map(|_| pace.reserve(now)).collect();
     let free = waits.iter().take_while(|wait| wait.is_zero()).count();
     assert_eq!(free, BURST as usize + 1);
@@ -13,7 +13,7 @@ fn a_few_do_not_wait_and_many_do() {
 
 #[test]
 fn the_line_is_gone_when_nobody_comes() {
-    let (pace, now) = (Pace::default(), Instant::now());
+    let (pace, now) = (Pace::default(), Monotonic::manual().now());
     for _ in 0..10_000 {
         pace.reserve(now);
     }

@@ -111,8 +111,11 @@ impl Monotonic {
 
     /// Waits for `work`, at most until the clock shows `until`. `None`: it was late, and is dropped.
     pub async fn timeout_at<F: Future>(&self, until: Instant, work: F) -> Option<F::Output> {
+        let Source::Manual(manual) = &self.0 else {
+            return tokio::time::timeout_at(until.into(), work).await.ok();
+        };
         let mut work = std::pin::pin!(work);
-        let mut end = std::pin::pin!(self.sleep_until(until));
+        let mut end = std::pin::pin!(Reached::new(manual, until));
         std::future::poll_fn(|context| match work.as_mut().poll(context) {
             Poll::Ready(done) => Poll::Ready(Some(done)),
             Poll::Pending => end.as_mut().poll(context).map(|()| None),
@@ -172,13 +175,13 @@ impl Drop for Reached {
 }
 
 #[cfg(feature = "tokio")]
-#[allow(clippy::disallowed_methods, reason = "the one place that asks the machine")]
+#[expect(clippy::disallowed_methods, reason = "the one place that asks the machine")]
 fn system_now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
 #[cfg(not(feature = "tokio"))]
-#[allow(clippy::disallowed_methods, reason = "the one place that asks the machine")]
+#[expect(clippy::disallowed_methods, reason = "the one place that asks the machine")]
 fn system_now() -> Instant {
     Instant::now()
 }

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bolide_model::time::Monotonic;
 use parking_lot::{Condvar, Mutex};
 
 use super::lease::{FunctionCalls, Lease};
@@ -46,6 +47,7 @@ pub struct Hosts {
 
 /// What the overseer and the borrowers share.
 pub(super) struct Inner {
+    clock: Monotonic,
     hosting: Hosting,
     most_idle: usize,
     state: Mutex<State>,
@@ -73,10 +75,11 @@ pub(super) struct Line {
 }
 
 impl Hosts {
-    /// No process yet. At most `most_idle` are kept for later scripts.
-    pub fn new(hosting: Hosting, most_idle: usize) -> Hosts {
+    /// No process yet. At most `most_idle` are kept for later scripts. Scripts have their time by `clock`, in processes by the machine's.
+    pub fn new(hosting: Hosting, most_idle: usize, clock: Monotonic) -> Hosts {
         Hosts {
             inner: Arc::new(Inner {
+                clock,
                 hosting,
                 most_idle,
                 state: Mutex::default(),
@@ -186,7 +189,7 @@ impl Inner {
             }
             Hosting::Threads => {
                 let cancel = Cancel::default();
-                serve_thread(input, output, cancel.clone())?;
+                serve_thread(input, output, cancel.clone(), self.clock.clone())?;
                 Life::Thread(cancel)
             }
         };
@@ -221,7 +224,7 @@ impl Inner {
     fn oversee(&self) {
         let mut state = self.state.lock();
         loop {
-            let now = Instant::now();
+            let now = self.clock.now();
             for leash in &state.lent {
                 leash.check(now);
             }
@@ -241,6 +244,10 @@ impl Inner {
         }
     }
 
+    pub fn clock(&self) -> &Monotonic {
+        &self.clock
+    }
+
     /// Takes back what was lent: kept if it is `sound`, with its line.
     pub fn take_back(&self, leash: &Arc<Leash>, sound: Option<Line>) {
         let mut state = self.state.lock();
@@ -251,7 +258,7 @@ impl Inner {
             Some(line) => {
                 // The leash is not looked at any more.
                 let life = std::mem::replace(&mut *life, Life::Thread(Cancel::default()));
-                let since = Instant::now();
+                let since = self.clock.now();
                 state.idle.push(Idle { life, line, since });
             }
             None => {

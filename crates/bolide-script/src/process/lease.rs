@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::frame::{Frame, malformed, receive};
 use super::hosts::{Inner, Line};
@@ -60,7 +60,7 @@ impl Lease {
         run: impl FnOnce(&mut Lease) -> io::Result<Result<T, ScriptError>>,
     ) -> Result<T, ScriptError> {
         self.is_sound = false;
-        self.leash.set_until(Some(Instant::now() + time + GRACE));
+        self.leash.set_until(Some(self.inner.clock().now() + time + GRACE));
         let ended = run(self);
         self.leash.set_until(None);
         let result = ended.unwrap_or_else(|error| Err(self.broken(&error)));

@@ -7,6 +7,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bolide_model::time::Monotonic;
+
 use super::confine;
 use super::frame::{malformed, receive};
 use super::message::{FROM_PROCESS_BYTES, FromProcess, RESULT_BYTES, TO_PROCESS_BYTES, ToProcess};
@@ -41,6 +43,7 @@ fn try_serve_process() -> io::Result<Infallible> {
                 io::stdin().lock(),
                 io::stdout().lock(),
                 &Cancel::default(),
+                &Monotonic::system(),
                 confine::limit_processor_time,
             )
         };
@@ -54,10 +57,10 @@ fn try_serve_process() -> io::Result<Infallible> {
 }
 
 /// Serves scripts on a thread of this process, which cannot be ended inside a function of the engine. For tests.
-pub(super) fn serve_thread(from: PipeReader, to: PipeWriter, cancel: Cancel) -> io::Result<()> {
+pub(super) fn serve_thread(from: PipeReader, to: PipeWriter, cancel: Cancel, clock: Monotonic) -> io::Result<()> {
     let serve = move || {
         // Its end is that of the pipe.
-        let _ = serve(from, to, &cancel, |_| {});
+        let _ = serve(from, to, &cancel, &clock, |_| {});
     };
     let builder = std::thread::Builder::new().name("script".to_owned());
     builder.stack_size(STACK_BYTES).spawn(serve).map(drop)
@@ -68,6 +71,7 @@ fn serve(
     from: impl Read + 'static,
     to: impl Write + 'static,
     cancel: &Cancel,
+    clock: &Monotonic,
     limit: impl Fn(Duration),
 ) -> io::Result<Infallible> {
     let line = Rc::new(RefCell::new(Line {
@@ -82,10 +86,10 @@ fn serve(
                 functions = None;
                 limit(grant.time);
                 let asking = Asking(line.clone());
-                let result = crate::call::run_with(&call, settings(&grant, cancel), asking);
+                let result = crate::call::run_with(&call, settings(&grant, cancel, clock), asking);
                 line.borrow_mut().send(&FromProcess::Done(result))?;
             }
-            ToProcess::Functions(grant) => functions = Some(Session::new(grant, cancel)),
+            ToProcess::Functions(grant) => functions = Some(Session::new(grant, cancel, clock)),
             ToProcess::Invoke {
                 name,
                 source,
@@ -103,10 +107,10 @@ fn serve(
     }
 }
 
-fn settings(grant: &Grant, cancel: &Cancel) -> Settings {
+fn settings(grant: &Grant, cancel: &Cancel, clock: &Monotonic) -> Settings {
     Settings {
         limits: grant.limits,
-        pace: Deadline::start(grant, cancel),
+        pace: Deadline::start(grant, cancel, clock),
         random_seed: grant.random_seed,
     }
 }
@@ -168,8 +172,8 @@ struct Session {
 }
 
 impl Session {
-    fn new(grant: Grant, cancel: &Cancel) -> Session {
-        let deadline = Deadline::start(&grant, cancel);
+    fn new(grant: Grant, cancel: &Cancel, clock: &Monotonic) -> Session {
+        let deadline = Deadline::start(&grant, cancel, clock);
         let settings = Settings {
             limits: grant.limits,
             pace: deadline.clone(),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bolide_model::time::Monotonic;
 use bolide_script::{
     Cancel, Finished, Grant, Hosting, Hosts, Limits, Operation, OperationError, Problem, Reply, ScriptError,
 };
@@ -32,7 +33,7 @@ fn hosts() -> Hosts {
         program: PathBuf::from(env!("CARGO_BIN_EXE_test-script-host")),
         arguments: vec![],
     };
-    Hosts::new(hosting, 1)
+    Hosts::new(hosting, 1, Monotonic::system())
 }
 
 fn grant(time: Duration) -> Grant {
@@ -294,7 +295,7 @@ fn impostor(script: &str) -> ScriptError {
         program: PathBuf::from("/bin/sh"),
         arguments: vec!["-c".into(), script.into()],
     };
-    run(&Hosts::new(hosting, 1), "", &grant(PLENTY)).expect_err(script)
+    run(&Hosts::new(hosting, 1, Monotonic::system()), "", &grant(PLENTY)).expect_err(script)
 }
 
 #[test]
@@ -320,7 +321,7 @@ fn without_a_process_a_script_is_refused() {
         arguments: vec![],
     };
     for hosting in [hosting, Hosting::None] {
-        let error = run(&Hosts::new(hosting, 1), "", &grant(PLENTY)).expect_err("nothing runs it");
+        let error = run(&Hosts::new(hosting, 1, Monotonic::system()), "", &grant(PLENTY)).expect_err("nothing runs it");
         assert_eq!(error.problem, Problem::Unavailable, "{error}");
     }
 }
@@ -344,7 +345,7 @@ fn what_is_no_operation_is_refused_by_the_host() {
         arguments: vec!["-c".into(), script.into()],
     };
     let call = procedure("function () {}", "[]");
-    let error = Hosts::new(hosting, 1)
+    let error = Hosts::new(hosting, 1, Monotonic::system())
         .run(&call, &grant(PLENTY), &mut Never)
         .expect_err("it ends");
     assert_eq!(error.problem, Problem::Crashed);

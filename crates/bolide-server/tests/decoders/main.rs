@@ -2,6 +2,7 @@
 //!
 //! Fuzzing finds more, but not everybody runs it; see `fuzz/README.md`. `BOLIDE_SECONDS` gives each target so much time, and
 //! `BOLIDE_SEED` other changes.
+#![expect(clippy::disallowed_methods, reason = "tests run for a time by the machine's clock")]
 #![expect(clippy::print_stdout, reason = "a failed test tells its input")]
 
 use std::fs;

@@ -8,7 +8,10 @@
 //! ```
 //!
 //! `BOLIDE_ROUNDS` and `BOLIDE_SEED` choose how often and by which random numbers the server is killed.
-
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests of a process wait for it by the machine's clock"
+)]
 #![expect(
     clippy::print_stdout,
     reason = "a failed test tells what the server said and which round it was"

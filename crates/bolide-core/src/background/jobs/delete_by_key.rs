@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use bolide_model::Result;
 use bolide_storage::{Key, Scan, Space};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
-use super::expire::{Budget, End, Step};
-use crate::background::{PurgeMode, STEP_ITEMS};
+use super::Queue;
+use super::expire::{Budget, STEP_ITEMS};
+use crate::background::job::{End, Job, JobKind, PurgeMode, Step, StepLimits, StepReport};
 use crate::container::ContainerState;
 use crate::format::keys;
 use crate::format::record::Record;
@@ -22,8 +25,42 @@ use bolide_model::ttl::Horizon;
 /// Bytes looked at in one step.
 const SCAN_BYTES: usize = 512 * 1024;
 
+/// See the module.
+pub(in crate::background) struct DeleteByKey(Queue);
+
+impl DeleteByKey {
+    pub fn new(queue: Queue) -> DeleteByKey {
+        DeleteByKey(queue)
+    }
+}
+
+impl Job for DeleteByKey {
+    fn kind(&self) -> JobKind {
+        JobKind::DeleteByKey
+    }
+
+    fn next_due(&self) -> i64 {
+        if self.0.partition.has_tombstones() {
+            i64::MIN
+        } else {
+            i64::MAX
+        }
+    }
+
+    fn step(&self, limits: StepLimits) -> BoxFuture<'_, Result<StepReport>> {
+        let remove = async move |state| {
+            if !self.0.partition.has_tombstones() {
+                let end = End::Drained;
+                return Ok(Step { purged: 0, end });
+            }
+            run(state, self.0.partition.clone(), limits.mode).await
+        };
+        self.0.step(remove).boxed()
+    }
+}
+
 /// Runs one step in the partition's worker. `purged` counts the items removed.
-pub(crate) async fn run(state: Arc<ContainerState>, partition: Arc<Partition>, mode: PurgeMode) -> Result<Step> {
+async fn run(state: Arc<ContainerState>, partition: Arc<Partition>, mode: PurgeMode) -> Result<Step> {
     let observe = Budget::observer(mode, partition.clone());
     let decide = move |round: &mut Round<'_>, budget: &Budget| decide(round, &state, *budget);
     partition.upkeep_observing(observe, decide).await

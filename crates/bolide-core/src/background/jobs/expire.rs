@@ -1,4 +1,4 @@
-//! One step of the purge: a transaction that removes what is due at the heads of the two lines.
+//! The purge of ghosts: each step is a transaction that removes what is due at the heads of the two lines.
 
 use std::sync::Arc;
 
@@ -6,9 +6,13 @@ use bolide_model::ttl::{Horizon, Policy};
 use bolide_model::{RequestUnits, Result, UnixSeconds};
 use bolide_storage::{Key, Page, Space};
 use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
-use crate::background::PurgeMode;
-use crate::change_log::queues::{self, Queue};
+use super::Queue;
+use crate::background::fault::PurgeFault;
+use crate::background::job::{End, Job, JobKind, PurgeMode, Step, StepLimits, StepReport};
+use crate::change_log::queues;
 use crate::container::{Container, ContainerState};
 use crate::format::keys::{ExpiryPosition, LogPosition};
 use crate::format::record::Record;
@@ -18,6 +22,10 @@ use crate::partition::round::{Round, Step as Decided};
 use crate::partition::state::Cursors;
 use crate::partition::visibility::StoredVersion;
 
+/// Most items of one step: a larger one would hold up the users' writes of its round.
+pub(super) const STEP_ITEMS: u64 = 100;
+/// Most items of one step where several containers spend one budget: each is to get its turn (TTL-264).
+const SHARED_STEP_ITEMS: u64 = 10;
 /// Rows of the log looked at beyond the items that a step may take: entries with an own ttl are stepped over, and there may be many.
 const STEPPED_OVER: usize = 50;
 /// Bytes looked at in one step.
@@ -26,33 +34,49 @@ const SCAN_BYTES: usize = 256 * 1024;
 /// Bytes of items that one step removes: they are read for it.
 const STEP_BYTES: usize = 4 * 1024 * 1024;
 
-/// What one step may do.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct StepLimits {
-    pub items: u64,
-    pub mode: PurgeMode,
+/// See the module.
+pub(in crate::background) struct Expire {
+    queue: Queue,
+    fault: Arc<PurgeFault>,
 }
 
-/// What one step did.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Step {
-    /// Items removed.
-    pub purged: u64,
-    /// Why it ended.
-    pub end: End,
+impl Expire {
+    pub fn new(queue: Queue, fault: Arc<PurgeFault>) -> Expire {
+        Expire { queue, fault }
+    }
+
+    fn limits(&self, state: &ContainerState, limits: StepLimits) -> StepLimits {
+        let step_items = match state.shared_meter() {
+            Some(_) => SHARED_STEP_ITEMS,
+            None => STEP_ITEMS,
+        };
+        let until_fault = self.fault.items_left().unwrap_or(u64::MAX);
+        StepLimits {
+            items: limits.items.min(step_items).min(until_fault).max(1),
+            ..limits
+        }
+    }
 }
 
-/// Why a step ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
-    /// It was full: there may be more.
-    Unfinished,
-    /// Nothing more is due.
-    Drained,
-    /// Nothing more may be spent in this second.
-    Exhausted,
-    /// Some of what is due may still be read by requests of an earlier second.
-    Read,
+impl Job for Expire {
+    fn kind(&self) -> JobKind {
+        JobKind::Expire
+    }
+
+    fn next_due(&self) -> i64 {
+        self.queue.partition.next_expiry()
+    }
+
+    fn step(&self, limits: StepLimits) -> BoxFuture<'_, Result<StepReport>> {
+        let purge = async move |state: Arc<ContainerState>| {
+            let limits = self.limits(&state, limits);
+            let (container, partition) = (self.queue.container.clone(), self.queue.partition.clone());
+            let step = run(container, state, partition, limits).await?;
+            self.fault.purged(step.purged);
+            Ok(step)
+        };
+        self.queue.step(purge).boxed()
+    }
 }
 
 /// What a step found at the heads of the lines.
@@ -81,7 +105,7 @@ struct Due {
 }
 
 /// Runs one step in the partition's worker.
-pub(crate) async fn run(
+async fn run(
     container: Arc<Container>,
     state: Arc<ContainerState>,
     partition: Arc<Partition>,
@@ -184,7 +208,7 @@ impl Decider {
 
 impl Line {
     /// The due entries of a page. `behind`: the cursors behind a place of the queue.
-    fn of<P: Queue>(
+    fn of<P: queues::Queue>(
         from: Cursors,
         page: &Page,
         horizon: Horizon,

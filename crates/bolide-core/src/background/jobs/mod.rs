@@ -1,4 +1,47 @@
-//! What runs in the background, one module for each queue of a partition.
+//! What runs in the background, one module for each queue of a partition; and what keeps server time durable.
 
 pub(crate) mod delete_by_key;
+pub(super) mod durable_second;
 pub(crate) mod expire;
+pub(super) mod trim_log;
+
+use std::sync::Arc;
+
+use bolide_model::Result;
+use bolide_model::time::Monotonic;
+
+use super::job::{Step, StepReport};
+use crate::container::{Container, ContainerState};
+use crate::partition::Partition;
+
+/// What the jobs of a partition have in common.
+#[derive(Clone)]
+pub(super) struct Queue {
+    container: Arc<Container>,
+    partition: Arc<Partition>,
+    clock: Monotonic,
+}
+
+impl Queue {
+    pub fn new(container: &Arc<Container>, partition: &Arc<Partition>, clock: &Monotonic) -> Queue {
+        Queue {
+            container: container.clone(),
+            partition: partition.clone(),
+            clock: clock.clone(),
+        }
+    }
+
+    /// Enters the container, whose partition must still be there, for one step: a change of settings waits for that, not for the whole
+    /// backlog.
+    ///
+    /// # Errors
+    /// `RangeGone` if the partition was split; `NotFound` if the container was deleted; those of the step.
+    async fn step(&self, step: impl AsyncFnOnce(Arc<ContainerState>) -> Result<Step>) -> Result<StepReport> {
+        let visit = self.container.enter().await?;
+        visit.state.layout.partition_with_id(self.partition.range)?;
+        let began = self.clock.now();
+        let step = step(visit.state.clone()).await?;
+        let took = self.clock.since(began);
+        Ok(StepReport { step, began, took })
+    }
+}

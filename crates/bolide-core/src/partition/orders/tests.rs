@@ -3,6 +3,15 @@ use bolide_model::ErrorKind;
 use super::*;
 use crate::scripts::TRANSACTION_PATIENCE;
 
+/// By tokio's clock, which is paused.
+fn now() -> Instant {
+    Monotonic::system().now()
+}
+
+async fn next(orders: &Orders, patience: Duration) -> Result<Order> {
+    orders.next(&Monotonic::system(), now() + patience).await
+}
+
 const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
@@ -13,7 +22,7 @@ fn orders(others_wait: bool) -> Arc<Orders> {
 
 /// Holds the partition for so long, then lets it go.
 async fn hold(orders: &Orders, held: Duration) {
-    let mut order = orders.next(Instant::now() + TRANSACTION_PATIENCE).await.expect("free");
+    let mut order = next(orders, TRANSACTION_PATIENCE).await.expect("free");
     order.begin();
     tokio::time::sleep(held).await;
 }
@@ -29,9 +38,9 @@ async fn the_next_script_begins_when_others_had_the_partition_for_as_long() {
     ] {
         let orders = orders(others_wait);
         hold(&orders, held).await;
-        let ended = Instant::now();
-        orders.next(ended + TRANSACTION_PATIENCE).await.expect("its turn");
-        let waited = ended.elapsed();
+        let ended = now();
+        next(&orders, TRANSACTION_PATIENCE).await.expect("its turn");
+        let waited = now() - ended;
         // Timers may be a millisecond late.
         assert!(
             (pause..=pause + ms(1)).contains(&waited),
@@ -43,12 +52,12 @@ async fn the_next_script_begins_when_others_had_the_partition_for_as_long() {
 #[tokio::test(start_paused = true)]
 async fn a_place_in_line_that_was_never_used_makes_no_pause() {
     let orders = orders(true);
-    let order = orders.next(Instant::now() + TRANSACTION_PATIENCE).await.expect("free");
+    let order = next(&orders, TRANSACTION_PATIENCE).await.expect("free");
     tokio::time::sleep(ms(300)).await;
     drop(order);
-    let ended = Instant::now();
-    orders.next(ended + TRANSACTION_PATIENCE).await.expect("its turn");
-    assert_eq!(ended.elapsed(), ms(0));
+    let ended = now();
+    next(&orders, TRANSACTION_PATIENCE).await.expect("its turn");
+    assert_eq!((now() - ended), ms(0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -60,9 +69,9 @@ async fn behind_one_script_that_takes_all_of_its_time_nobody_is_refused() {
         async move { hold(&orders, ms(6000)).await }
     });
     tokio::task::yield_now().await;
-    let came = Instant::now();
-    orders.next(came + TRANSACTION_PATIENCE).await.expect("its turn");
-    assert!(came.elapsed() >= ms(11_000), "after the pause: {:?}", came.elapsed());
+    let came = now();
+    next(&orders, TRANSACTION_PATIENCE).await.expect("its turn");
+    assert!((now() - came) >= ms(11_000), "after the pause: {:?}", (now() - came));
     slow.await.expect("no panic");
 }
 
@@ -72,15 +81,12 @@ async fn a_pause_is_waited_for_as_long_as_anything_else_is() {
     hold(&orders, ms(5000)).await;
     let waiting = tokio::spawn({
         let orders = orders.clone();
-        async move { orders.next(Instant::now() + ms(1000)).await.map(|_| ()) }
+        async move { next(&orders, ms(1000)).await.map(|_| ()) }
     });
     tokio::task::yield_now().await;
     assert_eq!(orders.waiting(), 1, "one that waits for the end of a pause waits");
     let refused = waiting.await.expect("no panic").expect_err("it does not end in time");
     assert!(matches!(refused.kind, ErrorKind::Throttled { .. }), "{refused:?}");
     assert_eq!(orders.waiting(), 0);
-    orders
-        .next(Instant::now() + TRANSACTION_PATIENCE)
-        .await
-        .expect("the line goes on");
+    next(&orders, TRANSACTION_PATIENCE).await.expect("the line goes on");
 }

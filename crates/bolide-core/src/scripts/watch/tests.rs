@@ -1,31 +1,52 @@
 use super::*;
 
-/// A thousand seconds, so that a busy machine uses up none of them; a tenth is a hundred.
-fn watch(others_wait: bool) -> Arc<Watch> {
-    let time = Duration::from_secs(1000);
-    Watch::start(UnixMillis(0), time, true, None, Arc::new(move || others_wait))
+/// A script that has ten seconds, by a clock that is moved by hand.
+fn watch(clock: &Monotonic, others_wait: bool) -> Arc<Watch> {
+    let time = Duration::from_secs(10);
+    Watch::start(clock, UnixMillis(0), time, false, None, Arc::new(move || others_wait))
 }
 
 #[test]
 fn while_others_wait_a_script_has_a_tenth_of_its_time_from_its_first_operation_on() {
-    for (since_first, others_wait, is_accepted) in [
+    for (since_first_ms, others_wait, is_accepted) in [
         (0, true, true),
-        (99, true, true),
-        (100, true, false),
-        (700, true, false),
-        (100, false, true),
-        (700, false, true),
+        (999, true, true),
+        (1_000, true, false),
+        (7_000, true, false),
+        (1_000, false, true),
+        (7_000, false, true),
+        (7_999, false, true),
+        (8_000, false, false),
     ] {
+        let clock = Monotonic::manual();
+        let running = Running::new(watch(&clock, others_wait), Cancel::default());
+        assert!(running.accepts(), "its first operation is, whoever waits");
+        clock.advance(Duration::from_millis(since_first_ms));
         assert_eq!(
-            watch(others_wait).accepts(Duration::from_secs(since_first)),
+            running.accepts(),
             is_accepted,
-            "{since_first} s, others wait: {others_wait}"
+            "{since_first_ms} ms, others wait: {others_wait}"
         );
     }
 }
 
 #[test]
-fn its_first_operation_is_accepted_whoever_waits() {
-    let running = Running::new(watch(true), Cancel::default());
+fn its_first_operation_is_accepted_whenever_it_comes() {
+    let clock = Monotonic::manual();
+    let running = Running::new(watch(&clock, true), Cancel::default());
+    clock.advance(Duration::from_secs(7));
     assert!(running.accepts());
+}
+
+#[test]
+fn a_script_is_over_when_its_time_is() {
+    let clock = Monotonic::manual();
+    let running = Running::new(watch(&clock, false), Cancel::default());
+    clock.advance(Duration::from_millis(9_999));
+    assert!(!running.is_over());
+    assert_eq!(running.watch.now(), UnixMillis(9_999), "its own clock goes on");
+    clock.advance(Duration::from_millis(1));
+    assert!(running.is_over());
+    assert_eq!(running.pending(0), Some(Interrupt::DeadlineExceeded));
+    assert_eq!(running.watch.patience(), GRACE);
 }

@@ -19,7 +19,9 @@ mod racers;
 mod track;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use bolide_model::time::Monotonic;
 
 use crate::random::Kind;
 use checker::Checker;
@@ -44,11 +46,12 @@ async fn every_answer_fits_one_order_of_all_calls_on_the_embedded_engine() {
 
 #[expect(clippy::print_stdout, reason = "figures, for those who ask for them")]
 async fn race(name: &str, kind: Kind) {
-    let end = Instant::now() + Duration::from_secs(setting("BOLIDE_SECONDS").unwrap_or(SECONDS));
+    let clock = Monotonic::system();
+    let end = clock.now() + Duration::from_secs(setting("BOLIDE_SECONDS").unwrap_or(SECONDS));
     let mut seed = setting("BOLIDE_SEED").unwrap_or(1);
     let (mut rounds, mut calls, mut tried) = (0, 0, 0);
     let mut outcomes: BTreeMap<&'static str, u64> = BTreeMap::new();
-    let is_over = |rounds: u64| rounds >= LEAST_ROUNDS && Instant::now() >= end;
+    let is_over = |rounds: u64| rounds >= LEAST_ROUNDS && clock.now() >= end;
     while !is_over(rounds) {
         let mut race = Race::begin(kind, seed).await;
         let mut checker = Checker::default();

@@ -1,17 +1,16 @@
 //! The purge: what it removes, in which order, at what cost, and what it says about itself.
 
-use std::time::{Duration, Instant};
-
 use bolide_core::{
     AccountOptions, FeedStart, Pacing, PacingSettings, PurgeMode, ReadChanges, ReadFeed, Scope, Throughput, TtlPreview,
     TtlRule, TtlState,
 };
+use bolide_model::time::Monotonic;
 use bolide_model::ttl::Policy;
 use bolide_model::{RequestUnits, UnixMillis};
 use bolide_storage::Engine as _;
 use serde_json::json;
 
-use crate::stage::{Stage, ids, key, options};
+use crate::stage::{Stage, background_options, ids, key, options, run_background};
 
 /// A budget of 400 units a second, of which only explicit load counts as use, and 10 units for each item purged.
 fn paced() -> PacingSettings {
@@ -295,18 +294,16 @@ async fn two_housekeepers_at_once_do_not_disturb_each_other() {
 
 #[tokio::test]
 async fn the_background_purge_tries_again_after_a_commit_that_failed() {
-    let in_background = AccountOptions {
-        virtual_clock: false,
-        ..options()
-    };
+    let monotonic = Monotonic::manual();
+    let in_background = background_options(&monotonic);
     let stage = Stage::with_options(json!({"defaultTtl": 10}), None, in_background).await;
     create_many(&stage, 3).await;
     stage.engine.cut_after(0);
     stage.engine.traffic();
     stage.at(110);
-    wait_until(async || stage.engine.traffic().commits > 0).await;
+    run_background(&monotonic, async || stage.engine.traffic().commits > 0).await;
     stage.engine.mend();
-    wait_until(async || {
+    run_background(&monotonic, async || {
         let report = stage.account.ttl_report(&stage.container).await.unwrap();
         report.purged_total == 3
     })
@@ -316,10 +313,10 @@ async fn the_background_purge_tries_again_after_a_commit_that_failed() {
 #[tokio::test]
 async fn an_account_that_shall_not_purge_does_not_and_still_keeps_its_time() {
     // TTL-203
+    let monotonic = Monotonic::manual();
     let looking = AccountOptions {
-        virtual_clock: false,
         background_purge: false,
-        ..options()
+        ..background_options(&monotonic)
     };
     let stage = Stage::with_options(json!({"defaultTtl": 10}), None, looking).await;
     create_many(&stage, 3).await;
@@ -331,7 +328,7 @@ async fn an_account_that_shall_not_purge_does_not_and_still_keeps_its_time() {
     );
     // Its background is at work: it makes a second durable before it begins, as there was a request.
     stage.clock.set(UnixMillis(110_960));
-    wait_until(async || stage.engine.durable_time() >= UnixMillis(111_000)).await;
+    run_background(&monotonic, async || stage.engine.durable_time() >= UnixMillis(111_000)).await;
     let report = stage.account.ttl_report(&stage.container).await.unwrap();
     assert_eq!((report.backlog_items, report.purged_total), (3, 0));
     assert_eq!(stage.purge().await, 3, "when it is told to");
@@ -352,13 +349,4 @@ async fn the_rate_of_the_purge_is_the_mean_of_the_last_minute() {
     assert_eq!(rate_at(200).await, 0.05);
     assert_eq!(rate_at(259).await, 0.05);
     assert_eq!(rate_at(260).await, 0.0);
-}
-
-/// Waits for the background, which has a rhythm of its own.
-async fn wait_until(happened: impl AsyncFn() -> bool) {
-    let patience = Instant::now() + Duration::from_secs(20);
-    while !happened().await {
-        assert!(Instant::now() < patience, "it never happened");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
 }

@@ -8,12 +8,12 @@ use bolide_core::{
 };
 use bolide_model::container::ContainerProperties;
 use bolide_model::document::Document;
-use bolide_model::time::Clock;
+use bolide_model::time::{Clock, Monotonic};
 use bolide_model::{ErrorKind, RequestUnits, UnixMillis};
 use bolide_storage::memory::MemoryEngine;
 use serde_json::json;
 
-use crate::stage::{definition, options};
+use crate::stage::{background_options, definition, options, run_background};
 
 /// A database of 400 units with two containers.
 struct Shared {
@@ -183,11 +183,8 @@ async fn users_over_the_throughput_hear_when_the_next_second_begins() {
 #[tokio::test]
 async fn the_background_purge_gives_each_container_its_turn() {
     // TTL-264. The clock stands, so that there is one second's credit and no more.
-    let background = AccountOptions {
-        virtual_clock: false,
-        ..AccountOptions::default()
-    };
-    let shared = Shared::new(background).await;
+    let monotonic = Monotonic::manual();
+    let shared = Shared::new(background_options(&monotonic)).await;
     shared.fill(0, 100).await;
     shared.fill(1, 100).await;
     shared.at(110_000);
@@ -195,10 +192,7 @@ async fn the_background_purge_gives_each_container_its_turn() {
         let report = shared.account.ttl_report(&shared.containers[container]).await;
         report.unwrap().purged_total
     };
-    let patience = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while purged(0).await + purged(1).await < FOR_400 && std::time::Instant::now() < patience {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    run_background(&monotonic, async || purged(0).await + purged(1).await >= FOR_400).await;
     let (one, other) = (purged(0).await, purged(1).await);
     assert_eq!(one + other, FOR_400);
     assert!(one.abs_diff(other) <= 10, "a batch is ten items: {one} and {other}");

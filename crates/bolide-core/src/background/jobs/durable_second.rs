@@ -1,0 +1,54 @@
+//! Making each second durable shortly before it begins, while there are requests, so that none has to wait for it (`crate::clock`).
+//!
+//! It belongs to the account and not to a partition, and runs beside the purge: it must not wait for a step of it.
+
+use std::sync::Weak;
+use std::time::Duration;
+
+use bolide_model::UnixSeconds;
+use tokio::sync::watch;
+
+use crate::background::Background;
+use crate::clock;
+
+/// See the module.
+#[derive(Default)]
+pub(in crate::background) struct DurableSecond {
+    /// How many requests there had been when a second was made durable.
+    requests: u64,
+}
+
+impl DurableSecond {
+    /// Makes the next second durable if it is about to begin and there were requests. Returns how long there is nothing to do.
+    pub async fn step(&mut self, background: &Background) -> Duration {
+        let now = background.server_time();
+        let next = UnixSeconds(now.seconds().0.saturating_add(1)).millis();
+        let left = Duration::from_millis(next.0.saturating_sub(now.0).unsigned_abs());
+        if left > clock::AHEAD {
+            return left - clock::AHEAD;
+        }
+        if background.requests() != self.requests {
+            self.requests = background.requests();
+            clock::make_durable(background.engine.as_ref(), next).await;
+        }
+        clock::AHEAD
+    }
+}
+
+/// Runs the job until told to stop, or the account is gone.
+pub(in crate::background) async fn run(background: Weak<Background>, mut stopped: watch::Receiver<bool>) {
+    let mut job = DurableSecond::default();
+    loop {
+        let Some(open) = background.upgrade() else { return };
+        let pause = job.step(&open).await;
+        let clock = open.clock.clone();
+        drop(open);
+        tokio::select! {
+            () = clock.sleep(pause) => {}
+            _ = stopped.changed() => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! Trimming the history: entries leave it once their retention is over (`crate::change_log`).
+
+use bolide_model::Result;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use super::Queue;
+use crate::background::job::{End, Job, JobKind, Step, StepLimits, StepReport};
+use crate::change_log::trim;
+
+/// See the module.
+pub(in crate::background) struct TrimLog(Queue);
+
+impl TrimLog {
+    pub fn new(queue: Queue) -> TrimLog {
+        TrimLog(queue)
+    }
+}
+
+impl Job for TrimLog {
+    fn kind(&self) -> JobKind {
+        JobKind::TrimLog
+    }
+
+    fn next_due(&self) -> i64 {
+        self.0.partition.next_trim()
+    }
+
+    fn step(&self, _: StepLimits) -> BoxFuture<'_, Result<StepReport>> {
+        let trim = async |state| {
+            let is_last = trim::step(&state, &self.0.partition).await?;
+            let end = if is_last { End::Drained } else { End::Unfinished };
+            Ok(Step { purged: 0, end })
+        };
+        self.0.step(trim).boxed()
+    }
+}

@@ -1,0 +1,107 @@
+use bolide_model::time::Monotonic;
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn beside_users_the_purge_rests_less_the_older_its_backlog_is() {
+    // TTL-265, and a backlog must end even beside users who never pause.
+    let clock = Monotonic::manual();
+    let mut pacer = PurgePacer::new(None, clock.now());
+    pacer.look_for_users(1, clock.now());
+    assert_eq!(
+        (pacer.rests(clock.now()), pacer.items(clock.now())),
+        (0, u64::MAX),
+        "the first items go at once"
+    );
+    pacer.take(UNRESTED_ITEMS, clock.now());
+    assert_eq!(pacer.rests(clock.now()), RESTS_BESIDE_USERS);
+    assert_eq!(pacer.items(clock.now()), ITEMS_BESIDE_USERS);
+    let took = Duration::from_millis(2);
+    assert_eq!(pacer.rest_after(clock.now(), took), Duration::from_millis(28));
+    clock.advance(150 * SECOND);
+    pacer.look_for_users(2, clock.now());
+    assert_eq!(pacer.rests(clock.now()), 7);
+    clock.advance(151 * SECOND);
+    pacer.look_for_users(3, clock.now());
+    assert_eq!((pacer.rests(clock.now()), pacer.items(clock.now())), (0, u64::MAX));
+    pacer.drained();
+    assert_eq!(pacer.rests(clock.now()), 0, "a new backlog");
+}
+
+#[test]
+fn users_are_there_between_their_requests() {
+    // TTL-265: a step is shorter than the time between two requests of a user who sends hundreds in a second.
+    let clock = Monotonic::manual();
+    let mut pacer = PurgePacer::new(None, clock.now());
+    assert!(!pacer.is_beside_users(clock.now()), "nobody has asked for anything");
+    pacer.look_for_users(1, clock.now());
+    clock.advance(SECOND / 2);
+    pacer.look_for_users(1, clock.now());
+    assert!(
+        pacer.is_beside_users(clock.now()),
+        "no request since, and half a second ago one"
+    );
+    clock.advance(SECOND);
+    pacer.look_for_users(1, clock.now());
+    assert!(!pacer.is_beside_users(clock.now()), "the user is gone");
+    pacer.look_for_users(2, clock.now());
+    assert!(pacer.is_beside_users(clock.now()));
+}
+
+#[test]
+fn the_highest_rate_is_kept_to_the_item() {
+    let clock = Monotonic::manual();
+    let mut pacer = PurgePacer::new(Some(50), clock.now());
+    assert_eq!(pacer.items(clock.now()), 0, "nothing has gathered yet");
+    clock.advance(SECOND / 10);
+    assert_eq!(pacer.items(clock.now()), 5);
+    pacer.take(3, clock.now());
+    assert_eq!(pacer.items(clock.now()), 2);
+    clock.advance(3600 * SECOND);
+    assert_eq!(pacer.items(clock.now()), 10, "no more than of a tick");
+    let mut slow = PurgePacer::new(Some(1), clock.now());
+    clock.advance(SECOND / 2);
+    assert_eq!(slow.items(clock.now()), 0);
+    clock.advance(SECOND / 2);
+    assert_eq!(
+        slow.items(clock.now()),
+        1,
+        "a rate below one of a tick still lets one go"
+    );
+}
+
+#[test]
+fn a_step_of_more_than_a_day_holds_the_purge() {
+    // TTL-204
+    const HOUR_MS: i64 = 3_600_000;
+    let (hold, clock) = (600 * SECOND, Monotonic::manual());
+    let mut watch = ClockWatch::default();
+    assert!(!watch.look(UnixMillis(0), clock.now(), hold));
+    assert!(
+        !watch.look(UnixMillis(HOUR_MS), clock.now(), hold),
+        "an hour is a pause of the machine"
+    );
+    assert!(watch.look(UnixMillis(26 * HOUR_MS), clock.now(), hold));
+    clock.advance(599 * SECOND);
+    assert!(
+        watch.look(UnixMillis(26 * HOUR_MS), clock.now(), hold),
+        "still within the hold"
+    );
+    clock.advance(SECOND);
+    assert!(!watch.look(UnixMillis(26 * HOUR_MS), clock.now(), hold));
+    let mut never = ClockWatch::default();
+    never.look(UnixMillis(0), clock.now(), Duration::ZERO);
+    assert!(!never.look(UnixMillis(26 * HOUR_MS), clock.now(), Duration::ZERO));
+}
+
+#[test]
+fn days_that_pass_on_both_clocks_are_no_step() {
+    let (hold, clock) = (600 * SECOND, Monotonic::manual());
+    let mut watch = ClockWatch::default();
+    watch.look(UnixMillis(0), clock.now(), hold);
+    clock.advance(3 * STEP_HOLDS);
+    let now = UnixMillis(3 * STEP_HOLDS.as_millis() as i64);
+    assert!(!watch.look(now, clock.now(), hold));
+}

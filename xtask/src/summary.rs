@@ -10,6 +10,8 @@ use crate::Result;
 pub enum Outcome {
     /// All of it ran and held.
     Passed,
+    /// What could run here held; the text says what did not run.
+    PassedBut(String),
     /// It could not run here; the text says what is missing.
     Skipped(String),
 }
@@ -18,6 +20,7 @@ impl fmt::Display for Outcome {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Passed => formatter.write_str("passed"),
+            Self::PassedBut(missing) => write!(formatter, "passed, but {missing}"),
             Self::Skipped(reason) => write!(formatter, "skipped: {reason}"),
         }
     }
@@ -94,6 +97,14 @@ mod tests {
         let error = summary.finish().expect_err("first failed").to_string();
         assert_eq!(error, "failed: first");
         assert!(summary.to_string().contains("FAILED: broken"));
+    }
+
+    #[test]
+    fn what_did_not_run_is_visible_and_not_a_failure() {
+        let mut summary = Summary::default();
+        summary.run("conformance", || Ok(Outcome::PassedBut("not run: 5 cases".to_owned())));
+        assert!(summary.finish().is_ok());
+        assert!(summary.to_string().contains("passed, but not run: 5 cases"));
     }
 
     #[test]

@@ -32,6 +32,28 @@ pub fn document(id: &str, ttl: Option<i32>) -> String {
     text
 }
 
+/// Items that are written at the same time, so that they share commits.
+const TOGETHER: u64 = 256;
+
+/// Creates the items from 0 up to `count`, many at a time.
+pub async fn create_all(
+    account: &Arc<Account>,
+    container: &Arc<Container>,
+    count: u64,
+    document: impl Fn(u64) -> String,
+) -> Result<()> {
+    for first in (0..count).step_by(TOGETHER as usize) {
+        let numbers = first..count.min(first + TOGETHER);
+        let creates: Vec<_> = numbers
+            .map(|number| tokio::spawn(create(account, container, &document(number))))
+            .collect();
+        for create in creates {
+            create.await??;
+        }
+    }
+    Ok(())
+}
+
 /// Creates an item through the core.
 pub fn create(
     account: &Arc<Account>,

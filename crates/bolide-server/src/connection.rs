@@ -259,27 +259,7 @@ where
     let streams = Streams::new(pulse.clone(), shared.streams.clone());
     let opened = streams.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        let (shared, pulse, streams) = (shared.clone(), pulse.clone(), opened.clone());
-        async move {
-            if streams.only_refuses() {
-                streams.reset();
-                return Err(Reset::TooManyRefusals);
-            }
-            let Some(stream) = streams.open() else {
-                streams.reset();
-                return Err(Reset::TooManyRequests(h2::Reason::REFUSED_STREAM.into()));
-            };
-            let patience = shared.limits.request;
-            let request =
-                request.map(|body| Unread::new(body, pulse, patience, shared.drains.clone(), Some(stream.clone())));
-            // In a box, so that thousands of requests that were sent at once take little while they wait to be looked at.
-            let response = Box::pin(respond(&shared, request, listener)).await;
-            let answer = answer_on(stream, response);
-            if answer.is_err() {
-                streams.reset();
-            }
-            answer
-        }
+        answer_stream(request, listener, shared.clone(), pulse.clone(), opened.clone())
     });
     // Many requests share a connection, so each answer is watched by itself; pings find out whether the client is still there.
     let connection = http2::Builder::new(TokioExecutor::new())
@@ -318,6 +298,33 @@ where
             }
         }
     }
+}
+
+/// Answers a request of a connection that many share, or resets its stream.
+async fn answer_stream(
+    request: Request<Incoming>,
+    listener: Listener,
+    shared: Arc<Shared>,
+    pulse: Arc<Pulse>,
+    streams: Arc<Streams>,
+) -> Result<Response<InParts<Body>>, Reset> {
+    if streams.only_refuses() {
+        streams.reset();
+        return Err(Reset::TooManyRefusals);
+    }
+    let Some(stream) = streams.open() else {
+        streams.reset();
+        return Err(Reset::TooManyRequests(h2::Reason::REFUSED_STREAM.into()));
+    };
+    let patience = shared.limits.request;
+    let request = request.map(|body| Unread::new(body, pulse, patience, shared.drains.clone(), Some(stream.clone())));
+    // In a box, so that thousands of requests that were sent at once take little while they wait to be looked at.
+    let response = Box::pin(respond(&shared, request, listener)).await;
+    let answer = answer_on(stream, response);
+    if answer.is_err() {
+        streams.reset();
+    }
+    answer
 }
 
 /// Why a stream of HTTP/2 is reset.

@@ -171,6 +171,16 @@ impl Steps {
         }
     }
 
+    fn back_reference(ignores_case: bool) -> Steps {
+        let own = Steps::instruction().hard();
+        let pass = Pass {
+            references: u64::from(!ignores_case),
+            folded_references: u64::from(ignores_case),
+            ..own.pass
+        };
+        Steps { pass, ..own }
+    }
+
     /// Needs backtracking: nothing joins what is in it. The engine runs its loops.
     fn hard(self) -> Steps {
         let reach = if self.reach == u64::MAX { 0 } else { self.reach };
@@ -365,44 +375,10 @@ impl Reading<'_> {
             Expr::KeepOut | Expr::ContinueFromPreviousMatchEnd | Expr::BackrefExistsCondition(_) => {
                 Steps::instruction().hard()
             }
-            Expr::Backref { casei, .. } => {
-                let own = Steps::instruction().hard();
-                let pass = Pass {
-                    references: u64::from(!casei),
-                    folded_references: u64::from(*casei),
-                    ..own.pass
-                };
-                Steps { pass, ..own }
-            }
+            Expr::Backref { casei, .. } => Steps::back_reference(*casei),
             Expr::Concat(parts) => self.concatenation(parts, is_run)?,
-            Expr::Alt(parts) => {
-                // The branches do not follow each other, which only makes less of it.
-                let mut branches = Vec::with_capacity(parts.len());
-                for part in parts {
-                    branches.push(self.expression(part, is_run)?.and(Steps::instruction()));
-                }
-                let is_hard = branches.iter().any(|branch| branch.is_hard);
-                let all = branches.into_iter().map(|branch| match is_hard {
-                    true => branch.settled(is_run),
-                    false => branch,
-                });
-                let varied = Steps {
-                    is_varied: true,
-                    ..Steps::default()
-                };
-                all.fold(varied, Steps::and)
-            }
-            Expr::Group(inner) => {
-                let inner = self.expression(inner, is_run)?;
-                // What a group has taken may have to be tried again.
-                if self.has_references {
-                    return Some(inner.settled(is_run));
-                }
-                Steps {
-                    open: if inner.is_hard { inner.open } else { inner.open.group() },
-                    ..inner.and(Steps::instruction())
-                }
-            }
+            Expr::Alt(parts) => self.alternation(parts, is_run)?,
+            Expr::Group(inner) => self.group(inner, is_run)?,
             Expr::AtomicGroup(inner) => self.expression(inner, false)?.cut(),
             Expr::LookAround(inner, LookAround::LookAheadNeg | LookAround::LookBehindNeg) => {
                 self.expression(inner, false)?.cut()
@@ -418,20 +394,53 @@ impl Reading<'_> {
                 condition,
                 true_branch,
                 false_branch,
-            } => {
-                let condition = self.expression(condition, is_run)?.settled(is_run);
-                let condition = Steps {
-                    has_cuts: condition.has_cuts || condition.loops > 0 || condition.counted > 0,
-                    ..condition
-                };
-                let then = self.expression(true_branch, is_run)?.settled(is_run);
-                let other = self.expression(false_branch, is_run)?.settled(is_run);
-                condition.and(then).and(other)
-            }
+            } => self.conditional(condition, [true_branch, false_branch], is_run)?,
             Expr::SubroutineCall(_)
             | Expr::UnresolvedNamedSubroutineCall { .. }
             | Expr::BackrefWithRelativeRecursionLevel { .. } => return None,
         })
+    }
+
+    fn alternation(&mut self, parts: &[Expr], is_run: bool) -> Option<Steps> {
+        // The branches do not follow each other, which only makes less of it.
+        let mut branches = Vec::with_capacity(parts.len());
+        for part in parts {
+            branches.push(self.expression(part, is_run)?.and(Steps::instruction()));
+        }
+        let is_hard = branches.iter().any(|branch| branch.is_hard);
+        let all = branches.into_iter().map(|branch| match is_hard {
+            true => branch.settled(is_run),
+            false => branch,
+        });
+        let varied = Steps {
+            is_varied: true,
+            ..Steps::default()
+        };
+        Some(all.fold(varied, Steps::and))
+    }
+
+    fn group(&mut self, inner: &Expr, is_run: bool) -> Option<Steps> {
+        let inner = self.expression(inner, is_run)?;
+        // What a group has taken may have to be tried again.
+        if self.has_references {
+            return Some(inner.settled(is_run));
+        }
+        Some(Steps {
+            open: if inner.is_hard { inner.open } else { inner.open.group() },
+            ..inner.and(Steps::instruction())
+        })
+    }
+
+    fn conditional(&mut self, condition: &Expr, branches: [&Expr; 2], is_run: bool) -> Option<Steps> {
+        let condition = self.expression(condition, is_run)?.settled(is_run);
+        let mut all = Steps {
+            has_cuts: condition.has_cuts || condition.loops > 0 || condition.counted > 0,
+            ..condition
+        };
+        for branch in branches {
+            all = all.and(self.expression(branch, is_run)?.settled(is_run));
+        }
+        Some(all)
     }
 
     /// Parts behind each other. Those at the end that do not need backtracking are compiled together, unless the engine runs everything here.

@@ -1,0 +1,81 @@
+use super::*;
+
+const LIMIT: Duration = Duration::from_secs(10);
+const LONG: Duration = Duration::from_secs(3600);
+
+fn is_overdue_after(seconds: u64, phase: u8, request: Duration, idle: Duration) -> bool {
+    let opened = Instant::now();
+    let pulse = Pulse::new();
+    pulse.phase.store(phase, Ordering::Relaxed);
+    let now = opened + Duration::from_secs(seconds);
+    pulse.is_overdue(&mut Seen::opened(opened), now, request, idle)
+}
+
+#[test]
+fn each_phase_has_its_limit() {
+    for phase in [READING, ANSWERING] {
+        assert!(is_overdue_after(11, phase, LIMIT, LONG));
+        assert!(!is_overdue_after(10, phase, LIMIT, LONG));
+    }
+    assert!(is_overdue_after(11, RESTING, LONG, LIMIT));
+    assert!(!is_overdue_after(11, RESTING, LIMIT, LONG));
+    assert!(!is_overdue_after(11, BUSY, LIMIT, LIMIT));
+}
+
+#[test]
+fn who_has_shown_no_key_goes_first_then_who_is_waited_for_longest() {
+    let pulse = |is_admitted, phase, since| {
+        let pulse = Pulse::new();
+        pulse.is_admitted.store(is_admitted, Ordering::Relaxed);
+        pulse.phase.store(phase, Ordering::Relaxed);
+        pulse.rests_since.store(since, Ordering::Relaxed);
+        pulse.dispensability()
+    };
+    let in_order = [
+        pulse(false, READING, 5),
+        pulse(false, RESTING, 6),
+        pulse(false, BUSY, 7),
+        pulse(true, RESTING, 1),
+        pulse(true, BODY, 2),
+        pulse(true, RESTING, 3),
+        pulse(true, ANSWERING, 4),
+        pulse(true, READING, 5),
+    ];
+    assert!(in_order.is_sorted(), "{in_order:?}");
+    assert!(in_order.iter().all(Option::is_some));
+    assert_eq!(pulse(true, BUSY, 0), None);
+}
+
+#[test]
+fn only_so_many_connections_read_large_heads_at_a_time() {
+    let large_heads = Arc::new(Semaphore::new(1));
+    let reader = || Watched::new((), Pulse::new(), large_heads.clone());
+    let (mut one, mut other) = (reader(), reader());
+    assert!(one.read(LARGE_HEAD_BYTES + 1).is_ok());
+    assert!(other.read(LARGE_HEAD_BYTES).is_ok());
+    assert!(other.read(1).is_err());
+    drop(one);
+    assert!(other.read(1).is_ok());
+}
+
+#[test]
+fn a_new_phase_starts_its_own_time() {
+    let opened = Instant::now();
+    let after = |seconds| opened + Duration::from_secs(seconds);
+    let (pulse, mut seen) = (Pulse::new(), Seen::opened(opened));
+    pulse.enter(ANSWERING);
+    assert!(!pulse.is_overdue(&mut seen, after(11), LIMIT, LONG));
+    assert!(!pulse.is_overdue(&mut seen, after(21), LIMIT, LONG));
+    assert!(pulse.is_overdue(&mut seen, after(22), LIMIT, LONG));
+}
+
+#[test]
+fn a_client_that_takes_its_answer_slowly_is_not_slow() {
+    let opened = Instant::now();
+    let after = |seconds| opened + Duration::from_secs(seconds);
+    let (pulse, mut seen) = (Pulse::new(), Seen::opened(opened));
+    for seconds in [11, 22, 33] {
+        pulse.enter(ANSWERING);
+        assert!(!pulse.is_overdue(&mut seen, after(seconds), LIMIT, LONG));
+    }
+}

@@ -10,7 +10,7 @@
 //! Every side reads all items: none has an index on what is asked. Each gives its whole answer, and the answers must be the same.
 //! Stores are kept in a directory and filled only once, so that a run measures and nothing else.
 
-mod data;
+pub mod data;
 mod memory;
 mod peers;
 mod questions;

@@ -119,7 +119,7 @@ impl Stage {
                 for finished in std::mem::replace(groups, Groups::new(grouping)).finish(grouping) {
                     row.session.begin_item();
                     // What makes it this group takes the place of a resource id among equal keys.
-                    row.rid = given::hash(&[finished.key()]);
+                    row.rid = given::hash(finished.key());
                     finished.fill(grouping, row);
                     sort(sorter, keys, select, row, 0)?;
                 }
@@ -158,7 +158,7 @@ fn give_groups<'a>(
             }
             continue;
         }
-        let name = needs_all_given(select).then(|| given::hash(&[&key]));
+        let name = needs_all_given(select).then(|| given::hash(&key));
         if give(select, distinct.as_mut(), output, row, name)? == Flow::Stop {
             break;
         }

@@ -1,4 +1,6 @@
 //! Compares results the way the cases ask for.
+//!
+//! The runner over the wire compares so too, in `xtask/src/conformance/cases/compare.rs`: tasks use no crate of the project, and crates no task.
 
 use serde_json::Value as Json;
 

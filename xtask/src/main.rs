@@ -107,7 +107,7 @@ fn run(command: Command) -> Result<()> {
         Command::Tidy => tidy::run(&project),
         Command::Lint => checks::lint(&project),
         Command::Unit => checks::unit(&project),
-        Command::Conformance(options) => conformance::run(&project, &options),
+        Command::Conformance(options) => conformance::run(&project, &options).map(|_| ()),
         Command::Sdk(options) => checks::sdk(&project, options.binary.as_deref(), options.whole),
         Command::Durability => checks::durability(&project),
         Command::Fuzz(options) => fuzz::run(&project, &options),

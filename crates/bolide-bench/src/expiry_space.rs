@@ -20,8 +20,6 @@ use crate::figures::median;
 use crate::table::Table;
 use crate::{Result, item};
 
-/// Items that are written at the same time, so that they share commits.
-const TOGETHER: u64 = 256;
 /// Counts in one measurement.
 const COUNTS: usize = 5;
 /// How often it is looked whether the purge is through.
@@ -170,21 +168,9 @@ impl Store {
     /// Creates items; every so-many-th of them never ends.
     async fn fill(&self, items: u64, kept: u64) -> Result<()> {
         let every = items.checked_div(kept).unwrap_or(u64::MAX);
-        for first in (0..items).step_by(TOGETHER as usize) {
-            let numbers = first..items.min(first + TOGETHER);
-            let ttl = |number: u64| number.is_multiple_of(every).then_some(-1);
-            let creates: Vec<_> = numbers
-                .map(|number| tokio::spawn(self.create(number, ttl(number))))
-                .collect();
-            for create in creates {
-                create.await??;
-            }
-        }
-        Ok(())
-    }
-
-    fn create(&self, number: u64, ttl: Option<i32>) -> impl Future<Output = Result<()>> + use<> {
-        item::create(&self.account, &self.container, &item::document(&item::id(number), ttl))
+        let ttl = |number: u64| number.is_multiple_of(every).then_some(-1);
+        let document = |number| item::document(&item::id(number), ttl(number));
+        item::create_all(&self.account, &self.container, items, document).await
     }
 
     /// Lets all items end that live by the default.

@@ -32,6 +32,28 @@ pub fn document(id: &str, ttl: Option<i32>) -> String {
     text
 }
 
+/// Items that are written at the same time, so that they share commits.
+const TOGETHER: u64 = 256;
+
+/// Creates the items from 0 up to `count`, many at a time.
+pub async fn create_all(
+    account: &Arc<Account>,
+    container: &Arc<Container>,
+    count: u64,
+    document: impl Fn(u64) -> String,
+) -> Result<()> {
+    for first in (0..count).step_by(TOGETHER as usize) {
+        let numbers = first..count.min(first + TOGETHER);
+        let creates: Vec<_> = numbers
+            .map(|number| tokio::spawn(create(account, container, &document(number))))
+            .collect();
+        for create in creates {
+            create.await??;
+        }
+    }
+    Ok(())
+}
+
 /// Creates an item through the core.
 pub fn create(
     account: &Arc<Account>,
@@ -53,17 +75,4 @@ pub fn create(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_document_is_json_of_one_kilobyte() {
-        for ttl in [None, Some(-1)] {
-            let text = document(&id(7), ttl);
-            assert_eq!(text.len(), 1024);
-            let value: serde_json::Value = serde_json::from_str(&text).expect("a document is JSON");
-            assert_eq!(value["id"], "000000000007");
-            assert_eq!(value.get("ttl").and_then(serde_json::Value::as_i64), ttl.map(i64::from));
-        }
-    }
-}
+mod tests;

@@ -13,6 +13,7 @@
 //!   expiry-space  disk use and scans after a purge   beside   a fresh store with the same live items
 //!   stalls    the longest time without any answer, while a store is loaded and while it is updated
 //!   query     filters, aggregates, sorting, joins   beside   DuckDB and SQLite over the same JSON
+//!   json      the query language's scanner of stored items   beside   serde_json
 //!   hostile   latencies while clients do their worst   beside   latencies while they are away
 //!   start     time to the first answer, idle memory, size of the binary
 //! ```
@@ -33,6 +34,7 @@ mod expiry_space;
 mod figures;
 mod hostile;
 mod item;
+mod json;
 mod load;
 mod machine;
 mod process;
@@ -88,6 +90,8 @@ enum Command {
     Stalls(stalls::Options),
     /// Queries over 1 KB items, beside DuckDB and SQLite over the same JSON texts.
     Query(query::Options),
+    /// The query language's scanner of stored items, beside serde_json over the same texts.
+    Json(json::Options),
     /// Latencies of well-behaved clients, memory, descriptors and threads while hostile ones do their worst.
     Hostile(hostile::Options),
     /// Time to the first answer, idle memory, size of the binary.
@@ -118,6 +122,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Expiry(options) => print_section(&expiry::run(&bolide()?, &options)?),
         Command::ExpirySpace(options) => print_section(&expiry_space::run(&options)?),
         Command::Stalls(options) => print_section(&stalls::run(&options)?),
+        Command::Json(options) => print_section(&json::run(&options)?),
         Command::Hostile(options) => print_section(&hostile::run(&bolide()?, &options)?),
         Command::Start(options) => print_section(&start::run(&bolide()?, &options)?),
         Command::Query(options) => {

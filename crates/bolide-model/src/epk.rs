@@ -23,6 +23,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use data_encoding::{HEXUPPER, HEXUPPER_PERMISSIVE};
+
 use crate::error::{Error, Result, excerpt};
 use crate::partition_key::{Component, PartitionKey, PartitionKeyDefinition, PartitionKeyVersion, PartitionKind};
 
@@ -117,21 +119,19 @@ impl Epk {
     /// # Errors
     /// `BadRequest`: something else, or half a byte.
     pub fn from_hex(text: &str) -> Result<Epk> {
-        let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
-        match digits {
-            Some(digits) if digits.len() % 2 == 0 => {
-                Ok(Epk(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()))
-            }
-            _ => Err(Error::bad_request(format!(
+        let invalid = || {
+            Error::bad_request(format!(
                 "The effective partition key '{}' is invalid: expected pairs of hexadecimal digits.",
                 excerpt(text)
-            ))),
-        }
+            ))
+        };
+        let bytes = HEXUPPER_PERMISSIVE.decode(text.as_bytes());
+        bytes.map(Epk).map_err(|_| invalid())
     }
 
     /// The upper-case hex of the wire.
     pub fn to_hex(&self) -> String {
-        self.to_string()
+        HEXUPPER.encode(&self.0)
     }
 
     /// The lowest key above all that begin with this one.
@@ -150,7 +150,7 @@ impl Epk {
 
 impl fmt::Display for Epk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02X}"))
+        f.write_str(&self.to_hex())
     }
 }
 

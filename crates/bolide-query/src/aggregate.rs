@@ -20,6 +20,7 @@ pub enum AggregateKind {
     CountIf,
 }
 
+/// Names in queries. Each enum has its table; tables share nothing but their form.
 const NAMES: &[(&str, AggregateKind)] = &[
     ("COUNT", AggregateKind::Count),
     ("SUM", AggregateKind::Sum),

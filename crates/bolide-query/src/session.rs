@@ -78,7 +78,7 @@ pub struct Session {
     pub fuel: Fuel,
     /// The patterns that were compiled for items.
     pub patterns: RefCell<Patterns>,
-    random: Cell<u64>,
+    random: RefCell<fastrand::Rng>,
     /// Rows gone through since the item was taken in.
     rows: Cell<u64>,
     item_rows: u64,
@@ -113,7 +113,7 @@ impl Session {
             memory: Memory::new(state_bytes, memory),
             fuel: Fuel::new(item_work, interrupts),
             patterns: RefCell::default(),
-            random: Cell::new(random_seed),
+            random: RefCell::new(fastrand::Rng::with_seed(random_seed)),
             rows: Cell::new(0),
             item_rows,
         }
@@ -155,13 +155,8 @@ impl Session {
         Ok(value)
     }
 
-    /// The next random number in [0, 1): SplitMix64.
+    /// The next random number in [0, 1).
     pub fn random(&self) -> f64 {
-        const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
-        let mut z = self.random.get().wrapping_add(STEP);
-        self.random.set(z);
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+        self.random.borrow_mut().f64()
     }
 }

@@ -53,7 +53,7 @@ pub(crate) struct Shared {
     pub settings: Settings,
     pub log: RefCell<String>,
     is_interrupted: Cell<bool>,
-    random: Cell<u64>,
+    random: RefCell<fastrand::Rng>,
 }
 
 /// What the engine has no fit type for: everything but scripts and their values.
@@ -82,7 +82,7 @@ impl Sandbox {
         runtime.set_memory_limit(settings.limits.memory_bytes);
         runtime.set_max_stack_size(settings.limits.stack_bytes);
         let shared = Rc::new(Shared {
-            random: Cell::new(settings.random_seed),
+            random: RefCell::new(fastrand::Rng::with_seed(settings.random_seed)),
             settings,
             log: RefCell::default(),
             is_interrupted: Cell::new(false),
@@ -228,18 +228,9 @@ impl Drop for Sandbox {
 }
 
 impl Shared {
-    /// The next random number in [0, 1): SplitMix64, as the query language's.
+    /// The next random number in [0, 1).
     pub fn random(&self) -> f64 {
-        (self.random_bits() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn random_bits(&self) -> u64 {
-        const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
-        let next = self.random.get().wrapping_add(STEP);
-        self.random.set(next);
-        let z = (next ^ (next >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.random.borrow_mut().f64()
     }
 
     /// Notes a line of the log; what does not fit is cut off.

@@ -267,27 +267,7 @@ where
     let streams = Streams::new(pulse.clone(), shared.streams.clone());
     let opened = streams.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        let (shared, pulse, streams) = (shared.clone(), pulse.clone(), opened.clone());
-        async move {
-            if streams.only_refuses() {
-                streams.reset();
-                return Err(Reset::TooManyRefusals);
-            }
-            let Some(stream) = streams.open() else {
-                streams.reset();
-                return Err(Reset::TooManyRequests(h2::Reason::REFUSED_STREAM.into()));
-            };
-            let patience = shared.limits.request;
-            let request =
-                request.map(|body| Unread::new(body, pulse, patience, shared.drains.clone(), Some(stream.clone())));
-            // In a box, so that thousands of requests that were sent at once take little while they wait to be looked at.
-            let response = Box::pin(respond(&shared, request, listener)).await;
-            let answer = answer_on(stream, response);
-            if answer.is_err() {
-                streams.reset();
-            }
-            answer
-        }
+        answer_stream(request, listener, shared.clone(), pulse.clone(), opened.clone())
     });
     // Many requests share a connection, so each answer is watched by itself; pings find out whether the client is still there.
     let connection = http2::Builder::new(TokioExecutor::new())
@@ -326,6 +306,33 @@ where
             }
         }
     }
+}
+
+/// Answers a request of a connection that many share, or resets its stream.
+async fn answer_stream(
+    request: Request<Incoming>,
+    listener: Listener,
+    shared: Arc<Shared>,
+    pulse: Arc<Pulse>,
+    streams: Arc<Streams>,
+) -> Result<Response<InParts<Body>>, Reset> {
+    if streams.only_refuses() {
+        streams.reset();
+        return Err(Reset::TooManyRefusals);
+    }
+    let Some(stream) = streams.open() else {
+        streams.reset();
+        return Err(Reset::TooManyRequests(h2::Reason::REFUSED_STREAM.into()));
+    };
+    let patience = shared.limits.request;
+    let request = request.map(|body| Unread::new(body, pulse, patience, shared.drains.clone(), Some(stream.clone())));
+    // In a box, so that thousands of requests that were sent at once take little while they wait to be looked at.
+    let response = Box::pin(respond(&shared, request, listener)).await;
+    let answer = answer_on(stream, response);
+    if answer.is_err() {
+        streams.reset();
+    }
+    answer
 }
 
 /// Why a stream of HTTP/2 is reset.
@@ -391,18 +398,4 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_bytes_tell_the_protocol() {
-        assert_eq!(Protocol::of(&[0x16, 0x03]), Some(Protocol::Tls));
-        assert_eq!(Protocol::of(b"PRI"), Some(Protocol::Http2));
-        for verb in ["GET", "POS", "PUT", "PAT", "DEL", "G", "PO"] {
-            assert_eq!(Protocol::of(verb.as_bytes()), Some(Protocol::Http1), "{verb}");
-        }
-        for short in ["", "P", "PR"] {
-            assert_eq!(Protocol::of(short.as_bytes()), None, "{short}");
-        }
-    }
-}
+mod tests;

@@ -59,6 +59,17 @@ enum Suite {
     QueryPlan,
 }
 
+impl Suite {
+    /// The family of its cases, for suites whose cases lie beside the project.
+    fn family(self) -> Option<&'static str> {
+        match self {
+            Suite::Ttl => None,
+            Suite::Sql => Some("sql"),
+            Suite::QueryPlan => Some("query-plan"),
+        }
+    }
+}
+
 /// What a run works with.
 struct Run<'a> {
     binary: &'a Path,
@@ -76,11 +87,12 @@ impl Run<'_> {
     }
 }
 
-/// Runs the suites that the options name and prints what became of them.
+/// Runs the suites that the options name and prints what became of them. Returns how many cases did not run because they are not beside the
+/// project, if so.
 ///
 /// # Errors
 /// If anything failed, or a listed gap has closed; after all have run.
-pub fn run(project: &Project, options: &Options) -> Result<()> {
+pub fn run(project: &Project, options: &Options) -> Result<Option<String>> {
     let binary = match &options.binary {
         Some(path) => path
             .canonicalize()
@@ -102,33 +114,40 @@ pub fn run(project: &Project, options: &Options) -> Result<()> {
         filter: options.filter.as_deref(),
     };
     let mut failed = 0;
+    let mut not_run = Vec::new();
     for &suite in one_or_all(options.suite.as_ref()) {
+        if let Some(family) = suite.family() {
+            let listed = cases::count(&conformance, family)?;
+            let Some(folder) = run.cases else {
+                not_run.push(format!("{listed} {family}"));
+                continue;
+            };
+            cases::compare_count(folder, family, listed)?;
+        }
         for &engine in one_or_all(options.engine.as_ref()) {
-            if let Some(report) = play(suite, &run, engine)? {
-                println!("{report}\n");
-                failed += report.failed();
-            }
+            let report = play(suite, &run, engine)?;
+            println!("{report}\n");
+            failed += report.failed();
         }
     }
+    let not_run = (!not_run.is_empty()).then(|| format!("not run: {} cases", not_run.join(" and ")));
+    if let Some(not_run) = &not_run {
+        println!("{not_run}, which are not beside the project; `--cases DIR` names their folder");
+    }
     if failed == 0 {
-        Ok(())
+        Ok(not_run)
     } else {
         Err(format!("{failed} conformance scenarios and cases failed").into())
     }
 }
 
-/// `None` where the suite's cases are not there.
-fn play(suite: Suite, run: &Run<'_>, engine: Engine) -> Result<Option<Report>> {
-    let report = match (suite, run.cases) {
+fn play(suite: Suite, run: &Run<'_>, engine: Engine) -> Result<Report> {
+    match (suite, run.cases) {
         (Suite::Ttl, _) => ttl::run(run, engine),
         (Suite::Sql, Some(folder)) => cases::sql(run, folder, engine),
         (Suite::QueryPlan, Some(folder)) => cases::plan(run, folder, engine),
-        (Suite::Sql | Suite::QueryPlan, None) => {
-            println!("skipped: {suite:?} on {engine:?}, no cases beside the project; `--cases DIR` names a folder");
-            return Ok(None);
-        }
-    };
-    report.map(Some)
+        (Suite::Sql | Suite::QueryPlan, None) => Err("the suite's cases are not beside the project".into()),
+    }
 }
 
 /// The cases that lie beside the project.

@@ -102,8 +102,10 @@ fn is_text(path: &Path) -> bool {
     let endings = [
         "rs", "toml", "md", "json", "py", "js", "mjs", "yml", "yaml", "sql", "sh",
     ];
-    path.extension()
-        .is_some_and(|extension| endings.iter().any(|ending| extension == *ending))
+    let has_ending = path
+        .extension()
+        .is_some_and(|extension| endings.iter().any(|ending| extension == *ending));
+    has_ending || path.components().any(|part| part.as_os_str() == "testscripts")
 }
 
 fn read_text(root: &Path, path: &Path) -> Option<TextFile> {

@@ -10,7 +10,7 @@
 //! Every side reads all items: none has an index on what is asked. Each gives its whole answer, and the answers must be the same.
 //! Stores are kept in a directory and filled only once, so that a run measures and nothing else.
 
-mod data;
+pub mod data;
 mod memory;
 mod peers;
 mod questions;
@@ -100,49 +100,11 @@ pub fn run(bolide: &dyn Fn() -> Result<PathBuf>, options: &Options) -> Result<St
     if options.fill {
         return Ok("The stores are filled.".to_owned());
     }
-    let runtime = store::runtime()?;
-    let embedded = runtime.block_on(Store::embedded(&dir))?;
-    let memory = match options.memory {
-        true => Some(runtime.block_on(Store::memory(options.items))?),
-        false => None,
-    };
-    let baseline = Baseline::now()?;
     let questions: Vec<&Question> = QUESTIONS
         .iter()
         .filter(|question| options.only.as_ref().is_none_or(|text| question.name.contains(text)))
         .collect();
-    let mut sides: Vec<Sides> = questions.iter().map(|_| Sides::default()).collect();
-    // The first round warms every side's caches and does not count.
-    for round in 0..=options.rounds {
-        for (question, sides) in questions.iter().zip(&mut sides) {
-            let counts = round > 0;
-            let answer = runtime.block_on(measure(
-                &embedded,
-                question,
-                baseline,
-                counts.then_some(&mut sides.embedded),
-            ))?;
-            if let Some(memory) = &memory {
-                let other =
-                    runtime.block_on(measure(memory, question, baseline, counts.then_some(&mut sides.memory)))?;
-                questions::check_same(question, "the engine in memory", &answer, &other)?;
-            }
-            if let Some(peers) = &mut peers {
-                for (name, sql, taken) in [
-                    ("duckdb", question.duckdb, &mut sides.duckdb),
-                    ("sqlite", question.sqlite, &mut sides.sqlite),
-                ] {
-                    let (time, other) = peers.ask(name, sql)?;
-                    questions::check_same(question, name, &answer, &other)?;
-                    if counts {
-                        taken.add(time, 0);
-                    }
-                }
-            }
-        }
-    }
-    runtime.block_on(embedded.close())?;
-    drop(runtime);
+    let sides = measure_all(&questions, &dir, &mut peers, options)?;
     let over_http = match options.only {
         Some(_) => String::new(),
         None => over_http(&bolide()?, &dir, options)?,
@@ -154,6 +116,59 @@ pub fn run(bolide: &dyn Fn() -> Result<PathBuf>, options: &Options) -> Result<St
         options.rounds,
         table(&questions, &sides, options)
     ))
+}
+
+/// Asks every side every query, round by round.
+fn measure_all(
+    questions: &[&Question],
+    dir: &Path,
+    peers: &mut Option<Peers>,
+    options: &Options,
+) -> Result<Vec<Sides>> {
+    let runtime = store::runtime()?;
+    let embedded = runtime.block_on(Store::embedded(dir))?;
+    let memory = match options.memory {
+        true => Some(runtime.block_on(Store::memory(options.items))?),
+        false => None,
+    };
+    let baseline = Baseline::now()?;
+    let mut all: Vec<Sides> = questions.iter().map(|_| Sides::default()).collect();
+    // The first round warms every side's caches and does not count.
+    for round in 0..=options.rounds {
+        for (question, sides) in questions.iter().zip(&mut all) {
+            let counts = round > 0;
+            let taken = counts.then_some(&mut sides.embedded);
+            let answer = runtime.block_on(measure(&embedded, question, baseline, taken))?;
+            if let Some(memory) = &memory {
+                let taken = counts.then_some(&mut sides.memory);
+                let other = runtime.block_on(measure(memory, question, baseline, taken))?;
+                questions::check_same(question, "the engine in memory", &answer, &other)?;
+            }
+            if let Some(peers) = peers {
+                measure_peers(peers, question, &answer, counts.then_some(sides))?;
+            }
+        }
+    }
+    runtime.block_on(embedded.close())?;
+    Ok(all)
+}
+
+/// Asks the peers, whose answers must be ours.
+fn measure_peers(
+    peers: &mut Peers,
+    question: &Question,
+    answer: &questions::Rows,
+    sides: Option<&mut Sides>,
+) -> Result<()> {
+    let (duckdb_time, other) = peers.ask("duckdb", question.duckdb)?;
+    questions::check_same(question, "duckdb", answer, &other)?;
+    let (sqlite_time, other) = peers.ask("sqlite", question.sqlite)?;
+    questions::check_same(question, "sqlite", answer, &other)?;
+    if let Some(sides) = sides {
+        sides.duckdb.add(duckdb_time, 0);
+        sides.sqlite.add(sqlite_time, 0);
+    }
+    Ok(())
 }
 
 async fn measure(

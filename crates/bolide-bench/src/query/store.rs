@@ -20,9 +20,6 @@ use crate::cosmos::Requests;
 use crate::server::Server;
 use crate::{Result, item};
 
-/// Items that are written at the same time, so that they share commits.
-const TOGETHER: u64 = 256;
-
 /// An account with the items.
 pub struct Store {
     account: Arc<Account>,
@@ -93,18 +90,8 @@ impl Store {
             .await
             .map_err(text)?;
         let store = Store { account, container };
-        for first in (0..items).step_by(TOGETHER as usize) {
-            let numbers = first..items.min(first + TOGETHER);
-            let creates: Vec<_> = numbers.map(|number| tokio::spawn(store.create(number))).collect();
-            for create in creates {
-                create.await??;
-            }
-        }
+        item::create_all(&store.account, &store.container, items, data::document).await?;
         Ok(store)
-    }
-
-    fn create(&self, number: u64) -> impl Future<Output = Result<()>> + use<> {
-        item::create(&self.account, &self.container, &data::document(number))
     }
 
     /// Runs a query to its end, page by page; tells how long it took up to the last row as JSON text.

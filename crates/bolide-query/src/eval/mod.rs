@@ -14,7 +14,7 @@ pub use rows::{Flow, each_row, each_source_row, key_of, project, run_subquery};
 
 use crate::error::{QueryError, Result};
 use crate::fuel;
-use crate::functions::Call;
+use crate::functions::{Call, Function};
 use crate::like::Like;
 use crate::limits::VALUE_BYTES;
 use crate::memory::seen_bytes;
@@ -132,18 +132,7 @@ impl Scalar {
                 let object = object(members, row)?;
                 row.session.check(object)?
             }
-            Scalar::Call(function, args) => {
-                let args = eval_all(args, row)?;
-                if function.is_strict() && !args.iter().all(Value::is_defined) {
-                    return Ok(Value::Undefined);
-                }
-                let value = function.call(&Call {
-                    args: &args,
-                    session: row.session,
-                    rid: row.rid,
-                });
-                row.session.check(value)?
-            }
+            Scalar::Call(function, args) => call(function, args, row)?,
             Scalar::Regex(text, pattern) => match text.eval(row)?.as_str() {
                 Some(text) => {
                     let is_match = pattern.is_match(text, &row.session.fuel);
@@ -157,6 +146,19 @@ impl Scalar {
             Scalar::Subquery(form, select) => subquery(*form, select, row)?,
         })
     }
+}
+
+fn call<'a>(function: &Function, args: &'a [Scalar], row: &mut Row<'a>) -> Result<Value<'a>> {
+    let args = eval_all(args, row)?;
+    if function.is_strict() && !args.iter().all(Value::is_defined) {
+        return Ok(Value::Undefined);
+    }
+    let value = function.call(&Call {
+        args: &args,
+        session: row.session,
+        rid: row.rid,
+    });
+    row.session.check(value)
 }
 
 fn eval_all<'a>(list: &'a [Scalar], row: &mut Row<'a>) -> Result<SmallVec<[Value<'a>; 4]>> {

@@ -32,7 +32,7 @@ impl Distinct {
         append_same_key(value, &mut self.scratch);
         session.fuel.burn(self.scratch.len() as u64 * KEY_BYTE)?;
         let key = same_key(&self.scratch);
-        self.last = given::hash(&[&key]);
+        self.last = given::hash(&key);
         let key_bytes = seen_bytes(&key);
         if !self.seen.insert(key) {
             return Ok(false);

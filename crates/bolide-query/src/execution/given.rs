@@ -6,6 +6,8 @@
 
 use std::collections::HashSet;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 /// Bytes of a hash in a continuation.
 pub const HASH_BYTES: usize = 6;
 
@@ -59,15 +61,9 @@ impl Given {
     }
 }
 
-/// The hash of what makes a row the row it is. It stays the same from release to release: FNV-1a, then mixed.
-pub fn hash(parts: &[&[u8]]) -> u64 {
-    let mut hash: u64 = 0xCBF2_9CE4_8422_2325;
-    for byte in parts.iter().copied().flatten() {
-        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
-    }
-    hash = (hash ^ (hash >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-    hash = (hash ^ (hash >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-    (hash ^ (hash >> 32)) >> (64 - 8 * HASH_BYTES)
+/// The hash of what makes a row the row it is: the first bits of XXH3, which is the same from release to release.
+pub fn hash(bytes: &[u8]) -> u64 {
+    xxh3_64(bytes) >> (64 - 8 * HASH_BYTES)
 }
 
 /// Which row of its item, or of what stands for one, the current row is; whatever came before that.
@@ -89,5 +85,5 @@ impl Ordinals {
 
 /// The hash of a row of an item, or of what stands for one.
 pub fn hash_of_row(rid: u64, ordinal: u64) -> u64 {
-    hash(&[&rid.to_be_bytes(), &ordinal.to_be_bytes()])
+    hash(&(u128::from(rid) << 64 | u128::from(ordinal)).to_be_bytes())
 }

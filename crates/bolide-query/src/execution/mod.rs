@@ -16,6 +16,7 @@ mod resume_filter;
 mod sort_hash;
 mod sort_value;
 mod sorter;
+mod stage;
 #[cfg(test)]
 mod tests;
 mod writing;
@@ -30,8 +31,7 @@ pub use resume_filter::ResumeFilter;
 use crate::bind::Bound;
 use crate::error::Result;
 use crate::eval::{Flow, Row, each_row, project};
-use crate::group::Groups;
-use crate::program::{Ordering, Select, SortKey};
+use crate::program::{Ordering, Select};
 use crate::session::Session;
 use crate::value::{Item, SameKey};
 use distinct::Distinct;
@@ -39,9 +39,7 @@ use given::{Given, Ordinals};
 use needles::Needles;
 use nested::Nested;
 use output::{Before, Output};
-use ranker::Ranker;
-use sorter::Sorter;
-use writing::{give, write_distinct, write_row};
+use stage::{Stage, ranking};
 
 /// What the caller should do after a push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,15 +107,6 @@ pub struct Execution {
     is_counted: bool,
 }
 
-#[derive(Debug)]
-enum Stage {
-    Stream,
-    Groups(Groups),
-    SortedGroups(Groups, Box<Sorter>),
-    Sort(Box<Sorter>),
-    Rank(Ranker),
-}
-
 /// Whether pages go on where the scan stopped, or every page sees all items again.
 pub fn rescans(select: &Select) -> bool {
     !select.reads_items()
@@ -156,48 +145,40 @@ fn is_cut(select: &Select) -> bool {
     select.take.is_some() || select.skip > 0
 }
 
+/// What earlier pages have dealt with.
+fn before(select: &Select, resume: &mut Resume) -> Before {
+    let is_listed = needs_all_given(select) && !resume.given.is_empty();
+    // A place, and a complete list of rows, already lie behind what was skipped and returned.
+    let started =
+        resume.boundary.is_some() || resume.group.is_some() || is_listed || !rescans(select) || replays(select);
+    Before {
+        skip: if started {
+            select.skip.saturating_sub(resume.skipped)
+        } else {
+            select.skip
+        },
+        drop: if started { 0 } else { resume.returned },
+        returned: resume.returned,
+        skipped: if started { resume.skipped } else { 0 },
+        given: std::mem::take(&mut resume.given),
+    }
+}
+
 impl Execution {
     pub(crate) fn new(
         bound: Bound,
         session: Session,
         page: PageLimit,
-        resume: Resume,
+        mut resume: Resume,
         filter: Option<Arc<ResumeFilter>>,
         fingerprint: u32,
     ) -> Execution {
         let select = Arc::clone(&bound.select);
         let take = select.take.map(|take| take.saturating_sub(resume.returned));
-        let is_listed = needs_all_given(&select) && !resume.given.is_empty();
-        // A place, and a complete list of rows, already lie behind what was skipped and returned.
-        let started =
-            resume.boundary.is_some() || resume.group.is_some() || is_listed || !rescans(&select) || replays(&select);
-        let before = Before {
-            skip: if started {
-                select.skip.saturating_sub(resume.skipped)
-            } else {
-                select.skip
-            },
-            drop: if started { 0 } else { resume.returned },
-            returned: resume.returned,
-            skipped: if started { resume.skipped } else { 0 },
-            given: resume.given,
-        };
+        let before = before(&select, &mut resume);
         let is_counted = before.drop > 0;
-        let boundary = resume.boundary;
         let output = Output::new(page, take, before);
-        let sorter = |keys, boundary| {
-            let most = if select.distinct { None } else { output.rows_wanted() };
-            Box::new(Sorter::new(keys, most, boundary, filter, select.distinct))
-        };
-        let stage = match (&select.grouping, &select.ordering) {
-            (Some(grouping), Ordering::Keys(keys)) => {
-                Stage::SortedGroups(Groups::new(grouping), sorter(keys, boundary))
-            }
-            (Some(grouping), _) => Stage::Groups(Groups::new(grouping)),
-            (None, Ordering::None) => Stage::Stream,
-            (None, Ordering::Keys(keys)) => Stage::Sort(sorter(keys, boundary)),
-            (None, Ordering::Rank(ranking)) => Stage::Rank(Ranker::new(ranking)),
-        };
+        let stage = Stage::new(&select, output.rows_wanted(), resume.boundary, filter);
         Execution {
             session,
             fingerprint,
@@ -441,128 +422,6 @@ impl Execution {
         nested::each_row_at_end(select, nested.take(), &mut row, &mut |row| {
             stage.accept(select, distinct.as_mut(), output, row, ordinals, (item_rows, 0))
         })?;
-        match stage {
-            Stage::Stream => Ok(()),
-            Stage::Groups(groups) => {
-                let Some(grouping) = &select.grouping else {
-                    return Ok(());
-                };
-                let mut groups = std::mem::replace(groups, Groups::new(grouping));
-                // What fits one page comes as it was found. Over pages each group needs a place that does not depend on the others:
-                // they may expire meanwhile (TTL-247).
-                // Where TOP or LIMIT choose among them, the choice is the same for all sizes of pages.
-                let is_first_of_several = output.is_fresh() && groups.len() > output.page_rows();
-                let is_over_pages = group.is_some() || (is_first_of_several && !is_cut(select));
-                if is_over_pages {
-                    groups.sort();
-                }
-                for finished in groups.finish(grouping) {
-                    row.session.begin_item();
-                    let key = finished.key().clone();
-                    let is_given = group.as_ref().is_some_and(|last| key <= *last);
-                    finished.fill(grouping, &mut row);
-                    if is_given {
-                        if let Some(distinct) = distinct.as_mut() {
-                            distinct.is_new(&project(&select.projection, &mut row)?, row.session)?;
-                        }
-                        continue;
-                    }
-                    let name = needs_all_given(select).then(|| given::hash(&[&key]));
-                    if give(select, distinct.as_mut(), output, &mut row, name)? == Flow::Stop {
-                        break;
-                    }
-                    if is_over_pages {
-                        *group = Some(key);
-                    }
-                }
-                Ok(())
-            }
-            Stage::SortedGroups(groups, sorter) => {
-                let (Some(grouping), Ordering::Keys(keys)) = (&select.grouping, &select.ordering) else {
-                    return Ok(());
-                };
-                for finished in std::mem::replace(groups, Groups::new(grouping)).finish(grouping) {
-                    row.session.begin_item();
-                    // What makes it this group takes the place of a resource id among equal keys.
-                    row.rid = given::hash(&[finished.key()]);
-                    finished.fill(grouping, &mut row);
-                    sort(sorter, keys, select, &mut row, 0)?;
-                }
-                sorter.give(output)
-            }
-            Stage::Sort(sorter) => sorter.give(output),
-            Stage::Rank(ranker) => ranker.give(ranking(select), output),
-        }
-    }
-}
-
-fn ranking(select: &Select) -> &crate::program::Ranking {
-    match &select.ordering {
-        Ordering::Rank(ranking) => ranking,
-        other => unreachable!("only ranked queries have a ranker: {other:?}"),
-    }
-}
-
-fn sort<'a>(
-    sorter: &mut Sorter,
-    keys: &'a [SortKey],
-    select: &'a Select,
-    row: &mut Row<'a>,
-    ordinal: u64,
-) -> Result<()> {
-    if select.distinct {
-        sorter.add_distinct(keys, row, ordinal, |row| project(&select.projection, row))
-    } else {
-        sorter.add(keys, row, ordinal, |row, out| write_row(&select.projection, row, out))
-    }
-}
-
-impl Stage {
-    /// Takes one row that passed FROM and WHERE.
-    fn accept<'a>(
-        &mut self,
-        select: &'a Select,
-        distinct: Option<&mut Distinct>,
-        output: &mut Output,
-        row: &mut Row<'a>,
-        ordinals: &mut Ordinals,
-        (item_rows, already): (&mut u64, u64),
-    ) -> Result<Flow> {
-        match self {
-            Stage::Groups(groups) | Stage::SortedGroups(groups, _) => match &select.grouping {
-                Some(grouping) => groups.add(grouping, row).map(|()| Flow::Continue),
-                None => Ok(Flow::Continue),
-            },
-            Stage::Sort(sorter) => {
-                let Ordering::Keys(keys) = &select.ordering else {
-                    return Ok(Flow::Continue);
-                };
-                let ordinal = ordinals.next(row.rid);
-                sort(sorter, keys, select, row, ordinal)?;
-                Ok(Flow::Continue)
-            }
-            Stage::Rank(ranker) => {
-                let ordinal = ordinals.next(row.rid);
-                ranker.add(ranking(select), row, ordinal, |row, out| {
-                    write_distinct(select, distinct, row, out, None)
-                })?;
-                Ok(Flow::Continue)
-            }
-            Stage::Stream => {
-                if *item_rows < already {
-                    *item_rows += 1;
-                    if let Some(distinct) = distinct {
-                        distinct.is_new(&project(&select.projection, row)?, row.session)?;
-                    }
-                    return Ok(Flow::Continue);
-                }
-                let name = needs_all_given(select).then(|| given::hash_of_row(row.rid, ordinals.next(row.rid)));
-                let flow = give(select, distinct, output, row, name)?;
-                if flow == Flow::Continue {
-                    *item_rows += 1;
-                }
-                Ok(flow)
-            }
-        }
+        stage.give(select, distinct, output, &mut row, group)
     }
 }

@@ -118,7 +118,7 @@ pub(super) fn each_row_at_end<'a>(
     if let (Some(groups), Some(grouping)) = (nested.groups.take(), &inner.grouping) {
         for group in groups.finish(grouping) {
             row.session.begin_item();
-            let hash = given::hash(&[group.key()]);
+            let hash = given::hash(group.key());
             group.fill(grouping, row);
             let value = project(&inner.projection, row)?;
             let flow = standing_for(hash, row, |row| {

@@ -18,7 +18,7 @@ use crate::limits::RESUME_BYTES;
 use crate::number::Number;
 use crate::value::SameKey;
 
-const VERSION: &str = "3";
+const VERSION: &str = "4";
 
 /// Room that a place in an order leaves to the values that DISTINCT gave out.
 const DISTINCT_RESERVE: usize = 120;

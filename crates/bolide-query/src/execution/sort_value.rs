@@ -93,5 +93,5 @@ impl SortValue {
 }
 
 fn hash_of_string(string: &str) -> u64 {
-    given::hash(&[string.as_bytes()])
+    given::hash(string.as_bytes())
 }

@@ -303,7 +303,7 @@ impl Sorter {
                 let mut out = Vec::new();
                 write_json(&value, &mut out);
                 let key_bytes = vacant.key().len();
-                let written = Written::Named(given::hash(&[vacant.key()]));
+                let written = Written::Named(given::hash(vacant.key()));
                 let entry = vacant.insert(Entry {
                     place,
                     row: out.into(),

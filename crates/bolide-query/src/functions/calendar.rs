@@ -1,4 +1,9 @@
 //! Civil dates and ticks: 100-nanosecond units since 1970-01-01, proleptic Gregorian, UTC (cosmos-sql §18.6).
+//!
+//! The crate `time` knows the calendar; the shapes of texts and the names of parts are the query language's own.
+
+use time::macros::date;
+use time::{Date, Month};
 
 /// Ticks per second.
 pub const SECOND: i64 = 10_000_000;
@@ -19,39 +24,27 @@ pub enum Part {
     Nanosecond,
 }
 
-const PART_NAMES: &[(&str, Part)] = &[
-    ("year", Part::Year),
-    ("yyyy", Part::Year),
-    ("yy", Part::Year),
-    ("month", Part::Month),
-    ("mm", Part::Month),
-    ("m", Part::Month),
-    ("day", Part::Day),
-    ("dd", Part::Day),
-    ("d", Part::Day),
-    ("hour", Part::Hour),
-    ("hh", Part::Hour),
-    ("minute", Part::Minute),
-    ("mi", Part::Minute),
-    ("n", Part::Minute),
-    ("second", Part::Second),
-    ("ss", Part::Second),
-    ("s", Part::Second),
-    ("millisecond", Part::Millisecond),
-    ("ms", Part::Millisecond),
-    ("microsecond", Part::Microsecond),
-    ("mcs", Part::Microsecond),
-    ("nanosecond", Part::Nanosecond),
-    ("ns", Part::Nanosecond),
+/// What a query may call each part.
+const PART_NAMES: &[(Part, &[&str])] = &[
+    (Part::Year, &["year", "yyyy", "yy"]),
+    (Part::Month, &["month", "mm", "m"]),
+    (Part::Day, &["day", "dd", "d"]),
+    (Part::Hour, &["hour", "hh"]),
+    (Part::Minute, &["minute", "mi", "n"]),
+    (Part::Second, &["second", "ss", "s"]),
+    (Part::Millisecond, &["millisecond", "ms"]),
+    (Part::Microsecond, &["microsecond", "mcs"]),
+    (Part::Nanosecond, &["nanosecond", "ns"]),
 ];
 
 impl Part {
     /// Reads a name or abbreviation, in any case.
     pub fn parse(name: &str) -> Option<Part> {
+        let is_called = |names: &[&str]| names.iter().any(|own| own.eq_ignore_ascii_case(name));
         PART_NAMES
             .iter()
-            .find(|(own, _)| own.eq_ignore_ascii_case(name))
-            .map(|(_, part)| *part)
+            .find(|(_, names)| is_called(names))
+            .map(|(part, _)| *part)
     }
 
     /// The length of a part that always has the same, in nanoseconds.
@@ -69,93 +62,68 @@ impl Part {
     }
 }
 
-/// A date and time taken apart.
+/// The Julian day of 1970-01-01.
+const EPOCH_DAY: i32 = date!(1970 - 01 - 01).to_julian_day();
+
+/// A moment in the years 1 to 9999, taken apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Civil {
-    pub year: i64,
-    pub month: i64,
-    pub day: i64,
+    date: Date,
     /// Ticks since midnight.
     pub time: i64,
 }
 
-/// Days since 1970-01-01. Counts from March, so that the leap day ends the year.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day)
-}
-
-fn days_in_month(year: i64, month: i64) -> i64 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
 impl Civil {
-    /// Takes ticks apart.
-    pub fn from_ticks(ticks: i64) -> Civil {
-        let (year, month, day) = civil_from_days(ticks.div_euclid(DAY));
-        Civil {
-            year,
-            month,
-            day,
-            time: ticks.rem_euclid(DAY),
-        }
+    /// Takes ticks apart; `None` outside the years 1 to 9999.
+    pub fn from_ticks(ticks: i64) -> Option<Civil> {
+        let days = i32::try_from(ticks.div_euclid(DAY)).ok()?;
+        let date = Date::from_julian_day(EPOCH_DAY.checked_add(days)?).ok()?;
+        Civil::of(date, ticks.rem_euclid(DAY))
     }
 
     /// A date that exists, with a time within the day.
     pub fn new(year: i64, month: i64, day: i64, time: i64) -> Option<Civil> {
-        let exists = (1..=9999).contains(&year)
-            && (1..=12).contains(&month)
-            && (1..=days_in_month(year, month)).contains(&day)
-            && (0..DAY).contains(&time);
-        exists.then_some(Civil { year, month, day, time })
+        let month = Month::try_from(u8::try_from(month).ok()?).ok()?;
+        let date = Date::from_calendar_date(i32::try_from(year).ok()?, month, u8::try_from(day).ok()?);
+        Civil::of(date.ok()?, time)
+    }
+
+    fn of(date: Date, time: i64) -> Option<Civil> {
+        let exists = (1..=9999).contains(&date.year()) && (0..DAY).contains(&time);
+        exists.then_some(Civil { date, time })
     }
 
     /// Ticks since 1970.
     pub fn ticks(self) -> i64 {
-        days_from_civil(self.year, self.month, self.day) * DAY + self.time
+        i64::from(self.date.to_julian_day() - EPOCH_DAY) * DAY + self.time
+    }
+
+    /// The year, 1 to 9999.
+    pub fn year(self) -> i64 {
+        self.date.year().into()
     }
 
     /// Months since year 0.
     pub fn months(self) -> i64 {
-        self.year * 12 + self.month - 1
+        self.year() * 12 + i64::from(u8::from(self.date.month())) - 1
     }
 
     /// The same day some months later, or the last day of that month.
     pub fn add_months(self, months: i64) -> Option<Civil> {
         let total = self.months().checked_add(months)?;
-        let (year, month) = (total.div_euclid(12), total.rem_euclid(12) + 1);
-        Civil::new(year, month, self.day.min(days_in_month(year, month)), self.time)
+        let year = i32::try_from(total.div_euclid(12)).ok()?;
+        let month = Month::January.nth_next(total.rem_euclid(12) as u8);
+        let day = self.date.day().min(month.length(year));
+        Civil::of(Date::from_calendar_date(year, month, day).ok()?, self.time)
     }
 
     /// The number of a part.
     pub fn part(self, part: Part) -> i64 {
         let fraction = self.time % SECOND;
         match part {
-            Part::Year => self.year,
-            Part::Month => self.month,
-            Part::Day => self.day,
+            Part::Year => self.year(),
+            Part::Month => u8::from(self.date.month()).into(),
+            Part::Day => self.date.day().into(),
             Part::Hour => self.time / (3600 * SECOND),
             Part::Minute => self.time / (60 * SECOND) % 60,
             Part::Second => self.time / SECOND % 60,
@@ -168,11 +136,9 @@ impl Civil {
 
 /// Writes ticks as `yyyy-MM-ddTHH:mm:ss.fffffffZ`; `None` outside the years 1 to 9999.
 pub fn format(ticks: i64) -> Option<String> {
-    let civil = Civil::from_ticks(ticks);
-    if !(1..=9999).contains(&civil.year) {
-        return None;
-    }
-    let Civil { year, month, day, time } = civil;
+    let civil = Civil::from_ticks(ticks)?;
+    let (year, month, day) = civil.date.to_calendar_date();
+    let month = u8::from(month);
     let (hour, minute, second) = (
         civil.part(Part::Hour),
         civil.part(Part::Minute),
@@ -180,7 +146,7 @@ pub fn format(ticks: i64) -> Option<String> {
     );
     Some(format!(
         "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:07}Z",
-        time % SECOND
+        civil.time % SECOND
     ))
 }
 
@@ -202,8 +168,8 @@ pub fn parse(text: &str) -> Option<i64> {
         None => Some(ticks),
         Some(text) => {
             let ticks = ticks - offset_ticks(text)?;
-            let year = Civil::from_ticks(ticks).year;
-            (EARLIEST_YEAR_WITH_OFFSET..=9999).contains(&year).then_some(ticks)
+            let year = Civil::from_ticks(ticks)?.year();
+            (year >= EARLIEST_YEAR_WITH_OFFSET).then_some(ticks)
         }
     }
 }

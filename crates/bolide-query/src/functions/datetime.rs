@@ -67,7 +67,7 @@ fn shifted(ticks: i64, part: Part, count: i64) -> Option<i64> {
             } else {
                 count
             };
-            Civil::from_ticks(ticks).add_months(months).map(Civil::ticks)
+            Civil::from_ticks(ticks)?.add_months(months).map(Civil::ticks)
         }
     }
 }
@@ -93,7 +93,8 @@ fn bin(call: &Call<'_, '_>) -> Option<i64> {
     let (ticks, part) = (date(call, 0)?, part(call, 1)?);
     let size = if call.args.len() > 2 { call.i64(2)? } else { 1 };
     let origin = if call.args.len() > 3 { date(call, 3)? } else { 0 };
-    if size <= 0 || Civil::from_ticks(origin).year < EARLIEST_ORIGIN_YEAR {
+    let first = Civil::from_ticks(origin)?;
+    if size <= 0 || first.year() < EARLIEST_ORIGIN_YEAR {
         return None;
     }
     match part.nanoseconds() {
@@ -109,14 +110,14 @@ fn bin(call: &Call<'_, '_>) -> Option<i64> {
             } else {
                 size
             };
-            month_bin(ticks, Civil::from_ticks(origin), width)
+            month_bin(ticks, first, width)
         }
     }
 }
 
 /// Bins of whole months from the origin's day and time.
 fn month_bin(ticks: i64, origin: Civil, width: i64) -> Option<i64> {
-    let bins = (Civil::from_ticks(ticks).months() - origin.months()).div_euclid(width);
+    let bins = (Civil::from_ticks(ticks)?.months() - origin.months()).div_euclid(width);
     let start = origin.add_months(bins.checked_mul(width)?)?.ticks();
     // The month has begun, but the bin begins later in it.
     if start > ticks {
@@ -135,9 +136,9 @@ fn diff(call: &Call<'_, '_>) -> Option<i64> {
             i64::try_from(index(end) - index(start)).ok()
         }
         None => {
-            let (start, end) = (Civil::from_ticks(start), Civil::from_ticks(end));
+            let (start, end) = (Civil::from_ticks(start)?, Civil::from_ticks(end)?);
             Some(if part == Part::Year {
-                end.year - start.year
+                end.year() - start.year()
             } else {
                 end.months() - start.months()
             })
@@ -147,11 +148,11 @@ fn diff(call: &Call<'_, '_>) -> Option<i64> {
 
 fn part_of(call: &Call<'_, '_>) -> Option<i64> {
     let part = part(call, 0)?;
-    date(call, 1).map(|ticks| Civil::from_ticks(ticks).part(part))
+    Some(Civil::from_ticks(date(call, 1)?)?.part(part))
 }
 
 fn single_part(call: &Call<'_, '_>, part: Part) -> Option<i64> {
-    date(call, 0).map(|ticks| Civil::from_ticks(ticks).part(part))
+    Some(Civil::from_ticks(date(call, 0)?)?.part(part))
 }
 
 fn from_parts(call: &Call<'_, '_>) -> Option<i64> {
@@ -169,13 +170,13 @@ fn from_parts(call: &Call<'_, '_>) -> Option<i64> {
 }
 
 fn format<'a>(call: &Call<'_, 'a>) -> Value<'a> {
-    let (Some(ticks), Some(pattern)) = (date(call, 0), call.str(1)) else {
+    let (Some(civil), Some(pattern)) = (date(call, 0).and_then(Civil::from_ticks), call.str(1)) else {
         return Value::Undefined;
     };
     if !call.fuel().spend_each(pattern.len(), 100) {
         return Value::Undefined;
     }
-    Value::string(formatted(Civil::from_ticks(ticks), pattern))
+    Value::string(formatted(civil, pattern))
 }
 
 fn formatted(civil: Civil, pattern: &str) -> String {

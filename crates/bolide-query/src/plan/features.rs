@@ -43,6 +43,7 @@ pub enum Feature {
     HybridSearchSkipOrderByRewrite,
 }
 
+/// Names as clients send them. Each enum has its table; tables share nothing but their form.
 const NAMES: &[(&str, Feature)] = &[
     ("Aggregate", Feature::Aggregate),
     ("CompositeAggregate", Feature::CompositeAggregate),

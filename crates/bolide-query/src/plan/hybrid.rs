@@ -313,52 +313,23 @@ fn component_info(
     take: Option<u64>,
 ) -> Info {
     let wanted = candidates(skip, take);
-    let mut query = ast.clone();
-    let scores = all
-        .iter()
-        .map(|component| expr(ExprKind::Coalesce(vec![component.score.clone(), component.missing()])));
-    let row = object([
-        ("payload", payload(ast, parameters)),
-        ("componentScores", array(scores)),
-    ]);
-    let item = |value, alias: Option<&str>| SelectItem {
-        value,
-        alias: alias.map(str::to_owned),
-    };
-    let rid = ExprKind::Member {
-        base: Box::new(payload_root(ast)),
-        name: "_rid".to_owned(),
-        bracket: false,
-    };
-    query.filter = Some(filtered(ast.filter.clone()));
-    query.selection = Selection::List(vec![
-        item(expr(rid), None),
-        item(
-            array([object([("item", component.score.clone())])]),
-            Some("orderByItems"),
-        ),
-        item(row, Some("payload")),
-    ]);
-    let direction = component.explicit.then_some(if component.descending {
-        Direction::Descending
-    } else {
-        Direction::Ascending
-    });
-    query.order = Some(Order::By(vec![OrderItem {
-        value: component.score.clone(),
-        direction,
-    }]));
+    // Without TOP and LIMIT all rows are wanted, as the .NET SDK's tests of undefined texts show.
+    let (with_top, with_limit) = (ast.top.is_some(), ast.window.is_some());
     let count = |value: u64| Count {
         value: CountValue::Literal(Number::Int(value as i64)),
         span: Span::default(),
     };
-    // Without TOP and LIMIT all rows are wanted, as the .NET SDK's tests of undefined texts show.
-    let (with_top, with_limit) = (ast.top.is_some(), ast.window.is_some());
-    query.top = with_top.then(|| count(wanted));
-    query.window = with_limit.then(|| Window {
-        offset: count(0),
-        limit: count(wanted),
-    });
+    let query = Query {
+        filter: Some(filtered(ast.filter.clone())),
+        selection: component_selection(ast, component, all, parameters),
+        order: Some(component_order(component)),
+        top: with_top.then(|| count(wanted)),
+        window: with_limit.then(|| Window {
+            offset: count(0),
+            limit: count(wanted),
+        }),
+        ..ast.clone()
+    };
     Info {
         distinct: DistinctType::None,
         top: with_top.then_some(wanted),
@@ -379,4 +350,43 @@ fn component_info(
             parameters,
         )
     }
+}
+
+/// The item's resource id, this score, and the row with all scores.
+fn component_selection(ast: &Query, component: &Component, all: &[Component], parameters: &Parameters) -> Selection {
+    let scores = all
+        .iter()
+        .map(|component| expr(ExprKind::Coalesce(vec![component.score.clone(), component.missing()])));
+    let row = object([
+        ("payload", payload(ast, parameters)),
+        ("componentScores", array(scores)),
+    ]);
+    let item = |value, alias: Option<&str>| SelectItem {
+        value,
+        alias: alias.map(str::to_owned),
+    };
+    let rid = ExprKind::Member {
+        base: Box::new(payload_root(ast)),
+        name: "_rid".to_owned(),
+        bracket: false,
+    };
+    Selection::List(vec![
+        item(expr(rid), None),
+        item(
+            array([object([("item", component.score.clone())])]),
+            Some("orderByItems"),
+        ),
+        item(row, Some("payload")),
+    ])
+}
+
+fn component_order(component: &Component) -> Order {
+    let direction = match component.descending {
+        true => Direction::Descending,
+        false => Direction::Ascending,
+    };
+    Order::By(vec![OrderItem {
+        value: component.score.clone(),
+        direction: component.explicit.then_some(direction),
+    }])
 }

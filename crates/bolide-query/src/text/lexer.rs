@@ -43,7 +43,7 @@ pub enum Keyword {
     Where,
 }
 
-/// Keywords in any case.
+/// Keywords in any case. Each enum has its table; tables share nothing but their form.
 const KEYWORDS: &[(&str, Keyword)] = &[
     ("AND", Keyword::And),
     ("ARRAY", Keyword::Array),

@@ -229,12 +229,10 @@ impl Printer {
             ExprKind::Parameter(name) | ExprKind::Name(name) => self.text(name),
             ExprKind::Member { base, name, bracket } => {
                 self.base(base);
-                let step = if *bracket {
-                    Step::Bracket(name.clone())
-                } else {
-                    Step::Dot(name.clone())
-                };
-                self.step(&step);
+                self.step(&match *bracket {
+                    true => Step::Bracket(name.clone()),
+                    false => Step::Dot(name.clone()),
+                });
             }
             ExprKind::Index { base, index } => {
                 self.base(base);
@@ -253,15 +251,7 @@ impl Printer {
             ExprKind::And(list) => self.chain(list, " AND "),
             ExprKind::Or(list) => self.chain(list, " OR "),
             ExprKind::Coalesce(list) => self.chain(list, " ?? "),
-            ExprKind::Conditional(condition, then, otherwise) => {
-                self.text("(");
-                self.expression(condition);
-                self.text(" ? ");
-                self.expression(then);
-                self.text(" : ");
-                self.expression(otherwise);
-                self.text(")");
-            }
+            ExprKind::Conditional(condition, then, otherwise) => self.conditional(condition, then, otherwise),
             ExprKind::Between { .. } | ExprKind::In { .. } | ExprKind::Like { .. } => self.predicate(&expr.kind),
             ExprKind::Array(items) => {
                 self.text("[");
@@ -283,6 +273,16 @@ impl Printer {
                 self.nested(query);
             }
         }
+    }
+
+    fn conditional(&mut self, condition: &Expr, then: &Expr, otherwise: &Expr) {
+        self.text("(");
+        self.expression(condition);
+        self.text(" ? ");
+        self.expression(then);
+        self.text(" : ");
+        self.expression(otherwise);
+        self.text(")");
     }
 
     /// `-1[0]` would negate the element, so a literal below an accessor keeps its parentheses.

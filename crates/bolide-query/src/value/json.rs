@@ -7,7 +7,7 @@ use super::{Text, Value};
 
 /// Decodes a quoted JSON string. `None` if it has escapes that stand for no character.
 pub(super) fn unescaped(quoted: &str) -> Option<String> {
-    sonic_rs::from_str(quoted).ok()
+    serde_json::from_str(quoted).ok()
 }
 
 /// A quoted JSON string with escapes, decoded.

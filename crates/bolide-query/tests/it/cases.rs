@@ -4,13 +4,18 @@ use std::path::PathBuf;
 
 use serde_json::Value as Json;
 
-/// Every case of a family with the name of its topic; `None`, said aloud, where the cases are not there. They lie beside the project, in
-/// `../shared/cases`, or in the folder that `BOLIDE_CASES` names.
+/// How many cases each family has.
+const COUNTS: &str = include_str!("../../../../conformance/case_counts.json");
+
+/// Every case of a family with the name of its topic; `None` where the cases are not there, after printing how many do not run. They lie beside
+/// the project, in `../shared/cases`, or in the folder that `BOLIDE_CASES` names.
 pub fn load(family: &str) -> Option<Vec<(String, Json)>> {
     let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/cases"));
     let folder = std::env::var_os("BOLIDE_CASES").map_or_else(beside, PathBuf::from);
     let Ok(entries) = std::fs::read_dir(folder.join(family)) else {
-        println!("skipped: no folder with {family} cases; BOLIDE_CASES names one");
+        let counts: Json = serde_json::from_str(COUNTS).unwrap();
+        let count = &counts[family];
+        println!("not run: {count} {family} cases, which are not beside the project; BOLIDE_CASES names their folder");
         return None;
     };
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();

@@ -1,4 +1,4 @@
-//! The conformance cases of the query language and of query plans, without a server around the language.
+//! The query language without a server around it: its own scripts, and the conformance cases of queries and of query plans.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,5 +8,8 @@
 
 mod cases;
 mod compare;
+mod container;
 mod plans;
+mod script;
 mod sql;
+mod testscripts;

@@ -5,7 +5,7 @@ use bolide_query::{KeyEnd, KeyRange, KeyRanges, KeyValue, Parameters, Query, Que
 use serde_json::{Map, Value as Json, json};
 
 use crate::cases::{load, report};
-use crate::sql::vectors;
+use crate::container::vectors;
 
 /// Cases that fail, and why.
 ///

@@ -115,11 +115,9 @@ fn creation(id: &str, bytes: usize) -> Request {
 
 /// Text that hardly compresses.
 fn noise(seed: &str, bytes: usize) -> String {
-    let mut state = seed.bytes().fold(17_u64, |state, byte| state * 31 + u64::from(byte));
-    let letters = std::iter::repeat_with(|| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        char::from(b'a' + ((state >> 33) % 26) as u8)
-    });
+    let seed = seed.bytes().fold(17_u64, |seed, byte| seed * 31 + u64::from(byte));
+    let mut random = fastrand::Rng::with_seed(seed);
+    let letters = std::iter::repeat_with(|| random.lowercase());
     letters.take(bytes).collect()
 }
 

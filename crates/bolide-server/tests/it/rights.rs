@@ -2,6 +2,7 @@
 
 mod walk;
 
+use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Client, Request, create_container, create_item};
@@ -119,11 +120,7 @@ const ROWS: &str = "\
 fn a_bulk_in_rows_stays_in_the_partition_key_of_its_token() {
     let (_server, mut client) = started(&[]);
     let token = token(&mut client, "p", "All", "dbs/d/colls/c", Some(json!(["p"])));
-    let rows: Vec<u8> = ROWS
-        .as_bytes()
-        .chunks(2)
-        .map(|digits| u8::from_str_radix(&String::from_utf8_lossy(digits), 16).expect("hex"))
-        .collect();
+    let rows = HEXLOWER.decode(ROWS.as_bytes()).expect("the rows are hex");
     let rows = Request::post(DOCS, rows)
         .pk()
         .header("x-ms-cosmos-is-batch-request", "True")

@@ -41,6 +41,30 @@ impl Case {
     }
 }
 
+/// How many cases a family has, by the list in `conformance/case_counts.json`: known where the cases themselves are not there.
+///
+/// # Errors
+/// If the list cannot be read.
+pub fn count(conformance: &Path, family: &str) -> Result<u64> {
+    let text = std::fs::read_to_string(conformance.join("case_counts.json"))?;
+    let counts: Value = serde_json::from_str(&text)?;
+    counts[family]
+        .as_u64()
+        .ok_or_else(|| format!("case_counts.json has no number. family=`{family}`").into())
+}
+
+/// Prints a hint where a family has another number of cases than the list says. Cases come and go without the project, so this is no error.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn compare_count(folder: &Path, family: &str, listed: u64) -> Result<()> {
+    let found = read(&folder.join(family))?.len();
+    if found as u64 != listed {
+        println!("hint: there are {found} {family} cases; case_counts.json says {listed}");
+    }
+    Ok(())
+}
+
 /// The names of all cases.
 ///
 /// # Errors

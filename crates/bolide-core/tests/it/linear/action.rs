@@ -55,6 +55,8 @@ pub enum Refused {
     NotFound,
     Conflict,
     Precondition,
+    /// The partition key was deleted too often for the purge to keep up.
+    TooManyDeletions,
 }
 
 /// What a call came to.
@@ -81,6 +83,7 @@ impl Outcome {
             Outcome::Refused(Refused::NotFound) => "NotFound",
             Outcome::Refused(Refused::Conflict) => "Conflict",
             Outcome::Refused(Refused::Precondition) => "Precondition",
+            Outcome::Refused(Refused::TooManyDeletions) => "TooManyDeletions",
             Outcome::Committed(_) => "committed",
             Outcome::Ran(_) => "ran",
             Outcome::Dropped => "dropped",
@@ -96,6 +99,7 @@ impl Refused {
             ErrorKind::NotFound => Refused::NotFound,
             ErrorKind::Conflict | ErrorKind::UniqueKeyConflict => Refused::Conflict,
             ErrorKind::PreconditionFailed => Refused::Precondition,
+            ErrorKind::Forbidden => Refused::TooManyDeletions,
             other => panic!("no call is refused so: {other:?}"),
         }
     }
@@ -155,6 +159,7 @@ impl State {
                 fits.then_some(state)
             }
             (Call::DropAll, Outcome::Dropped) => Some(State::default()),
+            (Call::DropAll, Outcome::Refused(Refused::TooManyDeletions)) => Some(state),
             (Call::List, Outcome::Listed(listed)) => {
                 let items = state.0.iter().map(|(id, item)| ((*id).to_owned(), item.etag.clone()));
                 items.eq(listed.iter().cloned()).then_some(state)

@@ -128,8 +128,10 @@ impl Track {
                 let ctx = self.account.begin().await.expect("a clock");
                 let partition_key = key("p");
                 let dropped = self.account.delete_all_of_key(&ctx, &self.container, &partition_key);
-                let ((), lsn) = answered(dropped.await).expect("a deletion");
-                (Outcome::Dropped, lsn)
+                match answered(dropped.await) {
+                    Ok(((), lsn)) => (Outcome::Dropped, lsn),
+                    Err((error, lsn)) => (Outcome::Refused(Refused::of(&error.kind)), lsn),
+                }
             }
             Call::List => self.list().await,
         }

@@ -1,5 +1,7 @@
 //! Random programs: what a container can be told to do, and how programs are made from a seed.
 
+use std::collections::BTreeMap;
+
 use crate::model::{Budget, Change, Doc, Ttl};
 
 /// A container, and what happens to it.
@@ -126,20 +128,17 @@ pub const IDS: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 /// Slots that feeds keep their places in.
 pub const SLOTS: usize = 3;
 
-/// Chance that can be repeated: SplitMix64.
-pub struct Dice(u64);
+/// Chance that can be repeated.
+pub struct Dice(fastrand::Rng);
 
 impl Dice {
     pub fn new(seed: u64) -> Dice {
-        Dice(seed)
+        Dice(fastrand::Rng::with_seed(seed))
     }
 
     /// A number below `sides`.
     pub fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % sides
+        self.0.u64(..sides)
     }
 
     pub fn percent(&mut self, chance: u64) -> bool {
@@ -154,6 +153,9 @@ impl Dice {
         low + self.roll((high - low + 1) as u64) as i64
     }
 }
+
+/// Deletions of one partition key that a container takes before the purge has removed any of its items, which some runs never let it do.
+const MOST_DELETIONS: u32 = 4;
 
 impl Program {
     /// The program of a seed.
@@ -170,7 +172,16 @@ impl Program {
             keys: &KEYS[..dice.between(1, 4) as usize],
             ids: &IDS[..dice.between(2, 6) as usize],
         };
-        let ops = (0..length).map(|_| op(&mut dice, names, theme)).collect();
+        let mut ops: Vec<Op> = (0..length).map(|_| op(&mut dice, names, theme)).collect();
+        let mut deletions = BTreeMap::new();
+        ops.retain(|op| match op {
+            Op::DropKey(pk) => {
+                let count = deletions.entry(*pk).or_insert(0);
+                *count += 1;
+                *count <= MOST_DELETIONS
+            }
+            _ => true,
+        });
         Program { setup, ops }
     }
 }

@@ -3,6 +3,9 @@
 //!   query ─▶ gateway ─ rows ─────────────────────────────────────────────▶ done
 //!                └──── 400/1004 ─▶ plan ─▶ rows of each range ─▶ order | aggregate ─▶ distinct ─▶ offset, limit ─▶ done
 //!                                     └──▶ statistics, scores of each range ─▶ fusion ─▶ done
+//!
+//! The rules of the order of values, of aggregates and of fusion stand in `bolide-query` too, and are written here once more on purpose: this is the
+//! client's side, as SDKs have it in their own languages. Shared with the server, a mistake in them would pass every case.
 
 mod aggregate;
 mod hybrid;

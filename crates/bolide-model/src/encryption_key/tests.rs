@@ -1,0 +1,44 @@
+use serde_json::json;
+
+use super::*;
+
+fn sent() -> Value {
+    json!({
+        "id": "k", "encryptionAlgorithm": "AEAD_AES_256_CBC_HMAC_SHA256", "wrappedDataEncryptionKey": "AAEC",
+        "keyWrapMetadata": {"type": "t", "name": "n", "value": "v", "algorithm": "RSA-OAEP"},
+    })
+}
+
+#[test]
+fn a_definition_gives_back_what_was_sent() {
+    let key = EncryptionKeyProperties::from_json(&sent()).expect("well formed");
+    assert_eq!(Value::Object(key.to_json()), sent());
+}
+
+#[test]
+fn what_is_missing_or_malformed_is_named() {
+    let names = [
+        "id",
+        "encryptionAlgorithm",
+        "wrappedDataEncryptionKey",
+        "keyWrapMetadata",
+    ];
+    for name in names {
+        let mut bad = sent();
+        bad[name] = 7.into();
+        let error = EncryptionKeyProperties::from_json(&bad).expect_err(name);
+        assert!(error.message.contains(name), "{}", error.message);
+    }
+    for name in METADATA {
+        let mut bad = sent();
+        bad["keyWrapMetadata"]
+            .as_object_mut()
+            .expect("an object")
+            .shift_remove(name);
+        let error = EncryptionKeyProperties::from_json(&bad).expect_err(name);
+        assert!(error.message.contains(name), "{}", error.message);
+    }
+    let mut bad = sent();
+    bad["wrappedDataEncryptionKey"] = "no base64".into();
+    assert!(EncryptionKeyProperties::from_json(&bad).is_err());
+}

@@ -14,10 +14,9 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::{MutexGuard, RwLockReadGuard};
 
 use crate::catalog::Scripts;
-use crate::catalog::records::OfferRow;
 use crate::format::etag::Etag;
-use crate::partition::Partition;
-use crate::throughput::{PacingSettings, SharedMeter};
+use crate::partition::{Partition, Placement};
+use crate::throughput::{Meter, OfferType, Pacing, PacingSettings, SharedMeter, Throughput};
 
 /// How long a change of a container waits before it ends the long work of readers.
 const READERS_END: Duration = Duration::from_millis(100);
@@ -48,7 +47,7 @@ pub(crate) struct ContainerState {
     pub settings: Settings,
     /// When each policy came into force, oldest first. For figures and for people; verdicts need the floors only.
     pub history: Vec<Stretch>,
-    pub offer: Option<OfferRow>,
+    pub offer: Option<ContainerOffer>,
     pub pacing: PacingSettings,
     /// A client has begun the all-versions feed of a container without a policy for it.
     pub keeps_all_versions: bool,
@@ -58,6 +57,44 @@ pub(crate) struct ContainerState {
     /// The next range's id.
     pub next_range: u32,
     pub is_deleted: bool,
+}
+
+impl ContainerState {
+    /// The meter of the database, if the container shares its throughput: it has no offer of its own, and nobody has given it another
+    /// budget.
+    pub fn shared_meter(&self) -> Option<&SharedMeter> {
+        let is_on_its_own = self.offer.is_some() || self.pacing.pacing != Pacing::Unlimited;
+        self.database_meter.as_ref().filter(|_| !is_on_its_own)
+    }
+
+    /// Gives every partition's meter its share of the budget, from `now` on.
+    pub fn pace_meters(&self, now: UnixSeconds) {
+        let partitions = &self.layout.partitions;
+        if let Some(shared) = self.shared_meter() {
+            for partition in partitions {
+                partition.set_meter(shared.clone());
+            }
+            return;
+        }
+        for partition in partitions {
+            let was_shared = |shared: &SharedMeter| Arc::ptr_eq(shared, &partition.meter());
+            if self.database_meter.as_ref().is_some_and(was_shared) {
+                partition.set_meter(Meter::shared(&self.pacing, partitions.len(), now));
+            }
+            partition.meter().lock().set_pacing(&self.pacing, partitions.len(), now);
+        }
+    }
+}
+
+/// The offer of a container or database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ContainerOffer {
+    pub number: u32,
+    /// `None`: created without any; shown as the default.
+    pub throughput: Option<Throughput>,
+    pub kind: OfferType,
+    pub etag: Etag,
+    pub last_modified: UnixSeconds,
 }
 
 /// A stretch of time under one policy; it ends where the next begins.
@@ -76,6 +113,17 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
+    /// Where each partition stands among the ranges.
+    pub fn placements(&self) -> Vec<Placement> {
+        let placements = self.partitions.iter().map(|partition| Placement {
+            id: partition.id,
+            range: partition.range,
+            epk: partition.epk.clone(),
+            parents: partition.parents.clone(),
+        });
+        placements.collect()
+    }
+
     /// The partition that holds a key.
     pub fn partition_of(&self, epk: &Epk) -> Result<&Arc<Partition>> {
         let after = self.partitions.partition_point(|partition| partition.epk.min <= *epk);

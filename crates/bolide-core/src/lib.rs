@@ -17,6 +17,7 @@
 mod account;
 mod admin;
 mod answer;
+mod api;
 mod background;
 mod catalog;
 mod change_log;

@@ -22,6 +22,7 @@ use crate::{
 pub struct MemoryEngine {
     partitions: RwLock<HashMap<PartitionId, Arc<RwLock<Partition>>>>,
     time: MonotoneClock,
+    is_shared: bool,
 }
 
 impl MemoryEngine {
@@ -30,6 +31,15 @@ impl MemoryEngine {
         MemoryEngine {
             partitions: RwLock::default(),
             time: MonotoneClock::new(clock, UnixMillis(i64::MIN)),
+            is_shared: false,
+        }
+    }
+
+    /// As [`MemoryEngine::new`], for several users at once, as processes are that share a store.
+    pub fn shared(clock: Arc<Clock>) -> MemoryEngine {
+        MemoryEngine {
+            is_shared: true,
+            ..MemoryEngine::new(clock)
         }
     }
 
@@ -41,6 +51,10 @@ impl MemoryEngine {
 impl Engine for MemoryEngine {
     fn name(&self) -> &'static str {
         "memory"
+    }
+
+    fn is_shared(&self) -> bool {
+        self.is_shared
     }
 
     fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, Down>> {

@@ -59,3 +59,6 @@ pub(super) fn decode(mut value: &[u8]) -> Result<Vec<RowKey>> {
     }
     Ok(rows)
 }
+
+#[cfg(test)]
+mod tests;

@@ -170,3 +170,6 @@ fn joined(kind: u8, parent: &[u8], name: &[u8]) -> Bytes {
     bytes.put_slice(name);
     bytes.freeze()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,15 +1,22 @@
 //! The partitions of containers: opened from rows, named for removal, removed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use bolide_model::rid::ContainerRid;
 use bolide_model::{Error, ErrorKind, Lsn, Result};
 use bolide_storage::{Head, PartitionId};
 
 use super::Catalog;
+use super::batch::CatalogBatch;
 use super::rows::{ContainerRow, Row, RowKey};
 use crate::container::{Change, Container, ContainerState, Layout};
+use crate::partition::round::Step;
 use crate::partition::{Partition, Placement, down};
 use crate::throughput::Meter;
+
+/// How soon to ask again for the outcome of a commit.
+const TRY_AGAIN: Duration = Duration::from_millis(50);
 
 impl Catalog {
     /// Opens the partitions of a container, and creates those that a crash left out. What `before` has open stays open.
@@ -63,30 +70,25 @@ impl Catalog {
         .await
     }
 
-    /// Puts a container's new ranges into force, and removes the partition they take the place of.
+    /// Puts a container's new ranges into force, and names the partition for removal that they take the place of. Where the outcome of the commit is
+    /// unknown, waits until it is known, or until `is_closing`: what was written into the wrong ranges would be lost.
     ///
     /// # Errors
-    /// `Unavailable` if others have changed the ranges meanwhile: nothing has changed.
+    /// `Unavailable` if others have changed the ranges meanwhile; `Timeout` if the outcome is unknown. Otherwise nothing has changed.
     pub async fn commit_split(
         &self,
         container: &Arc<Container>,
         change: &Change<'_>,
         after: ContainerState,
         parent: PartitionId,
+        is_closing: impl Fn() -> bool,
     ) -> Result<()> {
         let rid = container.rid();
-        let layout = after.layout.clone();
-        let next_range = after.next_range;
-        let (row, committed) = self
+        let (layout, next_range) = (after.layout.clone(), after.next_range);
+        let committed = self
             .commit_unseen(move |batch| {
                 let mut row = batch.container(rid)?;
-                let had: Vec<PartitionId> = row.placements.iter().map(|placement| placement.id).collect();
-                let children = layout.partitions.iter().map(|partition| partition.id);
-                let children: Vec<RowKey> = children.filter(|id| !had.contains(id)).map(RowKey::Dropped).collect();
-                let are_there = batch.rows(&children)?.iter().all(|(_, row)| row.is_some());
-                if row.layout_version + 1 != layout.version || !had.contains(&parent) || !are_there {
-                    return Err(overtaken().into());
-                }
+                let children = check_split(batch, &row, &layout, parent)?;
                 row.layout_version = layout.version;
                 row.next_range = next_range;
                 row.placements = layout.placements();
@@ -98,16 +100,38 @@ impl Catalog {
                 batch.create(RowKey::Dropped(parent), Row::Dropped)?;
                 Ok(row)
             })
-            .await?;
-        let meter = after.database_meter.clone();
-        change.replace(ContainerState::of(&row, after.layout, meter));
+            .await;
+        let (row, committed) = match committed {
+            Err(error) if error.kind == ErrorKind::Timeout => {
+                let row = self.row_for_sure(rid, is_closing).await?;
+                let row = row.filter(|row| row.layout_version == after.layout.version);
+                (row.ok_or_else(overtaken)?, None)
+            }
+            committed => committed?,
+        };
+        change.replace(ContainerState::of(&row, after.layout, after.database_meter));
         self.remember(committed).await;
-        self.remove_named(vec![parent]).await;
         Ok(())
     }
 
+    /// A container's row after a commit of unknown outcome: once another commit is made, the one before has happened or never will.
+    async fn row_for_sure(&self, rid: ContainerRid, is_closing: impl Fn() -> bool) -> Result<Option<ContainerRow>> {
+        loop {
+            let fenced = self.commit(move |batch| {
+                let account = batch.account()?;
+                batch.replace(RowKey::Account, account)?;
+                batch.container_if_there(rid)
+            });
+            match fenced.await {
+                Ok(row) => return Ok(row),
+                Err(error) if is_closing() => return Err(Error::new(ErrorKind::Timeout, error.message)),
+                Err(_) => tokio::time::sleep(TRY_AGAIN).await,
+            }
+        }
+    }
+
     /// Removes partitions that a commit has named, or leaves that to the next start: what the commit says holds already.
-    pub(super) async fn remove_named(&self, partitions: Vec<PartitionId>) {
+    pub async fn remove_named(&self, partitions: Vec<PartitionId>) {
         if let Err(error) = self.remove_dropped(partitions).await {
             tracing::warn!(%error, "the partitions of what was deleted are removed at the next start");
         }
@@ -126,6 +150,23 @@ impl Catalog {
         })
         .await
     }
+}
+
+/// Checks that a split may still replace the ranges that it began with: gives the new partitions, named for removal until then.
+fn check_split(
+    batch: &mut CatalogBatch<'_, '_>,
+    row: &ContainerRow,
+    layout: &Layout,
+    parent: PartitionId,
+) -> Step<Vec<RowKey>> {
+    let had: Vec<PartitionId> = row.placements.iter().map(|placement| placement.id).collect();
+    let children = layout.partitions.iter().map(|partition| partition.id);
+    let children: Vec<RowKey> = children.filter(|id| !had.contains(id)).map(RowKey::Dropped).collect();
+    let are_there = batch.rows(&children)?.iter().all(|(_, row)| row.is_some());
+    if row.layout_version + 1 != layout.version || !had.contains(&parent) || !are_there {
+        return Err(overtaken().into());
+    }
+    Ok(children)
 }
 
 fn overtaken() -> Error {

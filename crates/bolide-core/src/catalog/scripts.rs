@@ -184,12 +184,12 @@ fn write(batch: &mut CatalogBatch<'_, '_>, rid: ChildRid, kind: ScriptKind, draf
 
 /// Checks that a script fits beside the others, in place of the one it replaces if it replaces one.
 fn check_room(batch: &mut CatalogBatch<'_, '_>, rid: ChildRid, kind: ScriptKind, bytes: usize) -> Step<()> {
-    let (mut of_kind, mut others) = (0, 0);
+    let (mut of_kind, mut others) = (0, 0_usize);
     for (name, value) in batch.scan(Space::Index, &names::scripts_of(rid.container))? {
         match names::target(&name, &value)? {
             RowKey::Script(other) if other != rid => {
                 of_kind += usize::from(other.kind == rid.kind);
-                others += names::source_bytes(&value);
+                others = others.saturating_add(names::source_bytes(&value));
             }
             _ => {}
         }
@@ -204,7 +204,7 @@ fn check_room(batch: &mut CatalogBatch<'_, '_>, rid: ChildRid, kind: ScriptKind,
         )
         .into());
     }
-    if others + bytes <= SCRIPT_BYTES {
+    if others.saturating_add(bytes) <= SCRIPT_BYTES {
         return Ok(());
     }
     Err(Error::new(

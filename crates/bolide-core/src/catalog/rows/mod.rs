@@ -187,8 +187,20 @@ rows! {
 
 /// Members of a row that this version does not know; see the module.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Unknown(Map<String, Value>);
+#[serde(from = "Map<String, Value>", into = "Map<String, Value>")]
+pub(crate) struct Unknown(Option<Box<Map<String, Value>>>);
+
+impl From<Map<String, Value>> for Unknown {
+    fn from(members: Map<String, Value>) -> Unknown {
+        Unknown((!members.is_empty()).then(|| Box::new(members)))
+    }
+}
+
+impl From<Unknown> for Map<String, Value> {
+    fn from(Unknown(members): Unknown) -> Map<String, Value> {
+        members.map(|members| *members).unwrap_or_default()
+    }
+}
 
 /// Reads a stored row.
 ///

@@ -6,8 +6,7 @@ use bolide_model::Result;
 
 use crate::account::{Account, RequestContext};
 use crate::catalog::Catalog;
-use crate::container::Container;
-use crate::scripts::{Script, ScriptDraft, ScriptKind, ScriptName};
+use crate::container::{Container, Script, ScriptDraft, ScriptKind, ScriptName};
 
 /// Scripts as resources.
 impl Account {

@@ -50,7 +50,6 @@ pub use databases::DatabaseInfo;
 pub use encryption_keys::EncryptionKeyInfo;
 pub use offers::{Offer, OfferResource};
 pub use permissions::{PermissionInfo, PermissionMode, PermissionProperties};
-pub(crate) use scripts::Scripts;
 pub use users::UserInfo;
 
 use crate::container::Container;

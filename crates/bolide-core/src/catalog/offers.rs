@@ -6,7 +6,7 @@ use bolide_model::{Error, Result, UnixSeconds};
 use super::Catalog;
 use super::batch::{Moment, check_etag};
 use super::rows::{AccountRow, OfferRow, RowKey, Unknown};
-use crate::container::ContainerOffer;
+use crate::container::ResourceOffer;
 use crate::format::etag::Etag;
 use crate::throughput::{OfferType, Throughput};
 
@@ -37,7 +37,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    fn new(offer: ContainerOffer, resource: OfferResource) -> Offer {
+    fn new(offer: ResourceOffer, resource: OfferResource) -> Offer {
         Offer {
             rid: OfferRid::new(offer.number),
             resource,
@@ -51,8 +51,8 @@ impl Offer {
 
 impl OfferRow {
     /// What it says.
-    pub fn offer(&self) -> ContainerOffer {
-        ContainerOffer {
+    pub fn offer(&self) -> ResourceOffer {
+        ResourceOffer {
             number: self.number,
             throughput: self.throughput,
             kind: self.kind,

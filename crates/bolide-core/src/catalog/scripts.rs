@@ -1,6 +1,5 @@
 //! Stored procedures, triggers and user-defined functions as resources of a container.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bolide_model::names::validate_resource_id;
@@ -12,54 +11,13 @@ use super::Catalog;
 use super::batch::{CatalogBatch, check_etag, taken};
 use super::names::{self, Name};
 use super::rows::{Row, RowKey, ScriptRow, Unknown};
-use crate::container::Container;
+use crate::container::{Container, Script, ScriptDraft, ScriptKind, ScriptName};
 use crate::partition::round::Step;
-use crate::scripts::{Script, ScriptDraft, ScriptKind, ScriptName};
 
 /// Most scripts of one kind in a container. The service's limits are lower and can be raised (cosmos-rest §3.6).
 const SCRIPTS: usize = 500;
 /// Most bytes of all scripts of a container together: they stay in memory.
 const SCRIPT_BYTES: usize = 16 * 1024 * 1024;
-
-/// The scripts of a container, in the order of their creation within each kind.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Scripts {
-    by_number: BTreeMap<(ScriptKind, u64), Arc<Script>>,
-}
-
-impl Scripts {
-    /// The scripts of one kind.
-    pub fn of(&self, kind: ScriptKind) -> impl Iterator<Item = &Arc<Script>> {
-        self.by_number
-            .range((kind, 0)..=(kind, u64::MAX))
-            .map(|(_, script)| script)
-    }
-
-    /// The script with this id.
-    pub fn by_id(&self, kind: ScriptKind, id: &str) -> Option<&Arc<Script>> {
-        self.of(kind).find(|script| script.id == id)
-    }
-
-    /// The script of this name.
-    ///
-    /// # Errors
-    /// `NotFound`.
-    pub fn get(&self, kind: ScriptKind, name: &ScriptName) -> Result<&Arc<Script>> {
-        let found = match name {
-            ScriptName::Id(id) => self.by_id(kind, id),
-            ScriptName::Rid(number) => self.by_number.get(&(kind, *number)),
-        };
-        found.ok_or_else(|| not_found(kind, name))
-    }
-
-    pub fn insert(&mut self, script: Arc<Script>) {
-        self.by_number.insert((script.kind, script.rid.number), script);
-    }
-
-    fn remove(&mut self, kind: ScriptKind, number: u64) {
-        self.by_number.remove(&(kind, number));
-    }
-}
 
 impl Catalog {
     /// Creates a script, or replaces the one of this id if `is_upsert`. Tells whether it was created.
@@ -155,10 +113,10 @@ fn existing(
         ScriptName::Id(id) => find(batch, container, kind, id)?,
         ScriptName::Rid(number) => Some(ChildRid::new(container, child_kind(kind), *number)),
     };
-    let rid = rid.ok_or_else(|| not_found(kind, name))?;
+    let rid = rid.ok_or_else(|| kind.not_found(name))?;
     match batch.row(RowKey::Script(rid))? {
         Some(Row::Script(row)) => Ok((rid, row)),
-        _ => Err(not_found(kind, name).into()),
+        _ => Err(kind.not_found(name).into()),
     }
 }
 
@@ -218,7 +176,7 @@ fn check_room(batch: &mut CatalogBatch<'_, '_>, rid: ChildRid, kind: ScriptKind,
 pub(super) fn show(container: &Container, rid: ChildRid, row: &ScriptRow) {
     let Some(kind) = script_kind(rid.kind) else { return };
     let known = container.scripts();
-    let known = known.by_number.get(&(kind, rid.number));
+    let known = known.by_number(kind, rid.number);
     if known.is_none_or(|known| known.etag != row.etag) {
         let script = Arc::new(row.clone().into_script(rid, kind));
         container.change_scripts(|scripts| scripts.insert(script));
@@ -257,12 +215,4 @@ fn check(kind: ScriptKind, draft: &ScriptDraft) -> Result<()> {
 
 fn already_there(kind: ScriptKind, id: &str) -> Error {
     taken(&format!("{} '{id}'", kind.noun()))
-}
-
-fn not_found(kind: ScriptKind, name: &ScriptName) -> Error {
-    let name = match name {
-        ScriptName::Id(id) => id.clone(),
-        ScriptName::Rid(number) => number.to_string(),
-    };
-    Error::not_found(format!("Resource Not Found: there is no {} '{name}'.", kind.noun()))
 }

@@ -16,10 +16,8 @@ use tokio::runtime::Handle;
 use super::places::{Place, Places};
 use super::run::script_error;
 use super::watch::{Running, Watch};
-use super::{Script, ScriptKind};
 use crate::account::Account;
-use crate::catalog::Scripts;
-use crate::container::{Container, Ending};
+use crate::container::{Container, Ending, Script, ScriptKind, Scripts};
 use crate::memory::MemoryShare;
 
 /// What part of a script's time one call has, and how many times that time all calls of a page have.

@@ -13,10 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::catalog::permissions::{PermissionMode, PermissionProperties};
-use crate::container::Stretch;
+use crate::container::{ScriptDraft, Stretch, TriggerFires};
 use crate::format::etag::Etag;
 use crate::partition::Placement;
-use crate::scripts::{ScriptDraft, TriggerFires};
 use crate::throughput::{OfferType, Pacing, PacingSettings, Throughput};
 
 /// Defines a module that writes `$value` as `$stored`. `$from` gives `None` for what is no such value.

@@ -5,8 +5,8 @@ use bolide_model::rid::ChildRid;
 use serde::{Deserialize, Serialize};
 
 use super::{Unknown, json};
+use crate::container::{Conduct, Script, ScriptDraft, ScriptKind};
 use crate::format::etag::Etag;
-use crate::scripts::{Conduct, Script, ScriptDraft, ScriptKind};
 
 /// A script.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -1,9 +1,10 @@
-//! Scripts as resources.
+//! Definitions of stored procedures, triggers and user-defined functions, as a container has them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bolide_model::UnixSeconds;
 use bolide_model::rid::ChildRid;
+use bolide_model::{Error, Result, UnixSeconds};
 
 use super::Conduct;
 use crate::format::etag::Etag;
@@ -27,6 +28,15 @@ impl ScriptKind {
             ScriptKind::Trigger => "trigger",
             ScriptKind::UserDefinedFunction => "user-defined function",
         }
+    }
+
+    /// The error for a name that no script of the kind has.
+    pub(crate) fn not_found(self, name: &ScriptName) -> Error {
+        let name = match name {
+            ScriptName::Id(id) => id.clone(),
+            ScriptName::Rid(number) => number.to_string(),
+        };
+        Error::not_found(format!("Resource Not Found: there is no {} '{name}'.", self.noun()))
     }
 }
 
@@ -110,7 +120,7 @@ impl TriggerFires {
     ///
     /// # Errors
     /// See above.
-    pub fn parse(time: &str, operation: &str) -> Result<TriggerFires, usize> {
+    pub fn parse(time: &str, operation: &str) -> std::result::Result<TriggerFires, usize> {
         let spelled = [time.into(), operation.into()];
         Ok(TriggerFires {
             time: TriggerTime::parse(time).ok_or(0_usize)?,
@@ -165,4 +175,49 @@ pub enum ScriptName {
     Id(String),
     /// By the number in its resource id.
     Rid(u64),
+}
+
+/// The scripts of a container, in the order of their creation within each kind.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Scripts {
+    by_number: BTreeMap<(ScriptKind, u64), Arc<Script>>,
+}
+
+impl Scripts {
+    /// The scripts of one kind.
+    pub fn of(&self, kind: ScriptKind) -> impl Iterator<Item = &Arc<Script>> {
+        self.by_number
+            .range((kind, 0)..=(kind, u64::MAX))
+            .map(|(_, script)| script)
+    }
+
+    /// The script with this id.
+    pub fn by_id(&self, kind: ScriptKind, id: &str) -> Option<&Arc<Script>> {
+        self.of(kind).find(|script| script.id == id)
+    }
+
+    /// The script of this name.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn get(&self, kind: ScriptKind, name: &ScriptName) -> Result<&Arc<Script>> {
+        let found = match name {
+            ScriptName::Id(id) => self.by_id(kind, id),
+            ScriptName::Rid(number) => self.by_number(kind, *number),
+        };
+        found.ok_or_else(|| kind.not_found(name))
+    }
+
+    /// The script of this number.
+    pub fn by_number(&self, kind: ScriptKind, number: u64) -> Option<&Arc<Script>> {
+        self.by_number.get(&(kind, number))
+    }
+
+    pub fn insert(&mut self, script: Arc<Script>) {
+        self.by_number.insert((script.kind, script.rid.number), script);
+    }
+
+    pub fn remove(&mut self, kind: ScriptKind, number: u64) {
+        self.by_number.remove(&(kind, number));
+    }
 }

@@ -1,5 +1,9 @@
 //! A container: its definition, its settings of expiry, its ranges, and the gate that keeps requests and changes of settings apart.
 
+mod conduct;
+mod offer;
+mod scripts;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,10 +17,14 @@ use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{MutexGuard, RwLockReadGuard};
 
-use crate::catalog::Scripts;
+pub(crate) use conduct::Conduct;
+pub(crate) use offer::ResourceOffer;
+pub(crate) use scripts::Scripts;
+pub use scripts::{Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires, TriggerOperation, TriggerTime};
+
 use crate::format::etag::Etag;
 use crate::partition::{Partition, Placement};
-use crate::throughput::{Meter, OfferType, Pacing, PacingSettings, SharedMeter, Throughput};
+use crate::throughput::{Meter, Pacing, PacingSettings, SharedMeter};
 
 /// How long a change of a container waits before it ends the long work of readers.
 const READERS_END: Duration = Duration::from_millis(100);
@@ -47,7 +55,7 @@ pub(crate) struct ContainerState {
     pub settings: Settings,
     /// When each policy came into force, oldest first. For figures and for people; verdicts need the floors only.
     pub history: Vec<Stretch>,
-    pub offer: Option<ContainerOffer>,
+    pub offer: Option<ResourceOffer>,
     pub pacing: PacingSettings,
     /// A client has begun the all-versions feed of a container without a policy for it.
     pub keeps_all_versions: bool,
@@ -84,17 +92,6 @@ impl ContainerState {
             partition.meter().lock().set_pacing(&self.pacing, partitions.len(), now);
         }
     }
-}
-
-/// The offer of a container or database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ContainerOffer {
-    pub number: u32,
-    /// `None`: created without any; shown as the default.
-    pub throughput: Option<Throughput>,
-    pub kind: OfferType,
-    pub etag: Etag,
-    pub last_modified: UnixSeconds,
 }
 
 /// A stretch of time under one policy; it ends where the next begins.

@@ -3,25 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bolide_model::container::ContainerProperties;
-use bolide_model::partition_key::PartitionKey;
-use bolide_model::rid::{ContainerRid, DatabaseRid, OfferRid};
 use bolide_model::time::Monotonic;
-use bolide_model::{Error, ErrorKind, RequestUnits, Result, UnixMillis};
+use bolide_model::{Error, ErrorKind, Result, UnixMillis};
 use bolide_storage::Engine;
-use serde_json::Value;
 
-use crate::answer::RangePosition;
 use crate::background::{Background, PurgeFault, PurgeMode, PurgeOptions, PurgeScheduler};
-use crate::catalog::{Catalog, DatabaseInfo, DefinitionUsage, Offer, definition_limit};
+use crate::catalog::{Catalog, DefinitionUsage, definition_limit};
 use crate::clock;
-use crate::container::{Container, ContainerInfo};
+use crate::container::Container;
 use crate::executor::{Executor, Watch};
-use crate::items::{KnownNumbers, epk_of_key};
+use crate::items::KnownNumbers;
 use crate::memory::MemoryBudget;
 use crate::query::AheadCache;
 use crate::scripts::{Places, ScriptHosting};
-use crate::throughput::{OfferType, PacingSettings, Throughput};
 
 /// How an account behaves.
 #[derive(Debug, Clone)]
@@ -323,220 +317,15 @@ impl Account {
     }
 }
 
-/// Databases, containers and offers.
+/// The catalog as a whole.
 impl Account {
-    /// Creates a database.
-    ///
-    /// # Errors
-    /// `Conflict` if there is one of this name; `BadRequest` for a bad name or throughput.
-    pub async fn create_database(
-        &self,
-        _ctx: &RequestContext,
-        id: &str,
-        throughput: Option<Throughput>,
-    ) -> Result<DatabaseInfo> {
-        let id = id.to_owned();
-        let create = |catalog: Arc<Catalog>| async move { catalog.create_database(&id, throughput).await };
-        self.catalog.carry_out(create).await
-    }
-
-    /// All databases, in the order of their creation.
-    pub fn list_databases(&self) -> Vec<DatabaseInfo> {
-        self.catalog.list_databases()
-    }
-
-    /// The database of this name.
-    ///
-    /// # Errors
-    /// `NotFound`.
-    pub fn database_by_name(&self, id: &str) -> Result<DatabaseInfo> {
-        self.catalog.database_by_name(id)
-    }
-
-    /// The database with this resource id.
-    ///
-    /// # Errors
-    /// `NotFound`.
-    pub fn database_by_rid(&self, rid: DatabaseRid) -> Result<DatabaseInfo> {
-        self.catalog.database_by_rid(rid)
-    }
-
-    /// Deletes a database with all its containers.
-    ///
-    /// # Errors
-    /// `NotFound`; `PreconditionFailed` if it is another version.
-    pub async fn delete_database(&self, _ctx: &RequestContext, rid: DatabaseRid, if_match: Option<&str>) -> Result<()> {
-        let if_match = if_match.map(str::to_owned);
-        let delete = |catalog: Arc<Catalog>| async move { catalog.delete_database(rid, if_match.as_deref()).await };
-        self.catalog.carry_out(delete).await
-    }
-
-    /// Creates a container, with as many ranges as its throughput implies.
-    ///
-    /// # Errors
-    /// `NotFound` without the database; `Conflict` if it has a container of this name; `BadRequest` for a bad name or throughput.
-    pub async fn create_container(
-        &self,
-        _ctx: &RequestContext,
-        database: DatabaseRid,
-        properties: ContainerProperties,
-        throughput: Option<Throughput>,
-    ) -> Result<Arc<Container>> {
-        self.create_container_of_type(database, properties, (throughput, OfferType::default()))
-            .await
-    }
-
-    /// As [`Account::create_container`], with the performance level of its offer.
-    ///
-    /// # Errors
-    /// As [`Account::create_container`].
-    pub async fn create_container_of_type(
-        &self,
-        database: DatabaseRid,
-        properties: ContainerProperties,
-        offer: (Option<Throughput>, OfferType),
-    ) -> Result<Arc<Container>> {
-        let create = |catalog: Arc<Catalog>| async move { catalog.create_container(database, properties, offer).await };
-        self.catalog.carry_out(create).await
-    }
-
-    /// Where the range of a partition key stands.
-    ///
-    /// # Errors
-    /// `PartitionKeyMismatch` if the key has the wrong number of components; `NotFound` if the container was deleted.
-    pub async fn position(&self, container: &Arc<Container>, key: &PartitionKey) -> Result<RangePosition> {
-        let visit = container.enter().await?;
-        let partition = visit.state.layout.partition_of(&epk_of_key(&visit.state, key)?)?;
-        Ok(RangePosition {
-            range: partition.range,
-            lsn: partition.lsn(),
-            charge: RequestUnits::ZERO,
-        })
-    }
-
-    /// The containers of a database, in the order of their creation.
-    ///
-    /// # Errors
-    /// `NotFound` without the database.
-    pub fn list_containers(&self, database: DatabaseRid) -> Result<Vec<Arc<Container>>> {
-        self.catalog.list_containers(database)
-    }
-
-    /// The container of this name.
-    ///
-    /// # Errors
-    /// `NotFound`.
-    pub fn container_by_name(&self, database: DatabaseRid, id: &str) -> Result<Arc<Container>> {
-        self.catalog.container_by_name(database, id)
-    }
-
-    /// The container with this resource id.
-    ///
-    /// # Errors
-    /// `NotFound`.
-    pub fn container_by_rid(&self, rid: ContainerRid) -> Result<Arc<Container>> {
-        self.catalog.container_by_rid(rid)
-    }
-
-    /// Every container of the account.
-    pub fn all_containers(&self) -> Vec<Arc<Container>> {
-        self.catalog.all_containers()
-    }
-
-    /// Replaces a container's definition with what was `sent`, whole: what is left out is removed (TTL-231). A changed default ttl
-    /// holds at once, for items already there too (TTL-228), and brings nothing back (TTL-226).
-    ///
-    /// # Errors
-    /// `BadRequest` or `Forbidden` for what cannot be, or cannot change; `PreconditionFailed` if it is another version.
-    pub async fn replace_container(
-        &self,
-        _ctx: &RequestContext,
-        container: &Arc<Container>,
-        sent: &Value,
-        if_match: Option<&str>,
-    ) -> Result<ContainerInfo> {
-        let (container, sent, if_match) = (container.clone(), sent.clone(), if_match.map(str::to_owned));
-        let replace = |catalog: Arc<Catalog>| async move {
-            catalog.replace_container(&container, &sent, if_match.as_deref()).await
-        };
-        self.catalog.carry_out(replace).await
-    }
-
-    /// Deletes a container. Its purge ends with it (TTL-271).
-    ///
-    /// # Errors
-    /// `NotFound`; `PreconditionFailed` if it is another version.
-    pub async fn delete_container(
-        &self,
-        _ctx: &RequestContext,
-        rid: ContainerRid,
-        if_match: Option<&str>,
-    ) -> Result<()> {
-        let if_match = if_match.map(str::to_owned);
-        let delete = |catalog: Arc<Catalog>| async move { catalog.delete_container(rid, if_match.as_deref()).await };
-        self.catalog.carry_out(delete).await
-    }
-
-    /// All offers.
-    pub fn list_offers(&self) -> Vec<Offer> {
-        self.catalog.list_offers()
-    }
-
-    /// The offer with this resource id.
-    ///
-    /// # Errors
-    /// `NotFound`.
-    pub fn offer(&self, rid: OfferRid) -> Result<Offer> {
-        self.catalog.offer(rid)
-    }
-
-    /// Replaces what an offer grants. More throughput than a container's ranges can carry splits them.
-    ///
-    /// # Errors
-    /// `NotFound`; `BadRequest` for amounts that cannot be; `PreconditionFailed` if it is another version.
-    pub async fn replace_offer(
-        &self,
-        _ctx: &RequestContext,
-        rid: OfferRid,
-        throughput: Throughput,
-        if_match: Option<&str>,
-    ) -> Result<Offer> {
-        let if_match = if_match.map(str::to_owned);
-        let replace = |catalog: Arc<Catalog>| async move {
-            let offer = catalog.replace_offer(rid, throughput, if_match.as_deref()).await?;
-            catalog.split_for_throughput(&offer).await?;
-            Ok(offer)
-        };
-        self.catalog.carry_out(replace).await
-    }
-
-    /// Sets how a container's purge is paced.
+    /// Lets databases, containers and all that belongs to them be seen as other processes over the same engine have changed them. Reads nothing
+    /// where the engine has no other users. To be called before a name is refused as unknown, and before definitions are shown.
     ///
     /// # Errors
     /// From the engine.
-    pub async fn set_pacing(&self, container: &Arc<Container>, pacing: PacingSettings) -> Result<()> {
-        let container = container.clone();
-        let set = |catalog: Arc<Catalog>| async move { catalog.set_pacing(&container, pacing).await };
-        self.catalog.carry_out(set).await
-    }
-
-    /// Consumes request units as users would in the running second, evenly over the partitions.
-    ///
-    /// # Errors
-    /// `Throttled` where the throughput does not allow it; then nothing is consumed.
-    pub fn consume(&self, container: &Container, units: RequestUnits) -> Result<()> {
-        let layout = container.state().layout.clone();
-        let share = RequestUnits(units.0 / layout.partitions.len() as f64);
-        let now = self.server_time().seconds();
-        for (at, partition) in layout.partitions.iter().enumerate() {
-            if !partition.meter().lock().try_consume(now, share) {
-                for consumed in &layout.partitions[..at] {
-                    consumed.meter().lock().consume(now, RequestUnits(-share.0));
-                }
-                return Err(throttled(1_000));
-            }
-        }
-        Ok(())
+    pub async fn refresh_catalog(&self) -> Result<()> {
+        self.catalog.refresh().await
     }
 
     /// Whether MongoDB documents may have a ttl of their own (TTL-288).

@@ -4,7 +4,8 @@
 //! [`Refusal`] into its wire's words.
 //!
 //! ```text
-//!   account     open, close, begin a request        catalog     databases, containers, offers, users
+//!   account     open, close, begin a request        api         what front ends call for databases, containers, users
+//!   catalog     their rows, and a cache of them     container   an open container: settings, ranges, scripts
 //!   items       create … delete, point reads        feeds       read feed, change feed
 //!   query       queries over live items             purge       removing ghosts, and figures about them
 //!   scripts     stored procedures, triggers, user-defined functions
@@ -17,6 +18,7 @@
 mod account;
 mod admin;
 mod answer;
+mod api;
 mod background;
 mod catalog;
 mod change_log;
@@ -44,7 +46,10 @@ pub use catalog::{
     PermissionProperties, UserInfo,
 };
 pub use change_log::ChangeKind;
-pub use container::{Container, ContainerInfo, Range, Ranges};
+pub use container::{
+    Container, ContainerInfo, Range, Ranges, Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires,
+    TriggerOperation, TriggerTime,
+};
 pub use content::StoredItem;
 pub use feeds::{ChangePage, FeedPage, FeedStart, ItemChange, ReadChanges, ReadFeed, VersionPage};
 pub use format::etag::Etag;
@@ -56,8 +61,8 @@ pub use memory::{MemoryBudget, MemoryShare};
 pub use query::{QueryItems, QueryMetrics, QueryPage};
 pub use scan::Scope;
 pub use scripts::{
-    ExecuteProcedure, Executed, ItemWrite, Script, ScriptDraft, ScriptFigures, ScriptHosting, ScriptKind, ScriptName,
-    TriggerFires, TriggerOperation, TriggerTime, TriggeredWrite, TriggeredWritten, serve_scripts,
+    ExecuteProcedure, Executed, ItemWrite, ScriptFigures, ScriptHosting, TriggeredWrite, TriggeredWritten,
+    serve_scripts,
 };
 
 pub use admin::{

@@ -115,7 +115,7 @@ impl DatabaseRid {
     }
 
     /// The database with these bytes.
-    pub fn from_bytes(bytes: [u8; 4]) -> DatabaseRid {
+    pub const fn from_bytes(bytes: [u8; 4]) -> DatabaseRid {
         DatabaseRid(bytes)
     }
 

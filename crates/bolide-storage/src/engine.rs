@@ -250,6 +250,12 @@ pub trait Engine: Send + Sync + 'static {
     /// A short name for health reports: `memory`, `lsm`.
     fn name(&self) -> &'static str;
 
+    /// Whether others may commit to the same partitions: other processes, or other users of this engine. Whoever keeps what it has read looks then
+    /// whether it still holds.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     /// Reads keys and ranges of one partition at one snapshot.
     fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, Down>>;
 

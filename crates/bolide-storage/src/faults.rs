@@ -201,6 +201,10 @@ impl Engine for FaultyEngine {
         self.inner.name()
     }
 
+    fn is_shared(&self) -> bool {
+        self.inner.is_shared()
+    }
+
     fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, Down>> {
         Box::pin(async move {
             self.stumble()?;

@@ -25,6 +25,7 @@ pub struct MemoryEngine {
     partitions: RwLock<HashMap<PartitionId, Arc<RwLock<Partition>>>>,
     time: Arc<MonotoneClock>,
     holds: Holds<HomeSnapshot>,
+    is_shared: bool,
 }
 
 impl MemoryEngine {
@@ -34,6 +35,15 @@ impl MemoryEngine {
             partitions: RwLock::default(),
             time: Arc::new(MonotoneClock::new(clock, UnixMillis(i64::MIN))),
             holds: Holds::default(),
+            is_shared: false,
+        }
+    }
+
+    /// As [`MemoryEngine::new`], for several users at once, as processes are that share a store.
+    pub fn shared(clock: Arc<Clock>) -> MemoryEngine {
+        MemoryEngine {
+            is_shared: true,
+            ..MemoryEngine::new(clock)
         }
     }
 
@@ -99,6 +109,10 @@ impl MemoryEngine {
 impl Engine for MemoryEngine {
     fn name(&self) -> &'static str {
         "memory"
+    }
+
+    fn is_shared(&self) -> bool {
+        self.is_shared
     }
 
     fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, Down>> {

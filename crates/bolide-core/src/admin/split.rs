@@ -122,7 +122,8 @@ impl Catalog {
         };
         let after = with_children(&state, parent, children);
         after.pace_meters(self.now().await?.seconds());
-        self.commit_split(container, change, after, parent.id).await?;
+        self.commit_split(container, change, after, parent.id, || false).await?;
+        self.remove_named(vec![parent.id]).await;
         Ok(report)
     }
 

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use bolide_model::{Result, UnixMillis};
-use bolide_storage::{Engine, PartitionId};
-use bytes::Bytes;
+use bolide_storage::Engine;
 
-use super::budget::{Definition, DefinitionUsage};
-use super::records::{AccountRow, account_key, container_key, dropped_key};
-use super::{Catalog, Moment};
+use super::Catalog;
+use super::budget::DefinitionUsage;
+use super::rows::{AccountRow, RowKey};
 use crate::clock;
-use crate::container::{Change, Container, ContainerState};
 use crate::partition::Alarm;
 
 impl Catalog {
@@ -38,21 +36,8 @@ impl Catalog {
     }
 
     pub async fn set_mongo_document_ttl(&self, is_on: bool) -> Result<()> {
-        let mut account = self.memory.read().account.clone();
-        account.mongo_document_ttl = is_on;
-        self.commit_account(account).await
-    }
-
-    async fn commit_account(&self, account: AccountRow) -> Result<()> {
-        let committed = account.clone();
-        self.commit(move |round| {
-            Moment::begin(round);
-            round.put(account_key(), account.encode());
-            Ok(())
-        })
-        .await?;
-        self.memory.write().account = committed;
-        Ok(())
+        self.change_account(move |account| account.mongo_document_ttl = is_on)
+            .await
     }
 
     /// The number of the database that will be created next.
@@ -62,52 +47,16 @@ impl Catalog {
 
     /// Gives no database a number below `upto`.
     pub async fn leave_out_databases(&self, upto: u32) -> Result<()> {
-        let mut account = self.memory.read().account.clone();
-        account.next_database = account.next_database.max(upto);
-        self.commit_account(account).await
+        self.change_account(move |account| account.next_database = account.next_database.max(upto))
+            .await
     }
 
-    /// Takes `count` new partition ids and returns the first. They are named for removal until [`Catalog::commit_split`] says otherwise
-    /// or they are removed, so a crash in between leaves nothing behind.
-    pub async fn take_partition_ids(&self, count: u64) -> Result<u64> {
-        let mut account = self.memory.read().account.clone();
-        let first = account.next_partition;
-        account.next_partition += count;
-        let committed = account.clone();
-        self.commit(move |round| {
-            Moment::begin(round);
-            round.put(account_key(), account.encode());
-            for id in first..first + count {
-                round.put(dropped_key(PartitionId(id)), Bytes::new());
-            }
-            Ok(())
+    async fn change_account(&self, change: impl Fn(&mut AccountRow) + Send + 'static) -> Result<()> {
+        self.commit(move |batch| {
+            let mut account = batch.account()?;
+            change(&mut account);
+            batch.replace(RowKey::Account, account)
         })
-        .await?;
-        self.memory.write().account = committed;
-        Ok(first)
-    }
-
-    /// Puts a container's new ranges into force, and removes the partition they take the place of.
-    pub async fn commit_split(
-        &self,
-        container: &Arc<Container>,
-        change: &Change<'_>,
-        after: ContainerState,
-        parent: PartitionId,
-    ) -> Result<()> {
-        let rid = container.rid();
-        let state = after.clone();
-        self.commit(move |round| {
-            Moment::begin(round);
-            round.extend(container_key(rid), Definition::Container(&state.to_row()));
-            for partition in &state.layout.partitions {
-                round.delete(dropped_key(partition.id));
-            }
-            round.put(dropped_key(parent), Bytes::new());
-            Ok(())
-        })
-        .await?;
-        change.replace(after);
-        self.remove_dropped(vec![parent]).await
+        .await
     }
 }

@@ -5,18 +5,19 @@
 //!
 //! An account may have more than the limit, because the limit was lowered or because ranges were split. It opens all the same, and takes
 //! whatever lets no definition grow.
+//!
+//! The sum is this process's own, and follows its cache: where several processes share a store, each refuses by what it knows, and together they may
+//! pass the limit by what they define at the same moment.
 
 use std::collections::HashMap;
 
 use bolide_model::container::ContainerProperties;
-use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
-use bolide_storage::Key;
-use bytes::Bytes;
+use bolide_model::{Error, ErrorKind, Result};
 use serde_json::Value;
 
+use super::batch::Changes;
 use super::permissions::PermissionProperties;
-use super::records::{ContainerRow, DatabaseRow, EncryptionKeyRow, PermissionRow, ScriptRow, UserRow};
-use crate::partition::round::{Round, Step};
+use super::rows::{Row, RowKey};
 
 /// Definitions may take this part of the memory for requests, beside it: one of so many.
 const MEMORY_PART: usize = 4;
@@ -35,17 +36,6 @@ pub struct DefinitionUsage {
     pub used_bytes: usize,
     /// Bytes that they may take together.
     pub limit_bytes: usize,
-}
-
-/// A definition, as its row has it.
-#[derive(Clone, Copy)]
-pub(super) enum Definition<'d> {
-    Database(&'d DatabaseRow),
-    Container(&'d ContainerRow),
-    User(&'d UserRow),
-    Permission(&'d PermissionRow),
-    Script(&'d ScriptRow),
-    EncryptionKey(&'d EncryptionKeyRow),
 }
 
 /// What the server keeps for a definition beside its own bytes: its record, its places in maps, for a container also its gate and meters, and for
@@ -68,36 +58,23 @@ const USUAL_DEFINITION: usize = 4 * 1024;
 const NAME: usize = 64;
 const OBJECT: usize = 160;
 
-impl Definition<'_> {
-    /// The row to store.
-    fn encode(self) -> Bytes {
-        match self {
-            Definition::Database(row) => row.encode(),
-            Definition::Container(row) => row.encode(),
-            Definition::User(row) => row.encode(),
-            Definition::Permission(row) => row.encode(),
-            Definition::Script(row) => row.encode(),
-            Definition::EncryptionKey(row) => row.encode(),
+/// What a row counts, in bytes; 0 if it is no definition. It depends on what its owner defines and on the number of its partitions only, not on its
+/// throughput or on when it was written.
+fn bytes_of(row: &Row) -> usize {
+    match row {
+        Row::Account(_) | Row::Dropped => 0,
+        Row::Database(row) => fixed::DATABASE + row.id.len(),
+        Row::Container(row) => {
+            let unusual = parsed_bytes(&row.properties).saturating_sub(USUAL_DEFINITION);
+            fixed::CONTAINER + row.placements.len() * fixed::PARTITION + unusual
         }
-    }
-
-    /// What it counts, in bytes. It depends on what its owner defines and on the number of its partitions only, not on its throughput or
-    /// on when it was written.
-    fn bytes(self) -> usize {
-        match self {
-            Definition::Database(row) => fixed::DATABASE + row.id.len(),
-            Definition::Container(row) => {
-                let unusual = parsed_bytes(&row.properties).saturating_sub(USUAL_DEFINITION);
-                fixed::CONTAINER + row.placements.len() * fixed::PARTITION + unusual
-            }
-            // Its name is kept twice: with it, and to find it by.
-            Definition::User(row) => fixed::USER + 2 * row.id.len(),
-            Definition::Permission(row) => fixed::PERMISSION + grant_bytes(&row.grant),
-            Definition::Script(row) => fixed::SCRIPT + row.draft.id.len() + row.draft.body.len(),
-            Definition::EncryptionKey(row) => {
-                let written = Value::Object(row.properties.to_json());
-                fixed::ENCRYPTION_KEY + written.to_string().len()
-            }
+        // Its name is kept twice: with it, and to find it by.
+        Row::User(row) => fixed::USER + 2 * row.id.len(),
+        Row::Permission(row) => fixed::PERMISSION + grant_bytes(&row.grant),
+        Row::Script(row) => fixed::SCRIPT + row.draft.id.len() + row.draft.body.len(),
+        Row::EncryptionKey(row) => {
+            let written = Value::Object(row.properties.to_json());
+            fixed::ENCRYPTION_KEY + written.to_string().len()
         }
     }
 }
@@ -125,26 +102,12 @@ fn grant_bytes(grant: &PermissionProperties) -> usize {
     id.len() + mode_text.len() + resource.len() + key
 }
 
-/// What is counted: see the module. Follows commits as the catalog in memory does.
+/// What is counted: see the module. Follows commits as the cache does.
 #[derive(Debug)]
 pub(super) struct DefinitionBudget {
     usage: DefinitionUsage,
-    /// By the key of the row.
-    sizes: HashMap<Bytes, usize>,
+    sizes: HashMap<RowKey, usize>,
 }
-
-/// What a commit makes of a row.
-struct Resized {
-    key: Bytes,
-    /// 0 for one that is gone.
-    bytes: usize,
-    /// It grows by the server's own doing: counted, and no reason to refuse.
-    is_upkeep: bool,
-}
-
-/// What a commit does to definitions.
-#[derive(Default)]
-pub(super) struct Resizing(Vec<Resized>);
 
 impl DefinitionBudget {
     pub fn new(limit_bytes: usize) -> DefinitionBudget {
@@ -161,35 +124,32 @@ impl DefinitionBudget {
         self.usage
     }
 
-    /// Counts a row that is stored already.
-    pub fn count(&mut self, key: Key, definition: Definition<'_>) {
-        self.resize(key.bytes, definition.bytes());
+    /// Every definition that is counted.
+    pub fn known(&self) -> Vec<RowKey> {
+        self.sizes.keys().copied().collect()
     }
 
     /// Counts what was committed.
-    pub fn apply(&mut self, resizing: Resizing) {
-        for Resized { key, bytes, .. } in resizing.0 {
-            self.resize(key, bytes);
+    pub fn apply(&mut self, changes: &Changes) {
+        for (key, row) in changes {
+            let bytes = row.as_ref().map_or(0, bytes_of);
+            let before = match bytes {
+                0 => self.sizes.remove(key),
+                _ => self.sizes.insert(*key, bytes),
+            };
+            self.usage.used_bytes = self.usage.used_bytes - before.unwrap_or(0) + bytes;
         }
-    }
-
-    fn resize(&mut self, key: Bytes, bytes: usize) {
-        let before = match bytes {
-            0 => self.sizes.remove(&key),
-            // A key may be a part of something larger.
-            _ => self.sizes.insert(Bytes::copy_from_slice(&key), bytes),
-        };
-        self.usage.used_bytes = self.usage.used_bytes - before.unwrap_or(0) + bytes;
     }
 
     /// # Errors
     /// `QuotaExceeded` if definitions would grow above the limit.
-    fn check(&self, resizing: &Resizing) -> Result<()> {
+    pub fn check(&self, changes: &Changes) -> Result<()> {
         let (mut after, mut is_asked_for) = (self.usage.used_bytes, false);
-        for Resized { key, bytes, is_upkeep } in &resizing.0 {
+        for (key, row) in changes {
+            let bytes = row.as_ref().map_or(0, bytes_of);
             let before = self.sizes.get(key).copied().unwrap_or(0);
             after = after - before + bytes;
-            is_asked_for |= *bytes > before && !is_upkeep;
+            is_asked_for |= bytes > before;
         }
         let DefinitionUsage {
             used_bytes,
@@ -207,78 +167,6 @@ impl DefinitionBudget {
                 after - used_bytes
             ),
         ))
-    }
-}
-
-/// The draft of one commit of the catalog.
-pub(super) struct CatalogRound<'c, 'r> {
-    round: &'c mut Round<'r>,
-    resizing: Resizing,
-}
-
-impl CatalogRound<'_, '_> {
-    /// Drafts one commit, and checks that its definitions fit.
-    ///
-    /// # Errors
-    /// Those of `decide`; `QuotaExceeded`. Then nothing is drafted.
-    pub fn draft<T>(
-        round: &mut Round<'_>,
-        budget: &DefinitionBudget,
-        decide: impl FnOnce(&mut CatalogRound<'_, '_>) -> Step<T>,
-    ) -> Step<(T, Resizing)> {
-        round.batch(|round| {
-            let mut draft = CatalogRound {
-                round,
-                resizing: Resizing::default(),
-            };
-            let value = decide(&mut draft)?;
-            budget.check(&draft.resizing)?;
-            Ok((value, draft.resizing))
-        })
-    }
-
-    /// The commit's log sequence number.
-    pub fn next_lsn(&mut self) -> Lsn {
-        self.round.next_lsn()
-    }
-
-    /// The commit's second.
-    pub fn seconds(&self) -> UnixSeconds {
-        self.round.seconds()
-    }
-
-    /// Writes a definition, once in a commit.
-    pub fn define(&mut self, key: Key, definition: Definition<'_>) {
-        self.write(key, definition, false);
-    }
-
-    /// As [`CatalogRound::define`], for one that the server itself extends: it is never refused.
-    pub fn extend(&mut self, key: Key, definition: Definition<'_>) {
-        self.write(key, definition, true);
-    }
-
-    fn write(&mut self, key: Key, definition: Definition<'_>, is_upkeep: bool) {
-        self.resizing.0.push(Resized {
-            key: key.bytes.clone(),
-            bytes: definition.bytes(),
-            is_upkeep,
-        });
-        self.round.put(key, definition.encode());
-    }
-
-    /// Writes a row that is no definition.
-    pub fn put(&mut self, key: Key, value: Bytes) {
-        self.round.put(key, value);
-    }
-
-    /// Removes a row of any kind.
-    pub fn delete(&mut self, key: Key) {
-        self.resizing.0.push(Resized {
-            key: key.bytes.clone(),
-            bytes: 0,
-            is_upkeep: false,
-        });
-        self.round.delete(key);
     }
 }
 

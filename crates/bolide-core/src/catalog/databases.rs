@@ -1,13 +1,18 @@
 //! Databases.
 
 use bolide_model::names::validate_resource_id;
-use bolide_model::rid::DatabaseRid;
-use bolide_model::{Error, Result, UnixSeconds};
+use bolide_model::rid::{ContainerRid, DatabaseRid};
+use bolide_model::{ErrorKind, Result, UnixSeconds};
+use bolide_storage::Space;
 
-use super::budget::Definition;
-use super::records::{DatabaseRow, OfferRow, account_key, database_key};
-use super::{Catalog, Database, Moment, check_etag, database_not_found, number_of};
+use super::batch::{CatalogBatch, check_etag, taken};
+use super::cache::Database;
+use super::names::{self, Name};
+use super::offers::new_offer;
+use super::rows::{DatabaseRow, RowKey, Unknown};
+use super::{Catalog, database_not_found};
 use crate::format::etag::Etag;
+use crate::partition::round::Step;
 use crate::throughput::{Meter, OfferType, PacingSettings, SharedMeter, Throughput};
 
 /// What a database is and is called.
@@ -26,19 +31,23 @@ pub struct DatabaseInfo {
 impl DatabaseRow {
     /// The meter of what the database's containers consume together; `None` without throughput.
     pub(super) fn meter(&self, now: UnixSeconds) -> Option<SharedMeter> {
-        let settings = PacingSettings::of(self.offer?.throughput);
+        let settings = PacingSettings::of(self.offer.as_ref()?.throughput);
         Some(Meter::shared(&settings, 1, now))
+    }
+
+    fn info(&self, rid: DatabaseRid) -> DatabaseInfo {
+        DatabaseInfo {
+            rid,
+            id: self.id.clone(),
+            etag: self.etag,
+            last_modified: self.last_modified,
+        }
     }
 }
 
 impl Database {
     fn info(&self) -> DatabaseInfo {
-        DatabaseInfo {
-            rid: self.rid,
-            id: self.row.id.clone(),
-            etag: self.row.etag,
-            last_modified: self.row.last_modified,
-        }
+        self.row.info(self.rid)
     }
 }
 
@@ -46,64 +55,8 @@ impl Catalog {
     pub async fn create_database(&self, id: &str, throughput: Option<Throughput>) -> Result<DatabaseInfo> {
         validate_resource_id(id)?;
         throughput.map_or(Ok(()), Throughput::validate)?;
-        let now = self.now().await?.seconds();
-        let mut account = {
-            let memory = self.memory.read();
-            if memory.names.contains_key(id) {
-                return Err(Error::conflict(format!(
-                    "Resource with specified id, name, or unique index already exists: database '{id}'."
-                )));
-            }
-            memory.account.clone()
-        };
-        let rid = DatabaseRid::new(account.next_database);
-        account.next_database += 1;
-        let offer_number = account.next_offer;
-        if throughput.is_some() {
-            account.next_offer += 1;
-        }
-        let committed = account.clone();
-        let name = id.to_owned();
-        let row = self
-            .commit(move |round| {
-                let moment = Moment::begin(round);
-                let offer = throughput.map(|throughput| OfferRow {
-                    number: offer_number,
-                    throughput: Some(throughput),
-                    kind: OfferType::default(),
-                    etag: moment.etag(),
-                    last_modified: moment.now,
-                });
-                let (etag, last_modified) = (moment.etag(), moment.now);
-                let row = DatabaseRow {
-                    id: name.clone(),
-                    etag,
-                    last_modified,
-                    next_container: 1,
-                    next_user: 1,
-                    offer,
-                };
-                round.put(account_key(), account.encode());
-                round.define(database_key(rid), Definition::Database(&row));
-                Ok(row)
-            })
-            .await?;
-        let database = Database {
-            rid,
-            meter: row.meter(now),
-            row,
-            containers: Default::default(),
-            names: Default::default(),
-            users: Default::default(),
-            user_names: Default::default(),
-            encryption_keys: Default::default(),
-        };
-        let info = database.info();
-        let mut memory = self.memory.write();
-        memory.account = committed;
-        memory.names.insert(info.id.clone(), rid);
-        memory.databases.insert(number_of(rid), database);
-        Ok(info)
+        let id = id.to_owned();
+        self.commit(move |batch| create(batch, &id, throughput)).await
     }
 
     /// All databases, in the order of their creation.
@@ -123,29 +76,72 @@ impl Catalog {
 
     /// Deletes a database with all its containers and users.
     pub async fn delete_database(&self, rid: DatabaseRid, if_match: Option<&str>) -> Result<()> {
-        let containers: Vec<_> = {
-            let memory = self.memory.read();
-            let database = memory.database(rid)?;
-            check_etag(database.row.etag, if_match)?;
-            database.containers.values().cloned().collect()
-        };
-        for container in containers {
-            self.drop_container(&container).await?;
-        }
-        let children = self.memory.read().database(rid)?.child_keys();
-        self.commit(move |round| {
-            Moment::begin(round);
-            round.delete(database_key(rid));
-            for key in &children {
-                round.delete(key.clone());
+        let if_match = if_match.map(str::to_owned);
+        self.read(move |batch| Ok(check_etag(batch.database(rid)?.etag, if_match.as_deref())?))
+            .await?;
+        loop {
+            for container in self.read(move |batch| containers_of(batch, rid)).await? {
+                match self.delete_container(container, None).await {
+                    // Another was quicker.
+                    Err(error) if error.kind == ErrorKind::NotFound => {}
+                    deleted => deleted?,
+                }
             }
-            Ok(())
-        })
-        .await?;
-        let mut memory = self.memory.write();
-        if let Some(database) = memory.databases.remove(&number_of(rid)) {
-            memory.names.remove(&database.row.id);
+            if self.commit(move |batch| delete(batch, rid)).await? {
+                return Ok(());
+            }
         }
-        Ok(())
     }
+}
+
+fn create(batch: &mut CatalogBatch<'_, '_>, id: &str, throughput: Option<Throughput>) -> Step<DatabaseInfo> {
+    if batch.named(Name::Database(id))?.is_some() {
+        return Err(taken(&format!("database '{id}'")).into());
+    }
+    let mut account = batch.account()?;
+    let rid = DatabaseRid::new(account.next_database);
+    account.next_database += 1;
+    let moment = batch.moment();
+    let offer = throughput.map(|throughput| new_offer(&mut account, Some(throughput), OfferType::default(), moment));
+    let row = DatabaseRow {
+        id: id.to_owned(),
+        etag: moment.etag(),
+        last_modified: moment.now,
+        next_container: 1,
+        next_user: 1,
+        offer,
+        unknown: Unknown::default(),
+    };
+    let info = row.info(rid);
+    batch.replace(RowKey::Account, account)?;
+    batch.create(RowKey::Database(rid), row)?;
+    Ok(info)
+}
+
+fn containers_of(batch: &mut CatalogBatch<'_, '_>, rid: DatabaseRid) -> Step<Vec<ContainerRid>> {
+    let mut containers = Vec::new();
+    for (name, value) in batch.scan(Space::Index, &names::containers_of(rid))? {
+        if let RowKey::Container(container) = names::target(&name, &value)? {
+            containers.push(container);
+        }
+    }
+    Ok(containers)
+}
+
+/// Removes a database, its users, permissions and client encryption keys. `false` if it has containers: then nothing.
+fn delete(batch: &mut CatalogBatch<'_, '_>, rid: DatabaseRid) -> Step<bool> {
+    batch.database(rid)?;
+    if !containers_of(batch, rid)?.is_empty() {
+        return Ok(false);
+    }
+    let (mut rows, mut named) = (Vec::new(), Vec::new());
+    for prefix in RowKey::access_of(rid) {
+        rows.extend(batch.scan_keys(Space::Meta, &prefix)?);
+    }
+    for prefix in names::access_of(rid) {
+        named.extend(batch.scan_keys(Space::Index, &prefix)?);
+    }
+    batch.remove_all(&rows, named)?;
+    batch.remove(RowKey::Database(rid))?;
+    Ok(true)
 }

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use bolide_model::encryption_key::EncryptionKeyProperties;
 use bolide_model::rid::{DatabaseRid, EncryptionKeyRid};
 use bolide_model::{Error, Result, UnixSeconds};
+use bolide_storage::Space;
 
-use super::budget::Definition;
-use super::records::{EncryptionKeyRow, encryption_key_key};
-use super::{Catalog, Moment, check_etag};
-use crate::account::{Account, RequestContext};
+use super::Catalog;
+use super::batch::{CatalogBatch, check_etag, taken};
+use super::names::{self, Name};
+use super::rows::{EncryptionKeyRow, RowKey};
 use crate::format::etag::Etag;
+use crate::partition::round::Step;
 
 /// A client encryption key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +34,7 @@ impl EncryptionKeyInfo {
         EncryptionKeyInfo {
             rid,
             properties: row.properties.clone(),
-            created: row.created,
+            created: row.created(),
             etag: row.etag,
             last_modified: row.last_modified,
         }
@@ -40,129 +42,50 @@ impl EncryptionKeyInfo {
 }
 
 impl Catalog {
-    async fn create_encryption_key(
-        &self,
-        database: DatabaseRid,
-        properties: EncryptionKeyProperties,
-    ) -> Result<EncryptionKeyInfo> {
-        let number = {
-            let memory = self.memory.read();
-            let keys = &memory.database(database)?.encryption_keys;
-            if keys.values().any(|row| row.properties.id == properties.id) {
-                return Err(Error::conflict(format!(
-                    "Resource with specified id, name, or unique index already exists: client encryption key '{}'.",
-                    properties.id
-                )));
-            }
-            keys.last_key_value().map_or(0, |(last, _)| last.number) + 1
-        };
-        self.write_encryption_key(EncryptionKeyRid { database, number }, properties, None)
-            .await
-    }
-
-    async fn replace_encryption_key(
-        &self,
-        rid: EncryptionKeyRid,
-        properties: EncryptionKeyProperties,
-        if_match: Option<&str>,
-    ) -> Result<EncryptionKeyInfo> {
-        let known = self.encryption_key_by_rid(rid)?;
-        check_etag(known.etag, if_match)?;
-        if known.properties.id != properties.id {
-            return Err(Error::bad_request(format!(
-                "The 'id' of a client encryption key cannot be changed from '{}' to '{}'.",
-                known.properties.id, properties.id
-            )));
-        }
-        self.write_encryption_key(rid, properties, Some(known.created)).await
-    }
-
-    async fn write_encryption_key(
-        &self,
-        rid: EncryptionKeyRid,
-        properties: EncryptionKeyProperties,
-        created: Option<UnixSeconds>,
-    ) -> Result<EncryptionKeyInfo> {
-        let properties = Arc::new(properties);
-        let row = self
-            .commit(move |round| {
-                let moment = Moment::begin(round);
-                let row = EncryptionKeyRow {
-                    properties: properties.clone(),
-                    created: created.unwrap_or(moment.now),
-                    etag: moment.etag(),
-                    last_modified: moment.now,
-                };
-                round.define(encryption_key_key(rid), Definition::EncryptionKey(&row));
-                Ok(row)
-            })
-            .await?;
-        let info = EncryptionKeyInfo::new(rid, &row);
-        let mut memory = self.memory.write();
-        memory.database_mut(rid.database)?.encryption_keys.insert(rid, row);
-        Ok(info)
-    }
-
-    fn encryption_key_by_rid(&self, rid: EncryptionKeyRid) -> Result<EncryptionKeyInfo> {
-        let memory = self.memory.read();
-        let row = memory.database(rid.database)?.encryption_keys.get(&rid);
-        row.map(|row| EncryptionKeyInfo::new(rid, row))
-            .ok_or_else(|| not_found(&rid.to_string()))
-    }
-}
-
-/// Client encryption keys.
-impl Account {
-    /// Creates a key.
-    ///
-    /// # Errors
-    /// `NotFound` without the database; `Conflict` if it has a key of this name.
     pub async fn create_encryption_key(
         &self,
-        _ctx: &RequestContext,
         database: DatabaseRid,
         properties: EncryptionKeyProperties,
     ) -> Result<EncryptionKeyInfo> {
-        let create = |catalog: Arc<Catalog>| async move { catalog.create_encryption_key(database, properties).await };
-        self.catalog().carry_out(create).await
+        let properties = Arc::new(properties);
+        self.commit(move |batch| create(batch, database, &properties)).await
     }
 
-    /// Replaces a key: wraps it in another way.
-    ///
-    /// # Errors
-    /// `NotFound`; `BadRequest` if the name is another; `PreconditionFailed` if it is another version.
     pub async fn replace_encryption_key(
         &self,
-        _ctx: &RequestContext,
         rid: EncryptionKeyRid,
         properties: EncryptionKeyProperties,
-        if_match: Option<&str>,
+        if_match: Option<String>,
     ) -> Result<EncryptionKeyInfo> {
-        let if_match = if_match.map(str::to_owned);
-        let replace = |catalog: Arc<Catalog>| async move {
-            catalog
-                .replace_encryption_key(rid, properties, if_match.as_deref())
-                .await
-        };
-        self.catalog().carry_out(replace).await
+        let properties = Arc::new(properties);
+        self.commit(move |batch| {
+            let row = batch.encryption_key(rid)?;
+            check_etag(row.etag, if_match.as_deref())?;
+            if row.properties.id != properties.id {
+                return Err(Error::bad_request(format!(
+                    "The 'id' of a client encryption key cannot be changed from '{}' to '{}'.",
+                    row.properties.id, properties.id
+                ))
+                .into());
+            }
+            let moment = batch.moment();
+            let row = row.replaced(properties.clone(), moment.etag(), moment.now);
+            let info = EncryptionKeyInfo::new(rid, &row);
+            batch.replace(RowKey::EncryptionKey(rid), row)?;
+            Ok(info)
+        })
+        .await
     }
 
     /// The keys of a database, in the order of their creation.
-    ///
-    /// # Errors
-    /// `NotFound` without the database.
     pub fn list_encryption_keys(&self, database: DatabaseRid) -> Result<Vec<EncryptionKeyInfo>> {
-        let memory = self.catalog().memory.read();
+        let memory = self.memory.read();
         let keys = memory.database(database)?.encryption_keys.iter();
         Ok(keys.map(|(rid, row)| EncryptionKeyInfo::new(*rid, row)).collect())
     }
 
-    /// The key of this name.
-    ///
-    /// # Errors
-    /// `NotFound`.
     pub fn encryption_key_by_name(&self, database: DatabaseRid, id: &str) -> Result<EncryptionKeyInfo> {
-        let memory = self.catalog().memory.read();
+        let memory = self.memory.read();
         let mut keys = memory.database(database)?.encryption_keys.iter();
         let found = keys.find(|(_, row)| row.properties.id == id);
         found
@@ -170,16 +93,42 @@ impl Account {
             .ok_or_else(|| not_found(id))
     }
 
-    /// The key with this resource id.
-    ///
-    /// # Errors
-    /// `NotFound`.
     pub fn encryption_key_by_rid(&self, rid: EncryptionKeyRid) -> Result<EncryptionKeyInfo> {
-        self.catalog().encryption_key_by_rid(rid)
+        let memory = self.memory.read();
+        let row = memory.database(rid.database)?.encryption_keys.get(&rid);
+        row.map(|row| EncryptionKeyInfo::new(rid, row))
+            .ok_or_else(|| not_found(&rid.to_string()))
     }
 }
 
-fn not_found(name: &str) -> Error {
+fn create(
+    batch: &mut CatalogBatch<'_, '_>,
+    database: DatabaseRid,
+    properties: &Arc<EncryptionKeyProperties>,
+) -> Step<EncryptionKeyInfo> {
+    batch.database(database)?;
+    if batch.named(Name::EncryptionKey(database, &properties.id))?.is_some() {
+        return Err(taken(&format!("client encryption key '{}'", properties.id)).into());
+    }
+    // None is ever deleted, so the highest number is the last one given.
+    let mut last = 0;
+    for (name, value) in batch.scan(Space::Index, &names::encryption_keys_of(database))? {
+        if let RowKey::EncryptionKey(rid) = names::target(&name, &value)? {
+            last = last.max(rid.number);
+        }
+    }
+    let rid = EncryptionKeyRid {
+        database,
+        number: last + 1,
+    };
+    let moment = batch.moment();
+    let row = EncryptionKeyRow::new(properties.clone(), moment.etag(), moment.now);
+    let info = EncryptionKeyInfo::new(rid, &row);
+    batch.create(RowKey::EncryptionKey(rid), row)?;
+    Ok(info)
+}
+
+pub(super) fn not_found(name: &str) -> Error {
     Error::not_found(format!(
         "Resource Not Found: there is no client encryption key '{name}'."
     ))

@@ -1,50 +1,61 @@
-//! The catalog: databases, containers and their offers, users and their permissions.
+//! The catalog: databases, containers and their offers, users and their permissions, client encryption keys, scripts.
 //!
-//! Partition 0 keeps it ([`records`] has the rows), and all of it is in memory while the account is open. Changes are rare and come
-//! one after the other ([`Catalog::carry_out`]); each is one commit in partition 0, after which memory follows. A crash between the commit of a container
-//! and the creation of its partitions is mended at the next start; partitions of deleted containers are named in the same commit that
-//! deletes them, and removed from there.
+//! Partition 0 keeps it ([`rows`] has the rows). Every change is one commit there, decided from rows that were read in its round ([`batch`]): it
+//! stays right whoever else writes to the store. What requests need is in memory too: a [`cache`] that follows the log sequence number of partition 0 and reads what
+//! others changed. In one process changes come one after the other ([`Catalog::carry_out`]); that keeps them in order and is not what
+//! makes them right.
+//!
+//! ```text
+//!   change ──▶ batch: read rows, decide, write rows ──commit──▶ partition 0
+//!                 ▲ Stale: again, on new rows                      │ lsn, changed rows
+//!                                                                  ▼
+//!   requests ◀── names, definitions, open containers ──────── cache ◀── what others committed
+//! ```
+//!
+//! A crash between the commit of a container and the creation of its partitions is mended by whoever opens it next; partitions of deleted containers are
+//! named in the same commit that deletes them, and removed from there.
 
 mod account;
+mod batch;
 mod budget;
+mod cache;
+mod changes;
 mod containers;
 mod databases;
 mod encryption_keys;
+mod names;
 mod offers;
 mod open;
+mod partitions;
 mod permissions;
-pub(crate) mod records;
+pub(crate) mod rows;
 mod scripts;
+mod state;
 mod users;
 
-use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::sync::Arc;
 
-use bolide_model::rid::{ContainerRid, DatabaseRid, EncryptionKeyRid, UserRid};
-use bolide_model::{Error, Lsn, Result, UnixSeconds};
+use bolide_model::{Error, Result};
 use bolide_storage::Engine;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
+use batch::{CatalogBatch, Committed};
+use budget::DefinitionBudget;
 pub use budget::DefinitionUsage;
 pub(crate) use budget::limit_of as definition_limit;
-use budget::{CatalogRound, DefinitionBudget};
+use cache::Memory;
 pub use databases::DatabaseInfo;
 pub use encryption_keys::EncryptionKeyInfo;
 pub use offers::{Offer, OfferResource};
 pub use permissions::{PermissionInfo, PermissionMode, PermissionProperties};
-pub(crate) use scripts::Scripts;
 pub use users::UserInfo;
 
 use crate::container::Container;
-use crate::format::etag::Etag;
 use crate::partition::Alarm;
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step};
-use crate::throughput::SharedMeter;
-use records::{AccountRow, DatabaseRow, EncryptionKeyRow};
-use users::User;
 
 /// See the module.
 pub(crate) struct Catalog {
@@ -54,51 +65,13 @@ pub(crate) struct Catalog {
     /// Partition 0.
     partition: Arc<Partition>,
     memory: RwLock<Memory>,
+    /// Held while memory follows what was committed.
+    following: Mutex<()>,
+    /// Containers whose rows others changed: what is open of them is to follow.
+    outdated: parking_lot::Mutex<Vec<Arc<Container>>>,
     budget: Arc<parking_lot::Mutex<DefinitionBudget>>,
-    /// Held while the catalog changes.
+    /// Held while this process changes the catalog.
     changing: Arc<Mutex<()>>,
-}
-
-/// The catalog as the last commit left it.
-#[derive(Default)]
-struct Memory {
-    account: AccountRow,
-    /// By number, so in the order of creation.
-    databases: BTreeMap<u32, Database>,
-    names: HashMap<String, DatabaseRid>,
-}
-
-struct Database {
-    rid: DatabaseRid,
-    row: DatabaseRow,
-    /// What its containers consume together, if it has throughput (TTL-264).
-    meter: Option<SharedMeter>,
-    containers: BTreeMap<ContainerRid, Arc<Container>>,
-    names: HashMap<String, ContainerRid>,
-    users: BTreeMap<UserRid, User>,
-    user_names: HashMap<String, UserRid>,
-    encryption_keys: BTreeMap<EncryptionKeyRid, EncryptionKeyRow>,
-}
-
-/// When a change of the catalog committed: what the changed resource's `_etag` and `_ts` are made of.
-#[derive(Debug, Clone, Copy)]
-struct Moment {
-    lsn: Lsn,
-    now: UnixSeconds,
-}
-
-impl Moment {
-    /// Begins a change in the draft of a commit.
-    fn begin(round: &mut CatalogRound<'_, '_>) -> Moment {
-        Moment {
-            lsn: round.next_lsn(),
-            now: round.seconds(),
-        }
-    }
-
-    fn etag(self) -> Etag {
-        Etag::of_write(0, self.lsn, 0)
-    }
 }
 
 impl Catalog {
@@ -115,58 +88,61 @@ impl Catalog {
         // Who waits still leaves with its request: no more than one change at a time outlives it.
         let changing = self.changing.clone().lock_owned().await;
         let change = change(self.clone());
+        let catalog = self.clone();
         let carried_out = tokio::spawn(async move {
             let _changing = changing;
-            change.await
+            let changed = change.await;
+            // Not before the change has let go of its container.
+            catalog.reload_outdated().await;
+            changed
         });
         carried_out
             .await
             .unwrap_or_else(|_| Err(Error::internal("a change of the catalog panicked")))
     }
 
-    /// Commits one change: `decide` drafts it and gives back what memory needs.
+    /// Commits one change, and lets memory follow.
     ///
     /// # Errors
     /// Those of `decide`; `QuotaExceeded` if definitions would take more than they may.
-    async fn commit<T, F>(&self, mut decide: F) -> Result<T>
+    async fn commit<T, F>(&self, decide: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnMut(&mut CatalogRound<'_, '_>) -> Step<T> + Send + 'static,
+        F: FnMut(&mut CatalogBatch<'_, '_>) -> Step<T> + Send + 'static,
     {
-        let budget = self.budget.clone();
-        let draft = move |round: &mut Round<'_>| CatalogRound::draft(round, &budget.lock(), &mut decide);
-        let (value, resizing) = self.partition.write(draft).await?;
-        self.budget.lock().apply(resizing);
+        let (value, committed) = self.commit_unseen(decide).await?;
+        self.remember(committed).await;
         Ok(value)
     }
 
-    /// Every container of the account.
-    pub fn all_containers(&self) -> Vec<Arc<Container>> {
-        let memory = self.memory.read();
-        memory
-            .databases
-            .values()
-            .flat_map(|database| database.containers.values().cloned())
-            .collect()
-    }
-}
-
-impl Memory {
-    fn database(&self, rid: DatabaseRid) -> Result<&Database> {
-        self.databases
-            .get(&number_of(rid))
-            .ok_or_else(|| database_not_found(&rid.to_string()))
+    /// Commits one change, which memory does not show before [`Catalog::remember`].
+    ///
+    /// # Errors
+    /// As [`Catalog::commit`].
+    async fn commit_unseen<T, F>(&self, mut decide: F) -> Result<(T, Option<Committed>)>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut CatalogBatch<'_, '_>) -> Step<T> + Send + 'static,
+    {
+        let budget = self.budget.clone();
+        let draft = move |round: &mut Round<'_>| CatalogBatch::draft(round, &budget.lock(), &mut decide);
+        // The first of its round, as decisions scan.
+        self.partition.upkeep(draft).await
     }
 
-    fn database_mut(&mut self, rid: DatabaseRid) -> Result<&mut Database> {
-        self.databases
-            .get_mut(&number_of(rid))
-            .ok_or_else(|| database_not_found(&rid.to_string()))
+    /// Reads rows, all from one snapshot.
+    ///
+    /// # Errors
+    /// Those of `read`; from the engine.
+    async fn read<T, F>(&self, mut read: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut CatalogBatch<'_, '_>) -> Step<T> + Send + 'static,
+    {
+        self.partition
+            .upkeep(move |round| CatalogBatch::read_only(round, &mut read))
+            .await
     }
-}
-
-fn number_of(rid: DatabaseRid) -> u32 {
-    u32::from_le_bytes(rid.bytes())
 }
 
 fn database_not_found(name: &str) -> Error {
@@ -177,6 +153,5 @@ fn container_not_found(name: &str) -> Error {
     Error::not_found(format!("Resource Not Found: there is no container '{name}'."))
 }
 
-fn check_etag(etag: Etag, if_match: Option<&str>) -> Result<()> {
-    etag.check(if_match)
-}
+#[cfg(test)]
+mod tests;

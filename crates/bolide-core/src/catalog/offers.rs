@@ -3,12 +3,12 @@
 use bolide_model::rid::{ContainerRid, DatabaseRid, OfferRid};
 use bolide_model::{Error, Result, UnixSeconds};
 
-use super::budget::Definition;
-use super::records::{OfferRow, database_key};
-use super::{Catalog, Moment, check_etag};
-use crate::container::ContainerState;
+use super::Catalog;
+use super::batch::{Moment, check_etag};
+use super::rows::{AccountRow, OfferRow, RowKey, Unknown};
+use crate::container::ResourceOffer;
 use crate::format::etag::Etag;
-use crate::throughput::{OfferType, PacingSettings, Throughput};
+use crate::throughput::{OfferType, Throughput};
 
 /// What an offer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,20 +36,62 @@ pub struct Offer {
     pub last_modified: UnixSeconds,
 }
 
-impl OfferRow {
-    fn rid(self) -> OfferRid {
-        OfferRid::new(self.number)
-    }
-
-    fn to_offer(self, resource: OfferResource) -> Offer {
+impl Offer {
+    fn new(offer: ResourceOffer, resource: OfferResource) -> Offer {
         Offer {
-            rid: self.rid(),
+            rid: OfferRid::new(offer.number),
             resource,
-            throughput: self.throughput.unwrap_or(Throughput::DEFAULT),
+            throughput: offer.throughput.unwrap_or(Throughput::DEFAULT),
+            kind: offer.kind,
+            etag: offer.etag,
+            last_modified: offer.last_modified,
+        }
+    }
+}
+
+impl OfferRow {
+    /// What it says.
+    pub fn offer(&self) -> ResourceOffer {
+        ResourceOffer {
+            number: self.number,
+            throughput: self.throughput,
             kind: self.kind,
             etag: self.etag,
             last_modified: self.last_modified,
         }
+    }
+
+    /// Grants something else, if this is the offer that the caller means.
+    ///
+    /// # Errors
+    /// `NotFound`, `PreconditionFailed`.
+    fn replace(&mut self, rid: OfferRid, throughput: Throughput, moment: Moment, if_match: Option<&str>) -> Result<()> {
+        if OfferRid::new(self.number) != rid {
+            return Err(not_found(rid));
+        }
+        check_etag(self.etag, if_match)?;
+        self.throughput = Some(throughput);
+        (self.etag, self.last_modified) = (moment.etag(), moment.now);
+        Ok(())
+    }
+}
+
+/// A new offer, with the next number of the account.
+pub(super) fn new_offer(
+    account: &mut AccountRow,
+    throughput: Option<Throughput>,
+    kind: OfferType,
+    moment: Moment,
+) -> OfferRow {
+    let number = account.next_offer;
+    account.next_offer += 1;
+    OfferRow {
+        number,
+        throughput,
+        kind,
+        etag: moment.etag(),
+        last_modified: moment.now,
+        unknown: Unknown::default(),
     }
 }
 
@@ -57,94 +99,68 @@ impl Catalog {
     /// All offers.
     pub fn list_offers(&self) -> Vec<Offer> {
         let memory = self.memory.read();
-        let of_databases = memory
+        let of_databases = memory.databases.values().filter_map(|database| {
+            let offer = database.row.offer.as_ref()?.offer();
+            Some(Offer::new(offer, OfferResource::Database(database.rid)))
+        });
+        let containers = memory
             .databases
             .values()
-            .filter_map(|database| Some(database.row.offer?.to_offer(OfferResource::Database(database.rid))));
-        let of_containers = memory
-            .databases
-            .values()
-            .flat_map(|database| database.containers.values())
-            .filter_map(|container| {
-                Some(
-                    container
-                        .state()
-                        .offer?
-                        .to_offer(OfferResource::Container(container.rid())),
-                )
-            });
+            .flat_map(|database| database.containers.values());
+        let of_containers = containers.filter_map(|container| {
+            let offer = container.state().offer?;
+            Some(Offer::new(offer, OfferResource::Container(container.rid())))
+        });
         of_databases.chain(of_containers).collect()
     }
 
     pub fn offer(&self, rid: OfferRid) -> Result<Offer> {
         let found = self.list_offers().into_iter().find(|offer| offer.rid == rid);
-        found.ok_or_else(|| Error::not_found(format!("Resource Not Found: there is no offer '{rid}'.")))
+        found.ok_or_else(|| not_found(rid))
     }
 
     /// Replaces what an offer grants, and paces the purge by it.
     pub async fn replace_offer(&self, rid: OfferRid, throughput: Throughput, if_match: Option<&str>) -> Result<Offer> {
         throughput.validate()?;
-        let offer = self.offer(rid)?;
-        check_etag(offer.etag, if_match)?;
-        match offer.resource {
-            OfferResource::Database(database) => self.replace_database_offer(database, throughput).await?,
-            OfferResource::Container(container) => self.replace_container_offer(container, throughput).await?,
-        }
-        self.offer(rid)
-    }
-
-    async fn replace_database_offer(&self, rid: DatabaseRid, throughput: Throughput) -> Result<()> {
-        let row = self.memory.read().database(rid)?.row.clone();
-        let row = self
-            .commit(move |round| {
-                let mut row = row.clone();
-                row.offer = row.offer.map(|offer| offer.renewed(throughput, Moment::begin(round)));
-                round.define(database_key(rid), Definition::Database(&row));
-                Ok(row)
-            })
-            .await?;
-        let now = self.now().await?.seconds();
-        let mut memory = self.memory.write();
-        let database = memory.database_mut(rid)?;
-        database.row = row;
-        if let Some(meter) = &database.meter {
-            meter.lock().set_pacing(&PacingSettings::of(Some(throughput)), 1, now);
-        }
-        Ok(())
-    }
-
-    async fn replace_container_offer(&self, rid: ContainerRid, throughput: Throughput) -> Result<()> {
-        let container = self.container_by_rid(rid)?;
-        let change = container.lock().await;
-        let now = self.now().await?.seconds();
-        let state = change.state();
-        let after = self
-            .commit_state(rid, move |moment| {
-                let offer = state.offer.map(|offer| offer.renewed(throughput, moment));
-                let pacing = PacingSettings {
-                    pacing: Some(throughput).into(),
-                    ..state.pacing
-                };
-                ContainerState {
-                    offer,
-                    pacing,
-                    ..(*state).clone()
-                }
-            })
-            .await?;
-        after.pace_meters(now);
-        change.replace(after);
-        Ok(())
+        let known = match self.offer(rid) {
+            Ok(known) => known,
+            Err(_) => {
+                self.follow().await?;
+                self.offer(rid)?
+            }
+        };
+        let if_match = if_match.map(str::to_owned);
+        let resource = known.resource;
+        let offer = match resource {
+            OfferResource::Database(database) => {
+                self.commit(move |batch| {
+                    let mut row = batch.database(database)?;
+                    let moment = batch.moment();
+                    let offer = row.offer.as_mut().ok_or_else(|| not_found(rid))?;
+                    offer.replace(rid, throughput, moment, if_match.as_deref())?;
+                    let offer = offer.offer();
+                    batch.replace(RowKey::Database(database), row)?;
+                    Ok(offer)
+                })
+                .await?
+            }
+            OfferResource::Container(container) => {
+                let container = self.container(container).await?;
+                let after = self
+                    .change_container(&container, move |moment, row| {
+                        let offer = row.offer.as_mut().ok_or_else(|| not_found(rid))?;
+                        offer.replace(rid, throughput, moment, if_match.as_deref())?;
+                        row.pacing.pacing = Some(throughput).into();
+                        Ok(())
+                    })
+                    .await?;
+                after.offer.ok_or_else(|| not_found(rid))?
+            }
+        };
+        Ok(Offer::new(offer, resource))
     }
 }
 
-impl OfferRow {
-    fn renewed(self, throughput: Throughput, moment: Moment) -> OfferRow {
-        OfferRow {
-            throughput: Some(throughput),
-            etag: moment.etag(),
-            last_modified: moment.now,
-            ..self
-        }
-    }
+fn not_found(rid: OfferRid) -> Error {
+    Error::not_found(format!("Resource Not Found: there is no offer '{rid}'."))
 }

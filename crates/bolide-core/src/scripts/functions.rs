@@ -17,10 +17,8 @@ use tokio::runtime::Handle;
 use super::places::{Place, Places};
 use super::run::script_error;
 use super::watch::{Running, Watch};
-use super::{Script, ScriptKind};
 use crate::account::Account;
-use crate::catalog::Scripts;
-use crate::container::Container;
+use crate::container::{Container, Script, ScriptKind, Scripts};
 use crate::executor::Ending;
 use crate::memory::MemoryShare;
 

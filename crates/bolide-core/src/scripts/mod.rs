@@ -13,11 +13,9 @@
 //! listener waits for it. User-defined functions run in such a process too, one for each page of a query ([`functions`]). How many run at
 //! once is bounded ([`places`]).
 
-mod conduct;
 mod execute;
 mod functions;
 mod places;
-mod resource;
 mod run;
 mod scene;
 mod system;
@@ -28,12 +26,10 @@ mod watch;
 pub use bolide_script::Hosting as ScriptHosting;
 /// Serves scripts in a process for them.
 pub use bolide_script::serve_process as serve_scripts;
-pub(crate) use conduct::Conduct;
 pub use execute::{ExecuteProcedure, Executed};
 pub(crate) use functions::QueryFunctions;
 pub(crate) use places::Places;
 pub use places::ScriptFigures;
 #[cfg(test)]
 pub(crate) use places::TRANSACTION_PATIENCE;
-pub use resource::{Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires, TriggerOperation, TriggerTime};
 pub use trigger::{ItemWrite, TriggeredWrite, TriggeredWritten};

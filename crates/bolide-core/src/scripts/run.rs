@@ -7,10 +7,10 @@ use bolide_model::{Error, ErrorKind, Result};
 use bolide_script::{Call, Cancel, Finished, Host, Operation, OperationError, Problem, Reply, ScriptError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::Conduct;
 use super::places::Place;
 use super::scene::{Answer, Ask, Scene};
 use super::watch::{Running, Watch};
+use crate::container::Conduct;
 use crate::partition::turn::{Turn, TurnEnd};
 
 /// What comes from a script's thread.

@@ -5,7 +5,7 @@
 use bolide_model::rid::{ChildKind, ChildRid, ContainerRid};
 use bolide_model::{Lsn, UnixSeconds};
 
-use super::{Conduct, Script, ScriptKind};
+use crate::container::{Conduct, Script, ScriptKind};
 use crate::format::etag::Etag;
 
 const SOURCES: [(&str, &str); 2] = [

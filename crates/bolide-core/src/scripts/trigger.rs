@@ -13,11 +13,11 @@ use super::places::Place;
 use super::run::run;
 use super::scene::Scene;
 use super::watch::Watch;
-use super::{Conduct, Script, ScriptKind, TriggerOperation, TriggerTime};
 use crate::account::{Account, RequestContext};
 use crate::answer::Answered;
-use crate::catalog::Scripts;
-use crate::container::{Container, ContainerState};
+use crate::container::{
+    Conduct, Container, ContainerState, Script, ScriptKind, Scripts, TriggerOperation, TriggerTime,
+};
 use crate::items::{ItemTarget, ItemWritten, Judged, epk_of_key};
 use crate::partition::orders::Order;
 use crate::partition::turn::{Turn, TurnEnd, TurnJob};

@@ -12,5 +12,6 @@ mod probe;
 mod random;
 mod scripts;
 mod server_time;
+mod shared_engine;
 mod smoke;
 mod stage;

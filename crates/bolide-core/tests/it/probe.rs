@@ -226,6 +226,10 @@ impl Engine for Probe {
         self.inner.name()
     }
 
+    fn is_shared(&self) -> bool {
+        self.inner.is_shared()
+    }
+
     fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, Down>> {
         Box::pin(async move {
             self.count(&self.reads, ask.gets.len() + ask.scans.len());

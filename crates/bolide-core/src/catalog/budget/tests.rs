@@ -1,10 +1,13 @@
-use bolide_model::epk;
+use std::sync::Arc;
+
 use bolide_model::ttl::Settings;
+use bolide_model::{UnixSeconds, epk};
 use bolide_storage::PartitionId;
 use serde_json::json;
 
 use super::*;
 use crate::catalog::permissions::PermissionMode;
+use crate::catalog::rows::{ContainerRow, DatabaseRow, PermissionRow, Unknown};
 use crate::format::etag::Etag;
 use crate::partition::Placement;
 use crate::throughput::PacingSettings;
@@ -26,8 +29,8 @@ fn container(more: &Value) -> ContainerRow {
     ContainerRow {
         etag: Etag(1),
         last_modified: UnixSeconds(1),
-        settings: Settings::new(properties.policy),
-        properties,
+        floors: Settings::new(properties.policy).floors,
+        properties: Arc::new(properties),
         history: vec![],
         offer: None,
         pacing: PacingSettings::of(None),
@@ -35,6 +38,7 @@ fn container(more: &Value) -> ContainerRow {
         layout_version: 1,
         next_range: 1,
         placements: vec![placement],
+        unknown: Unknown::default(),
     }
 }
 
@@ -47,9 +51,10 @@ fn thousands_of_small_definitions_fit_in_any_account() {
         next_container: 1,
         next_user: 1,
         offer: None,
+        unknown: Unknown::default(),
     };
     let permission = PermissionRow {
-        grant: std::sync::Arc::new(PermissionProperties {
+        grant: Arc::new(PermissionProperties {
             id: "permission-1234".into(),
             mode: PermissionMode::Read,
             mode_text: "Read".into(),
@@ -58,16 +63,17 @@ fn thousands_of_small_definitions_fit_in_any_account() {
         }),
         etag: Etag(1),
         last_modified: UnixSeconds(1),
+        unknown: Unknown::default(),
     };
-    let bytes = 10_000 * Definition::Database(&database).bytes()
-        + 2_000 * Definition::Container(&container(&json!({}))).bytes()
-        + 100_000 * Definition::Permission(&permission).bytes();
+    let bytes = 10_000 * bytes_of(&database.into())
+        + 2_000 * bytes_of(&container(&json!({})).into())
+        + 100_000 * bytes_of(&permission.into());
     assert!(bytes <= limit_of(0), "{bytes}");
 }
 
 #[test]
 fn settings_of_a_usual_container_count_nothing_and_many_paths_what_they_take() {
-    let bytes = |more: &Value| Definition::Container(&container(more)).bytes();
+    let bytes = |more: &Value| bytes_of(&container(more).into());
     let paths = |count: usize| -> Value { (0..count).map(|n| json!({"path": format!("/p{n}/?")})).collect() };
     let plain = bytes(&json!({}));
     let usual = json!({"defaultTtl": 1000, "indexingPolicy": {"includedPaths": paths(5)}});

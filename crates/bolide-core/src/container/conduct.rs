@@ -70,7 +70,7 @@ impl Script {
     ///
     /// # Errors
     /// `Forbidden` while it is blocked.
-    pub(super) fn check_conduct(&self, now: UnixSeconds) -> Result<()> {
+    pub(crate) fn check_conduct(&self, now: UnixSeconds) -> Result<()> {
         let Some(end) = self.conduct.blocked_until(now) else {
             return Ok(());
         };

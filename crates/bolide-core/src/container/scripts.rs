@@ -1,14 +1,12 @@
-//! Scripts as resources.
+//! Definitions of stored procedures, triggers and user-defined functions, as a container has them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bolide_model::rid::ChildRid;
-use bolide_model::{Result, UnixSeconds};
+use bolide_model::{Error, Result, UnixSeconds};
 
 use super::Conduct;
-use crate::account::{Account, RequestContext};
-use crate::catalog::Catalog;
-use crate::container::Container;
 use crate::format::etag::Etag;
 
 /// What kind of script.
@@ -30,6 +28,15 @@ impl ScriptKind {
             ScriptKind::Trigger => "trigger",
             ScriptKind::UserDefinedFunction => "user-defined function",
         }
+    }
+
+    /// The error for a name that no script of the kind has.
+    pub(crate) fn not_found(self, name: &ScriptName) -> Error {
+        let name = match name {
+            ScriptName::Id(id) => id.clone(),
+            ScriptName::Rid(number) => number.to_string(),
+        };
+        Error::not_found(format!("Resource Not Found: there is no {} '{name}'.", self.noun()))
     }
 }
 
@@ -113,7 +120,7 @@ impl TriggerFires {
     ///
     /// # Errors
     /// See above.
-    pub fn parse(time: &str, operation: &str) -> Result<TriggerFires, usize> {
+    pub fn parse(time: &str, operation: &str) -> std::result::Result<TriggerFires, usize> {
         let spelled = [time.into(), operation.into()];
         Ok(TriggerFires {
             time: TriggerTime::parse(time).ok_or(0_usize)?,
@@ -170,78 +177,47 @@ pub enum ScriptName {
     Rid(u64),
 }
 
-/// Scripts as resources.
-impl Account {
-    /// Creates a script; with `is_upsert`, or replaces the one of its id. Tells whether it was created.
-    ///
-    /// # Errors
-    /// `Conflict` if there is one of this id; `BadRequest` for a bad id; `Forbidden` if there are too many.
-    pub async fn create_script(
-        &self,
-        _ctx: &RequestContext,
-        container: &Arc<Container>,
-        kind: ScriptKind,
-        draft: ScriptDraft,
-        is_upsert: bool,
-    ) -> Result<(Arc<Script>, bool)> {
-        let container = container.clone();
-        let create =
-            |catalog: Arc<Catalog>| async move { catalog.create_script(&container, kind, draft, is_upsert).await };
-        self.catalog().carry_out(create).await
+/// The scripts of a container, in the order of their creation within each kind.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Scripts {
+    by_number: BTreeMap<(ScriptKind, u64), Arc<Script>>,
+}
+
+impl Scripts {
+    /// The scripts of one kind.
+    pub fn of(&self, kind: ScriptKind) -> impl Iterator<Item = &Arc<Script>> {
+        self.by_number
+            .range((kind, 0)..=(kind, u64::MAX))
+            .map(|(_, script)| script)
     }
 
-    /// The scripts of a kind, in the order of their creation.
-    pub fn list_scripts(&self, container: &Container, kind: ScriptKind) -> Vec<Arc<Script>> {
-        container.scripts().of(kind).cloned().collect()
+    /// The script with this id.
+    pub fn by_id(&self, kind: ScriptKind, id: &str) -> Option<&Arc<Script>> {
+        self.of(kind).find(|script| script.id == id)
     }
 
     /// The script of this name.
     ///
     /// # Errors
     /// `NotFound`.
-    pub fn script(&self, container: &Container, kind: ScriptKind, name: &ScriptName) -> Result<Arc<Script>> {
-        container.scripts().get(kind, name).cloned()
+    pub fn get(&self, kind: ScriptKind, name: &ScriptName) -> Result<&Arc<Script>> {
+        let found = match name {
+            ScriptName::Id(id) => self.by_id(kind, id),
+            ScriptName::Rid(number) => self.by_number(kind, *number),
+        };
+        found.ok_or_else(|| kind.not_found(name))
     }
 
-    /// Replaces a script; another id renames it.
-    ///
-    /// # Errors
-    /// `NotFound`; `PreconditionFailed` if it is another version; `Conflict` if another has the new id; `BadRequest` for a bad id.
-    pub async fn replace_script(
-        &self,
-        _ctx: &RequestContext,
-        container: &Arc<Container>,
-        kind: ScriptKind,
-        name: &ScriptName,
-        draft: ScriptDraft,
-        if_match: Option<&str>,
-    ) -> Result<Arc<Script>> {
-        let (container, name, if_match) = (container.clone(), name.clone(), if_match.map(str::to_owned));
-        let replace = |catalog: Arc<Catalog>| async move {
-            let if_match = if_match.as_deref();
-            catalog.replace_script(&container, kind, &name, draft, if_match).await
-        };
-        self.catalog().carry_out(replace).await
+    /// The script of this number.
+    pub fn by_number(&self, kind: ScriptKind, number: u64) -> Option<&Arc<Script>> {
+        self.by_number.get(&(kind, number))
     }
 
-    /// Deletes a script.
-    ///
-    /// # Errors
-    /// `NotFound`; `PreconditionFailed` if it is another version.
-    pub async fn delete_script(
-        &self,
-        _ctx: &RequestContext,
-        container: &Arc<Container>,
-        kind: ScriptKind,
-        name: &ScriptName,
-        if_match: Option<&str>,
-    ) -> Result<()> {
-        let (container, name, if_match) = (container.clone(), name.clone(), if_match.map(str::to_owned));
-        let delete = |catalog: Arc<Catalog>| async move {
-            catalog
-                .delete_script(&container, kind, &name, if_match.as_deref())
-                .await
-        };
-        self.catalog().carry_out(delete).await
+    pub fn insert(&mut self, script: Arc<Script>) {
+        self.by_number.insert((script.kind, script.rid.number), script);
+    }
+
+    pub fn remove(&mut self, kind: ScriptKind, number: u64) {
+        self.by_number.remove(&(kind, number));
     }
 }

@@ -1,5 +1,9 @@
 //! A container: its definition, its settings of expiry, its ranges, and the gate that keeps requests and changes of settings apart.
 
+mod conduct;
+mod offer;
+mod scripts;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +16,16 @@ use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{MutexGuard, RwLockReadGuard};
 
-use crate::catalog::Scripts;
-use crate::catalog::records::OfferRow;
 use crate::change_log;
+pub(crate) use conduct::Conduct;
+pub(crate) use offer::ResourceOffer;
+pub(crate) use scripts::Scripts;
+pub use scripts::{Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires, TriggerOperation, TriggerTime};
+
 use crate::executor::Ending;
 use crate::format::etag::Etag;
-use crate::partition::Partition;
-use crate::throughput::{PacingSettings, SharedMeter};
+use crate::partition::{Partition, Placement};
+use crate::throughput::{Meter, Pacing, PacingSettings, SharedMeter};
 
 /// How long a change of a container waits before it ends the long work of readers.
 const READERS_END: Duration = Duration::from_millis(100);
@@ -49,7 +56,7 @@ pub(crate) struct ContainerState {
     pub settings: Settings,
     /// When each policy came into force, oldest first. For figures and for people; verdicts need the floors only.
     pub history: Vec<Stretch>,
-    pub offer: Option<OfferRow>,
+    pub offer: Option<ResourceOffer>,
     pub pacing: PacingSettings,
     /// A client has begun the all-versions feed of a container without a policy for it.
     pub keeps_all_versions: bool,
@@ -65,6 +72,31 @@ impl ContainerState {
     /// How long history is kept, in seconds; `None`: there is none.
     pub fn retention(&self) -> Option<i64> {
         change_log::retention(&self.properties, self.keeps_all_versions)
+    }
+
+    /// The meter of the database, if the container shares its throughput: it has no offer of its own, and nobody has given it another
+    /// budget.
+    pub fn shared_meter(&self) -> Option<&SharedMeter> {
+        let is_on_its_own = self.offer.is_some() || self.pacing.pacing != Pacing::Unlimited;
+        self.database_meter.as_ref().filter(|_| !is_on_its_own)
+    }
+
+    /// Gives every partition's meter its share of the budget, from `now` on.
+    pub fn pace_meters(&self, now: UnixSeconds) {
+        let partitions = &self.layout.partitions;
+        if let Some(shared) = self.shared_meter() {
+            for partition in partitions {
+                partition.set_meter(shared.clone());
+            }
+            return;
+        }
+        for partition in partitions {
+            let was_shared = |shared: &SharedMeter| Arc::ptr_eq(shared, &partition.meter());
+            if self.database_meter.as_ref().is_some_and(was_shared) {
+                partition.set_meter(Meter::shared(&self.pacing, partitions.len(), now));
+            }
+            partition.meter().lock().set_pacing(&self.pacing, partitions.len(), now);
+        }
     }
 }
 
@@ -84,6 +116,17 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
+    /// Where each partition stands among the ranges.
+    pub fn placements(&self) -> Vec<Placement> {
+        let placements = self.partitions.iter().map(|partition| Placement {
+            id: partition.id,
+            range: partition.range,
+            epk: partition.epk.clone(),
+            parents: partition.parents.clone(),
+        });
+        placements.collect()
+    }
+
     /// The partition that holds a key.
     pub fn partition_of(&self, epk: &Epk) -> Result<&Arc<Partition>> {
         let after = self.partitions.partition_point(|partition| partition.epk.min <= *epk);

@@ -1,0 +1,59 @@
+//! Databases.
+
+use std::sync::Arc;
+
+use bolide_model::Result;
+use bolide_model::rid::DatabaseRid;
+
+use crate::account::{Account, RequestContext};
+use crate::catalog::{Catalog, DatabaseInfo};
+use crate::throughput::Throughput;
+
+/// Databases.
+impl Account {
+    /// Creates a database.
+    ///
+    /// # Errors
+    /// `Conflict` if there is one of this name; `BadRequest` for a bad name or throughput.
+    pub async fn create_database(
+        &self,
+        _ctx: &RequestContext,
+        id: &str,
+        throughput: Option<Throughput>,
+    ) -> Result<DatabaseInfo> {
+        let id = id.to_owned();
+        let create = |catalog: Arc<Catalog>| async move { catalog.create_database(&id, throughput).await };
+        self.catalog().carry_out(create).await
+    }
+
+    /// All databases, in the order of their creation.
+    pub fn list_databases(&self) -> Vec<DatabaseInfo> {
+        self.catalog().list_databases()
+    }
+
+    /// The database of this name.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn database_by_name(&self, id: &str) -> Result<DatabaseInfo> {
+        self.catalog().database_by_name(id)
+    }
+
+    /// The database with this resource id.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn database_by_rid(&self, rid: DatabaseRid) -> Result<DatabaseInfo> {
+        self.catalog().database_by_rid(rid)
+    }
+
+    /// Deletes a database with all its containers.
+    ///
+    /// # Errors
+    /// `NotFound`; `PreconditionFailed` if it is another version.
+    pub async fn delete_database(&self, _ctx: &RequestContext, rid: DatabaseRid, if_match: Option<&str>) -> Result<()> {
+        let if_match = if_match.map(str::to_owned);
+        let delete = |catalog: Arc<Catalog>| async move { catalog.delete_database(rid, if_match.as_deref()).await };
+        self.catalog().carry_out(delete).await
+    }
+}

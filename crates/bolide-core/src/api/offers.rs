@@ -1,0 +1,46 @@
+//! Offers: the throughput of databases and containers.
+
+use std::sync::Arc;
+
+use bolide_model::Result;
+use bolide_model::rid::OfferRid;
+
+use crate::account::{Account, RequestContext};
+use crate::catalog::{Catalog, Offer};
+use crate::throughput::Throughput;
+
+/// Offers.
+impl Account {
+    /// All offers.
+    pub fn list_offers(&self) -> Vec<Offer> {
+        self.catalog().list_offers()
+    }
+
+    /// The offer with this resource id.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn offer(&self, rid: OfferRid) -> Result<Offer> {
+        self.catalog().offer(rid)
+    }
+
+    /// Replaces what an offer grants. More throughput than a container's ranges can carry splits them.
+    ///
+    /// # Errors
+    /// `NotFound`; `BadRequest` for amounts that cannot be; `PreconditionFailed` if it is another version.
+    pub async fn replace_offer(
+        &self,
+        _ctx: &RequestContext,
+        rid: OfferRid,
+        throughput: Throughput,
+        if_match: Option<&str>,
+    ) -> Result<Offer> {
+        let if_match = if_match.map(str::to_owned);
+        let replace = |catalog: Arc<Catalog>| async move {
+            let offer = catalog.replace_offer(rid, throughput, if_match.as_deref()).await?;
+            catalog.split_for_throughput(&offer).await?;
+            Ok(offer)
+        };
+        self.catalog().carry_out(replace).await
+    }
+}

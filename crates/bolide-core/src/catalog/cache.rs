@@ -1,0 +1,428 @@
+//! The catalog in memory: what requests find names, definitions and open containers by.
+//!
+//! It shows what partition 0 held at one log sequence number, and moves on from commit to commit: by the rows that this process has just
+//! written, if nobody else committed before them, else by what the log of [`changes`] says. A request whose name is in memory reads
+//! nothing. Before a miss is answered, and before definitions are listed, [`Catalog::refresh`] looks whether others committed; on an engine of this process
+//! alone that is a comparison of two numbers.
+//!
+//! The rows of an open container are not taken over here, because requests may be under way in it: it is noted as outdated, and
+//! [`Catalog::reload_outdated`] replaces its state when they are out.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use bolide_model::rid::{ContainerRid, DatabaseRid, EncryptionKeyRid, PermissionRid, UserRid};
+use bolide_model::{Lsn, Result, UnixSeconds};
+use bolide_storage::Space;
+
+use super::batch::{CatalogBatch, Changes, Committed};
+use super::rows::{AccountRow, DatabaseRow, EncryptionKeyRow, PermissionRow, Row, RowKey, UserRow, damaged};
+use super::{Catalog, changes, database_not_found, scripts, users};
+use crate::container::{Container, ContainerState, Layout};
+use crate::format::keys;
+use crate::partition::round::Step;
+use crate::throughput::{PacingSettings, SharedMeter};
+
+/// From so many changed rows on, all are read instead: one read can ask for so many keys only.
+const MOST_CHANGED: usize = 4_096;
+
+/// The catalog as a commit left it.
+#[derive(Default)]
+pub(super) struct Memory {
+    /// That commit.
+    pub lsn: Lsn,
+    pub account: AccountRow,
+    /// By number, so in the order of creation.
+    pub databases: BTreeMap<u32, Database>,
+    pub names: HashMap<String, DatabaseRid>,
+}
+
+pub(super) struct Database {
+    pub rid: DatabaseRid,
+    pub row: DatabaseRow,
+    /// What its containers consume together, if it has throughput (TTL-264).
+    pub meter: Option<SharedMeter>,
+    pub containers: BTreeMap<ContainerRid, Arc<Container>>,
+    pub names: HashMap<String, ContainerRid>,
+    pub users: BTreeMap<UserRid, User>,
+    pub user_names: HashMap<String, UserRid>,
+    pub encryption_keys: BTreeMap<EncryptionKeyRid, EncryptionKeyRow>,
+}
+
+/// A user with its permissions.
+pub(super) struct User {
+    pub row: UserRow,
+    pub permissions: BTreeMap<PermissionRid, PermissionRow>,
+}
+
+/// Rows that were read at a head.
+pub(super) struct Followed {
+    pub head: Lsn,
+    pub changes: Changes,
+    /// They are all rows there are.
+    pub is_everything: bool,
+}
+
+/// Partitions that were opened for containers which memory does not have yet.
+type Opened = HashMap<ContainerRid, Layout>;
+
+impl Catalog {
+    /// Lets memory show what others have committed. Reads nothing where nobody else writes to the engine. Not to be called inside a container: it may
+    /// wait until nobody is in there.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn refresh(&self) -> Result<()> {
+        if !self.engine.is_shared() {
+            if !self.is_behind() {
+                return Ok(());
+            }
+            // Most likely a change is just on its way into memory.
+            drop(self.changing.lock().await);
+        }
+        self.follow().await?;
+        self.reload_outdated().await;
+        Ok(())
+    }
+
+    /// Whether a commit is known that memory does not show: another process made it, or this one did and could not learn how it ended.
+    fn is_behind(&self) -> bool {
+        self.memory.read().lsn != self.partition.lsn()
+    }
+
+    /// Reads what was committed since, if that may be anything.
+    pub(super) async fn follow(&self) -> Result<()> {
+        if !self.engine.is_shared() && !self.is_behind() {
+            return Ok(());
+        }
+        let _following = self.following.lock().await;
+        self.catch_up().await
+    }
+
+    /// Lets memory follow a commit of this process. Where that fails, memory stays behind, and whoever comes next catches up.
+    pub(super) async fn remember(&self, committed: Option<Committed>) {
+        let Some(Committed { lsn, changes }) = committed else {
+            return;
+        };
+        let _following = self.following.lock().await;
+        let known = self.memory.read().lsn;
+        let followed = if known >= lsn {
+            Ok(())
+        } else if known.next() == lsn {
+            self.apply(lsn, changes).await
+        } else {
+            self.catch_up().await
+        };
+        if let Err(error) = followed {
+            tracing::warn!(%error, "a change of the catalog is stored, and not shown yet");
+        }
+    }
+
+    /// With [`Catalog::following`] held.
+    async fn catch_up(&self) -> Result<()> {
+        let known = self.memory.read().lsn;
+        let mut followed = self.read(move |batch| changes_since(batch, known)).await?;
+        if followed.is_everything {
+            let there: BTreeSet<RowKey> = followed.changes.iter().map(|(key, _)| *key).collect();
+            let gone = self
+                .budget
+                .lock()
+                .known()
+                .into_iter()
+                .filter(|key| !there.contains(key));
+            followed.changes.extend(gone.map(|key| (key, None)));
+        }
+        self.apply(followed.head, followed.changes).await
+    }
+
+    /// Takes rows into memory that lead to `head`. With [`Catalog::following`] held.
+    pub(super) async fn apply(&self, head: Lsn, mut changes: Changes) -> Result<()> {
+        let now = self.now().await?.seconds();
+        let opened = self.open_new_containers(&changes).await?;
+        changes.sort_by_key(|(key, _)| *key);
+        let outdated = {
+            let mut memory = self.memory.write();
+            let outdated = memory.apply(&changes, opened, now)?;
+            memory.lsn = head;
+            outdated
+        };
+        self.budget.lock().apply(&changes);
+        self.outdated.lock().extend(outdated);
+        Ok(())
+    }
+
+    async fn open_new_containers(&self, changes: &Changes) -> Result<Opened> {
+        let mut opened = Opened::new();
+        for (key, row) in changes {
+            let (RowKey::Container(rid), Some(Row::Container(row))) = (key, row) else {
+                continue;
+            };
+            if self.memory.read().container(*rid).is_some() {
+                continue;
+            }
+            let layout = self.open_layout(row, None).await?;
+            // Who deletes a container removes its partitions after its row: if the row is there now, they go later.
+            if self.engine.is_shared() && self.container_row(*rid).await?.is_none() {
+                self.remove_partitions(&row.placements).await?;
+                continue;
+            }
+            opened.insert(*rid, layout);
+        }
+        Ok(opened)
+    }
+
+    /// Gives open containers the state that their rows have by now.
+    pub(super) async fn reload_outdated(&self) {
+        let outdated = std::mem::take(&mut *self.outdated.lock());
+        for container in outdated {
+            if let Err(error) = self.reload(&container).await {
+                tracing::warn!(%error, "what others changed of a container is not in force here yet");
+                self.outdated.lock().push(container);
+            }
+        }
+    }
+
+    async fn reload(&self, container: &Arc<Container>) -> Result<()> {
+        let row = self.container_row(container.rid()).await?;
+        let state = container.state();
+        if row.map_or(state.is_deleted, |row| state.shows(&row)) {
+            return Ok(());
+        }
+        let change = container.lock().await;
+        self.newest_state(container, &change).await.map(drop)
+    }
+}
+
+/// The rows that commits after `known` changed, or all, if the log of changes does not go back so far.
+fn changes_since(batch: &mut CatalogBatch<'_, '_>, known: Lsn) -> Step<Followed> {
+    let entries = batch.changes_from(known.next())?;
+    let head = batch.head();
+    let (mut upto, mut keys) = (known, BTreeSet::new());
+    for (key, value) in &entries {
+        if changes::lsn_of(key)? != upto.next() {
+            break;
+        }
+        upto = upto.next();
+        keys.extend(changes::decode(value)?);
+    }
+    if upto != head || keys.len() > MOST_CHANGED {
+        return everything(batch);
+    }
+    let keys: Vec<RowKey> = keys.into_iter().collect();
+    Ok(Followed {
+        head,
+        changes: batch.rows(&keys)?,
+        is_everything: false,
+    })
+}
+
+/// All rows.
+pub(super) fn everything(batch: &mut CatalogBatch<'_, '_>) -> Step<Followed> {
+    let stored = batch.scan(Space::Meta, &bytes::Bytes::new())?;
+    let mut changes = Changes::with_capacity(stored.len());
+    for (key, value) in stored {
+        if key == keys::state().bytes {
+            continue;
+        }
+        let key = RowKey::parse(&key)?;
+        changes.push((key, Some(Row::decode(key, &value)?)));
+    }
+    Ok(Followed {
+        head: batch.head(),
+        changes,
+        is_everything: true,
+    })
+}
+
+impl Memory {
+    /// Takes rows over, which are in the order of their keys. Returns the containers that were open before and are others now.
+    ///
+    /// # Errors
+    /// `Corrupt` if one belongs to a row that is not there.
+    fn apply(&mut self, changes: &Changes, mut opened: Opened, now: UnixSeconds) -> Result<Vec<Arc<Container>>> {
+        let mut outdated = Vec::new();
+        for (key, _) in changes.iter().rev().filter(|(_, row)| row.is_none()) {
+            self.remove(*key, &mut outdated);
+        }
+        for (key, row) in changes {
+            match (key, row) {
+                (RowKey::Account, Some(Row::Account(row))) => self.account = row.clone(),
+                (RowKey::Database(rid), Some(Row::Database(row))) => self.put_database(*rid, row, now),
+                (RowKey::Container(rid), Some(Row::Container(row))) => {
+                    let orphan = |_| damaged("a container without its database");
+                    let database = self.database_mut(rid.database()).map_err(orphan)?;
+                    match database.containers.get(rid) {
+                        Some(open) if open.state().shows(row) => {}
+                        Some(open) => outdated.push(open.clone()),
+                        None => {
+                            if let Some(layout) = opened.remove(rid) {
+                                let state = ContainerState::of(row, Arc::new(layout), database.meter.clone());
+                                state.pace_meters(now);
+                                database.insert_container(Container::new(*rid, database.row.id.clone(), state));
+                            }
+                        }
+                    }
+                }
+                (RowKey::Script(rid), Some(Row::Script(row))) => {
+                    if let Some(container) = self.container(rid.container) {
+                        scripts::show(container, *rid, row);
+                    }
+                }
+                (RowKey::User(rid), Some(Row::User(row))) => {
+                    let orphan = |_| damaged("a user without its database");
+                    self.database_mut(rid.database()).map_err(orphan)?.put_user(*rid, row);
+                }
+                (RowKey::Permission(rid), Some(Row::Permission(row))) => {
+                    let orphan = |_| damaged("a permission without its user");
+                    let user = self.user_mut(rid.user).map_err(orphan)?;
+                    user.permissions.insert(*rid, row.clone());
+                }
+                (RowKey::EncryptionKey(rid), Some(Row::EncryptionKey(row))) => {
+                    let orphan = |_| damaged("a client encryption key without its database");
+                    let database = self.database_mut(rid.database).map_err(orphan)?;
+                    database.encryption_keys.insert(*rid, row.clone());
+                }
+                _ => {}
+            }
+        }
+        Ok(outdated)
+    }
+
+    fn remove(&mut self, key: RowKey, outdated: &mut Vec<Arc<Container>>) {
+        match key {
+            RowKey::Database(rid) => {
+                if let Some(database) = self.databases.remove(&number_of(rid)) {
+                    forget(&mut self.names, &database.row.id, rid);
+                }
+            }
+            RowKey::Container(rid) => {
+                let database = self.database_mut(rid.database()).ok();
+                let Some((database, container)) =
+                    database.and_then(|database| database.containers.remove(&rid).map(|removed| (database, removed)))
+                else {
+                    return;
+                };
+                forget(&mut database.names, &container.properties().id, rid);
+                if !container.state().is_deleted {
+                    outdated.push(container);
+                }
+            }
+            RowKey::Script(rid) => {
+                if let Some(container) = self.container(rid.container) {
+                    scripts::hide(container, rid);
+                }
+            }
+            RowKey::User(rid) => {
+                if let Ok(database) = self.database_mut(rid.database())
+                    && let Some(user) = database.users.remove(&rid)
+                {
+                    forget(&mut database.user_names, &user.row.id, rid);
+                }
+            }
+            RowKey::Permission(rid) => {
+                if let Ok(user) = self.user_mut(rid.user) {
+                    user.permissions.remove(&rid);
+                }
+            }
+            RowKey::EncryptionKey(rid) => {
+                if let Ok(database) = self.database_mut(rid.database) {
+                    database.encryption_keys.remove(&rid);
+                }
+            }
+            RowKey::Account | RowKey::Dropped(_) => {}
+        }
+    }
+
+    fn put_database(&mut self, rid: DatabaseRid, row: &DatabaseRow, now: UnixSeconds) {
+        self.names.insert(row.id.clone(), rid);
+        let throughput = |row: &DatabaseRow| row.offer.as_ref().and_then(|offer| offer.throughput);
+        match self.databases.get_mut(&number_of(rid)) {
+            Some(known) => {
+                if let (Some(meter), true) = (&known.meter, throughput(&known.row) != throughput(row)) {
+                    let settings = PacingSettings::of(throughput(row));
+                    meter.lock().set_pacing(&settings, 1, now);
+                }
+                known.row = row.clone();
+            }
+            None => {
+                let database = Database::new(rid, row.clone(), now);
+                self.databases.insert(number_of(rid), database);
+            }
+        }
+    }
+
+    pub fn database(&self, rid: DatabaseRid) -> Result<&Database> {
+        self.databases
+            .get(&number_of(rid))
+            .ok_or_else(|| database_not_found(&rid.to_string()))
+    }
+
+    fn database_mut(&mut self, rid: DatabaseRid) -> Result<&mut Database> {
+        self.databases
+            .get_mut(&number_of(rid))
+            .ok_or_else(|| database_not_found(&rid.to_string()))
+    }
+
+    pub fn container(&self, rid: ContainerRid) -> Option<&Arc<Container>> {
+        self.databases.get(&number_of(rid.database()))?.containers.get(&rid)
+    }
+
+    pub fn user(&self, rid: UserRid) -> Result<&User> {
+        let not_found = || users::not_found(&rid.to_string());
+        let database = self.database(rid.database()).map_err(|_| not_found())?;
+        database.users.get(&rid).ok_or_else(not_found)
+    }
+
+    fn user_mut(&mut self, rid: UserRid) -> Result<&mut User> {
+        let not_found = || users::not_found(&rid.to_string());
+        let database = self.database_mut(rid.database()).map_err(|_| not_found())?;
+        database.users.get_mut(&rid).ok_or_else(not_found)
+    }
+}
+
+impl Database {
+    fn new(rid: DatabaseRid, row: DatabaseRow, now: UnixSeconds) -> Database {
+        Database {
+            rid,
+            meter: row.meter(now),
+            row,
+            containers: BTreeMap::new(),
+            names: HashMap::new(),
+            users: BTreeMap::new(),
+            user_names: HashMap::new(),
+            encryption_keys: BTreeMap::new(),
+        }
+    }
+
+    fn insert_container(&mut self, container: Arc<Container>) {
+        self.names.insert(container.properties().id.clone(), container.rid());
+        self.containers.insert(container.rid(), container);
+    }
+
+    fn put_user(&mut self, rid: UserRid, row: &UserRow) {
+        let row = row.clone();
+        match self.users.get_mut(&rid) {
+            Some(known) => {
+                forget(&mut self.user_names, &known.row.id, rid);
+                self.user_names.insert(row.id.clone(), rid);
+                known.row = row;
+            }
+            None => {
+                self.user_names.insert(row.id.clone(), rid);
+                let permissions = BTreeMap::new();
+                self.users.insert(rid, User { row, permissions });
+            }
+        }
+    }
+}
+
+/// Takes a name away, if it still leads there: by the same change it may lead to another by now.
+fn forget<R: PartialEq>(names: &mut HashMap<String, R>, name: &str, rid: R) {
+    if names.get(name) == Some(&rid) {
+        names.remove(name);
+    }
+}
+
+fn number_of(rid: DatabaseRid) -> u32 {
+    u32::from_le_bytes(rid.bytes())
+}

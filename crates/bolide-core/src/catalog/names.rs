@@ -1,0 +1,175 @@
+//! The index of names, in the Index space of partition 0: finds a row by what its owner calls it.
+//!
+//! ```text
+//!   Index  'D' ‖ name                               → row key of a database
+//!          'C' ‖ database rid ‖ name                → of a container
+//!          'U' ‖ database rid ‖ name                → of a user
+//!          'K' ‖ database rid ‖ name                → of a client encryption key
+//!          'P' ‖ user rid ‖ name                    → of a permission
+//!          'G' ‖ user rid ‖ digest(16)              → of the permission for a resource: no user has two for one
+//!          'R' ‖ container rid ‖ kind(1) ‖ name     → of a script ‖ bytes of its source(8)
+//! ```
+//!
+//! With it a change of the catalog finds in a few reads whether a name is taken, however many there are. The entries follow from the rows alone. They are
+//! compared when an account opens, so a store from before there was an index, or one that such a version has written since, gets what is missing.
+
+use std::collections::BTreeMap;
+
+use bolide_model::rid::{ChildRid, ContainerRid, DatabaseRid, UserRid};
+use bolide_storage::{Key, Space};
+use bytes::{BufMut, Bytes, BytesMut};
+use sha2::{Digest, Sha256};
+
+use super::batch::Changes;
+use super::permissions::PermissionProperties;
+use super::rows::{Row, RowKey, prefixed};
+
+const DATABASE: u8 = b'D';
+const CONTAINER: u8 = b'C';
+const USER: u8 = b'U';
+const ENCRYPTION_KEY: u8 = b'K';
+const PERMISSION: u8 = b'P';
+const GRANT: u8 = b'G';
+const SCRIPT: u8 = b'R';
+
+/// Bytes of a script's length behind its row key.
+const LENGTH_BYTES: usize = 8;
+
+/// What leads to at most one row.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Name<'n> {
+    Database(&'n str),
+    Container(DatabaseRid, &'n str),
+    User(DatabaseRid, &'n str),
+    EncryptionKey(DatabaseRid, &'n str),
+    Permission(UserRid, &'n str),
+    /// The resource and partition key that a permission is for.
+    Grant(UserRid, &'n PermissionProperties),
+    /// The script of this name, of the kind of this resource id, in its container.
+    Script(ChildRid, &'n str),
+}
+
+impl Name<'_> {
+    /// The key in the Index space.
+    pub fn bytes(self) -> Bytes {
+        match self {
+            Name::Database(name) => prefixed(DATABASE, name.as_bytes()),
+            Name::Container(database, name) => joined(CONTAINER, &database.bytes(), name.as_bytes()),
+            Name::User(database, name) => joined(USER, &database.bytes(), name.as_bytes()),
+            Name::EncryptionKey(database, name) => joined(ENCRYPTION_KEY, &database.bytes(), name.as_bytes()),
+            Name::Permission(user, name) => joined(PERMISSION, &user.bytes(), name.as_bytes()),
+            Name::Grant(user, grant) => joined(GRANT, &user.bytes(), &digest(grant)),
+            Name::Script(rid, name) => joined(SCRIPT, &kind_of(rid), name.as_bytes()),
+        }
+    }
+
+    /// The key in a partition.
+    pub fn key(self) -> Key {
+        Key::new(Space::Index, self.bytes())
+    }
+}
+
+/// What the names of a database's containers begin with.
+pub(super) fn containers_of(database: DatabaseRid) -> Bytes {
+    prefixed(CONTAINER, &database.bytes())
+}
+
+/// What the names of a database's client encryption keys begin with.
+pub(super) fn encryption_keys_of(database: DatabaseRid) -> Bytes {
+    prefixed(ENCRYPTION_KEY, &database.bytes())
+}
+
+/// What the names of a database's users begin with, of their permissions, and of its client encryption keys.
+pub(super) fn access_of(database: DatabaseRid) -> [Bytes; 4] {
+    [USER, PERMISSION, GRANT, ENCRYPTION_KEY].map(|kind| prefixed(kind, &database.bytes()))
+}
+
+/// What the names of a user's permissions begin with.
+pub(super) fn permissions_of(user: UserRid) -> [Bytes; 2] {
+    [PERMISSION, GRANT].map(|kind| prefixed(kind, &user.bytes()))
+}
+
+/// What the names of a container's scripts begin with.
+pub(super) fn scripts_of(container: ContainerRid) -> Bytes {
+    prefixed(SCRIPT, &container.bytes())
+}
+
+/// The entries that lead to a row: where, and what they say.
+pub(super) fn entries(key: RowKey, row: &Row) -> Vec<(Bytes, Bytes)> {
+    let here = key.bytes();
+    match (key, row) {
+        (RowKey::Database(_), Row::Database(row)) => vec![(Name::Database(&row.id).bytes(), here)],
+        (RowKey::Container(rid), Row::Container(row)) => {
+            vec![(Name::Container(rid.database(), &row.properties.id).bytes(), here)]
+        }
+        (RowKey::User(rid), Row::User(row)) => vec![(Name::User(rid.database(), &row.id).bytes(), here)],
+        (RowKey::EncryptionKey(rid), Row::EncryptionKey(row)) => {
+            vec![(Name::EncryptionKey(rid.database, &row.properties.id).bytes(), here)]
+        }
+        (RowKey::Permission(rid), Row::Permission(row)) => vec![
+            (Name::Permission(rid.user, &row.grant.id).bytes(), here.clone()),
+            (Name::Grant(rid.user, &row.grant).bytes(), here),
+        ],
+        (RowKey::Script(rid), Row::Script(row)) => {
+            let length = (row.draft.body.len() as u64).to_be_bytes();
+            let value = [&here[..], &length].concat();
+            vec![(Name::Script(rid, &row.draft.id).bytes(), value.into())]
+        }
+        _ => vec![],
+    }
+}
+
+/// All entries that there are to be.
+pub(super) fn all_entries(rows: &Changes) -> BTreeMap<Bytes, Bytes> {
+    let rows = rows.iter().filter_map(|(key, row)| Some((*key, row.as_ref()?)));
+    rows.flat_map(|(key, row)| entries(key, row)).collect()
+}
+
+/// The row that an entry of the index leads to.
+///
+/// # Errors
+/// `Corrupt` if the entry is damaged.
+pub(super) fn target(entry: &[u8], value: &[u8]) -> bolide_model::Result<RowKey> {
+    let length = if entry.first() == Some(&SCRIPT) {
+        LENGTH_BYTES
+    } else {
+        0
+    };
+    RowKey::parse(&value[..value.len().saturating_sub(length)])
+}
+
+/// How long the source of a script is, by its entry's value.
+pub(super) fn source_bytes(value: &[u8]) -> usize {
+    let length = value.last_chunk::<LENGTH_BYTES>().copied().unwrap_or_default();
+    u64::from_be_bytes(length) as usize
+}
+
+/// A resource can be named by a longer text than a key may have.
+fn digest(grant: &PermissionProperties) -> [u8; 16] {
+    let mut hash = Sha256::new();
+    hash.update(grant.resource.trim_matches('/'));
+    hash.update([0]);
+    if let Some(key) = &grant.partition_key {
+        hash.update(key.to_header_json());
+    }
+    let mut digest = [0; 16];
+    digest.copy_from_slice(&hash.finalize()[..16]);
+    digest
+}
+
+/// The container and kind of a script, as its row key has them.
+fn kind_of(rid: ChildRid) -> Bytes {
+    let key = RowKey::Script(rid).bytes();
+    key.slice(1..1 + rid.container.bytes().len() + 1)
+}
+
+fn joined(kind: u8, parent: &[u8], name: &[u8]) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(1 + parent.len() + name.len());
+    bytes.put_u8(kind);
+    bytes.put_slice(parent);
+    bytes.put_slice(name);
+    bytes.freeze()
+}
+
+#[cfg(test)]
+mod tests;

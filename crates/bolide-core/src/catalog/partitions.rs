@@ -1,0 +1,174 @@
+//! The partitions of containers: opened from rows, named for removal, removed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bolide_model::rid::ContainerRid;
+use bolide_model::{Error, ErrorKind, Result};
+use bolide_storage::{Head, PartitionId};
+
+use super::Catalog;
+use super::batch::CatalogBatch;
+use super::rows::{ContainerRow, Row, RowKey};
+use crate::container::{Change, Container, ContainerState, Layout};
+use crate::partition::round::Step;
+use crate::partition::{Partition, Placement, down};
+use crate::throughput::Meter;
+
+/// How soon to ask again for the outcome of a commit.
+const TRY_AGAIN: Duration = Duration::from_millis(50);
+
+impl Catalog {
+    /// Opens the partitions of a container, and creates those that a crash left out. What `before` has open stays open.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub(super) async fn open_layout(&self, row: &ContainerRow, before: Option<&Layout>) -> Result<Layout> {
+        let now = self.now().await?;
+        let known = |id: PartitionId| before?.partitions.iter().find(|partition| partition.id == id).cloned();
+        let mut partitions = Vec::with_capacity(row.placements.len());
+        for placement in &row.placements {
+            if let Some(partition) = known(placement.id) {
+                partitions.push(partition);
+                continue;
+            }
+            let head = Head::first(now);
+            self.engine.create(placement.id, head).await.map_err(down)?;
+            let meter = Meter::shared(&row.pacing, row.placements.len(), now.seconds());
+            partitions.push(Partition::open(self.engine.clone(), placement.clone(), meter, self.alarm.clone()).await?);
+        }
+        Ok(Layout {
+            version: row.layout_version,
+            partitions,
+        })
+    }
+
+    /// Removes partitions of a container whose row is gone.
+    pub(super) async fn remove_partitions(&self, placements: &[Placement]) -> Result<()> {
+        for placement in placements {
+            self.engine.remove(placement.id).await.map_err(down)?;
+        }
+        Ok(())
+    }
+
+    /// Takes `count` new partition ids and returns the first. They are named for removal until [`Catalog::commit_split`] says otherwise
+    /// or they are removed, so a crash in between leaves nothing behind.
+    pub async fn take_partition_ids(&self, count: u64) -> Result<u64> {
+        self.commit(move |batch| {
+            let mut account = batch.account()?;
+            let first = account.next_partition;
+            account.next_partition += count;
+            batch.replace(RowKey::Account, account)?;
+            for id in first..first + count {
+                batch.create(RowKey::Dropped(PartitionId(id)), Row::Dropped)?;
+            }
+            Ok(first)
+        })
+        .await
+    }
+
+    /// Puts a container's new ranges into force, and names the partition for removal that they take the place of. Where the outcome of the commit is
+    /// unknown, waits until it is known, or until `is_closing`: what was written into the wrong ranges would be lost.
+    ///
+    /// # Errors
+    /// `Unavailable` if others have changed the ranges meanwhile; `Timeout` if the outcome is unknown. Otherwise nothing has changed.
+    pub async fn commit_split(
+        &self,
+        container: &Arc<Container>,
+        change: &Change<'_>,
+        after: ContainerState,
+        parent: PartitionId,
+        is_closing: impl Fn() -> bool,
+    ) -> Result<()> {
+        let rid = container.rid();
+        let (layout, next_range) = (after.layout.clone(), after.next_range);
+        let committed = self
+            .commit_unseen(move |batch| {
+                let mut row = batch.container(rid)?;
+                let children = check_split(batch, &row, &layout, parent)?;
+                row.layout_version = layout.version;
+                row.next_range = next_range;
+                row.placements = layout.placements();
+                batch.is_upkeep();
+                batch.replace(RowKey::Container(rid), row.clone())?;
+                for child in children {
+                    batch.remove_alone(child);
+                }
+                batch.create(RowKey::Dropped(parent), Row::Dropped)?;
+                Ok(row)
+            })
+            .await;
+        let (row, committed) = match committed {
+            Err(error) if error.kind == ErrorKind::Timeout => {
+                let row = self.row_for_sure(rid, is_closing).await?;
+                let row = row.filter(|row| row.layout_version == after.layout.version);
+                (row.ok_or_else(overtaken)?, None)
+            }
+            committed => committed?,
+        };
+        change.replace(ContainerState::of(&row, after.layout, after.database_meter));
+        self.remember(committed).await;
+        Ok(())
+    }
+
+    /// A container's row after a commit of unknown outcome: once another commit is made, the one before has happened or never will.
+    async fn row_for_sure(&self, rid: ContainerRid, is_closing: impl Fn() -> bool) -> Result<Option<ContainerRow>> {
+        loop {
+            let fenced = self.commit(move |batch| {
+                let account = batch.account()?;
+                batch.replace(RowKey::Account, account)?;
+                batch.container_if_there(rid)
+            });
+            match fenced.await {
+                Ok(row) => return Ok(row),
+                Err(error) if is_closing() => return Err(Error::new(ErrorKind::Timeout, error.message)),
+                Err(_) => tokio::time::sleep(TRY_AGAIN).await,
+            }
+        }
+    }
+
+    /// Removes partitions that a commit has named, or leaves that to the next start: what the commit says holds already.
+    pub async fn remove_named(&self, partitions: Vec<PartitionId>) {
+        if let Err(error) = self.remove_dropped(partitions).await {
+            tracing::warn!(%error, "the partitions of what was deleted are removed at the next start");
+        }
+    }
+
+    /// Removes partitions that a commit has named; also after a restart.
+    pub async fn remove_dropped(&self, partitions: Vec<PartitionId>) -> Result<()> {
+        for partition in &partitions {
+            self.engine.remove(*partition).await.map_err(down)?;
+        }
+        self.commit(move |batch| {
+            for partition in &partitions {
+                batch.remove_alone(RowKey::Dropped(*partition));
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Checks that a split may still replace the ranges that it began with: gives the new partitions, named for removal until then.
+fn check_split(
+    batch: &mut CatalogBatch<'_, '_>,
+    row: &ContainerRow,
+    layout: &Layout,
+    parent: PartitionId,
+) -> Step<Vec<RowKey>> {
+    let had: Vec<PartitionId> = row.placements.iter().map(|placement| placement.id).collect();
+    let children = layout.partitions.iter().map(|partition| partition.id);
+    let children: Vec<RowKey> = children.filter(|id| !had.contains(id)).map(RowKey::Dropped).collect();
+    let are_there = batch.rows(&children)?.iter().all(|(_, row)| row.is_some());
+    if row.layout_version + 1 != layout.version || !had.contains(&parent) || !are_there {
+        return Err(overtaken().into());
+    }
+    Ok(children)
+}
+
+fn overtaken() -> Error {
+    Error::new(
+        ErrorKind::Unavailable,
+        "the ranges of the container were changed by others; the split was not carried out",
+    )
+}

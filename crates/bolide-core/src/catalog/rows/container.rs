@@ -1,0 +1,70 @@
+//! Rows of containers.
+
+use std::sync::Arc;
+
+use bolide_model::UnixSeconds;
+use bolide_model::container::ContainerProperties;
+use bolide_model::ttl::{Floors, Settings};
+use serde::{Deserialize, Serialize};
+
+use super::{OfferRow, Unknown, json};
+use crate::container::Stretch;
+use crate::format::etag::Etag;
+use crate::partition::Placement;
+use crate::throughput::PacingSettings;
+
+/// Most stretches of settings that are remembered; older ones only made figures about the age of ghosts more exact.
+const HISTORY: usize = 256;
+
+/// A container.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ContainerRow {
+    #[serde(with = "json::container_properties")]
+    pub properties: Arc<ContainerProperties>,
+    #[serde(with = "json::etag")]
+    pub etag: Etag,
+    #[serde(rename = "ts", with = "json::seconds")]
+    pub last_modified: UnixSeconds,
+    /// What policies before the one of `properties` left; see [`Settings`].
+    #[serde(with = "json::floors")]
+    pub floors: Floors,
+    #[serde(with = "json::stretches")]
+    pub history: Vec<Stretch>,
+    pub offer: Option<OfferRow>,
+    #[serde(with = "json::pacing")]
+    pub pacing: PacingSettings,
+    /// See [`ContainerState::keeps_all_versions`](crate::container::ContainerState::keeps_all_versions). Rows of older builds do not say it.
+    #[serde(default)]
+    pub keeps_all_versions: bool,
+    pub layout_version: u64,
+    pub next_range: u32,
+    #[serde(rename = "ranges", with = "json::placements")]
+    pub placements: Vec<Placement>,
+    #[serde(flatten)]
+    pub unknown: Unknown,
+}
+
+impl ContainerRow {
+    /// The policy in force and the floors that earlier ones left.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            policy: self.properties.policy,
+            floors: self.floors,
+        }
+    }
+
+    /// Puts another definition into force. A changed default ttl ends the stretch of settings before it at `now` (TTL-227); an unchanged one begins none
+    /// (TTL-231).
+    pub fn replace_properties(&mut self, properties: ContainerProperties, now: UnixSeconds) {
+        let policy = properties.policy;
+        if policy != self.properties.policy {
+            self.floors = self.settings().change(policy, now).floors;
+            if self.history.len() == HISTORY {
+                self.history.remove(0);
+            }
+            self.history.push(Stretch { start: now, policy });
+        }
+        self.properties = Arc::new(properties);
+    }
+}

@@ -1,0 +1,39 @@
+//! The state of an open container, as its row has it.
+
+use std::sync::Arc;
+
+use super::rows::{ContainerRow, OfferRow};
+use crate::container::{ContainerState, Layout};
+use crate::throughput::SharedMeter;
+
+impl ContainerState {
+    /// What a row says, over the partitions that it names.
+    pub(super) fn of(row: &ContainerRow, layout: Arc<Layout>, database_meter: Option<SharedMeter>) -> ContainerState {
+        ContainerState {
+            database_meter,
+            properties: row.properties.clone(),
+            etag: row.etag,
+            last_modified: row.last_modified,
+            settings: row.settings(),
+            history: row.history.clone(),
+            offer: row.offer.as_ref().map(OfferRow::offer),
+            pacing: row.pacing,
+            keeps_all_versions: row.keeps_all_versions,
+            layout,
+            next_range: row.next_range,
+            is_deleted: false,
+        }
+    }
+
+    /// Whether it is what a row says. A definition is another whenever its etag is.
+    pub(super) fn shows(&self, row: &ContainerRow) -> bool {
+        !self.is_deleted
+            && self.etag == row.etag
+            && self.settings == row.settings()
+            && self.offer == row.offer.as_ref().map(OfferRow::offer)
+            && self.pacing == row.pacing
+            && self.keeps_all_versions == row.keeps_all_versions
+            && self.layout.version == row.layout_version
+            && self.next_range == row.next_range
+    }
+}

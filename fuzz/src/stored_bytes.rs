@@ -47,10 +47,7 @@ pub fn run(data: &[u8]) {
     });
 }
 
-async fn damage(engine: &MemoryEngine, input: &mut Input<'_>, number: usize) {
-    let partition = PartitionId(u64::from(input.byte()) % PARTITIONS);
-    let space = Space::ALL[usize::from(input.byte()) % Space::ALL.len()];
-    let (row, verb, at) = (usize::from(input.byte()), input.byte() % 5, usize::from(input.byte()));
+fn first_rows(space: Space) -> Ask {
     let scan = Scan {
         space,
         from: Bytes::new(),
@@ -60,16 +57,17 @@ async fn damage(engine: &MemoryEngine, input: &mut Input<'_>, number: usize) {
         max_bytes: usize::MAX,
         keys_only: false,
     };
-    let Ok(reply) = engine
-        .read(
-            partition,
-            Ask {
-                scans: vec![scan],
-                ..Ask::default()
-            },
-        )
-        .await
-    else {
+    Ask {
+        scans: vec![scan],
+        ..Ask::default()
+    }
+}
+
+async fn damage(engine: &MemoryEngine, input: &mut Input<'_>, number: usize) {
+    let partition = PartitionId(u64::from(input.byte()) % PARTITIONS);
+    let space = Space::ALL[usize::from(input.byte()) % Space::ALL.len()];
+    let (row, verb, at) = (usize::from(input.byte()), input.byte() % 5, usize::from(input.byte()));
+    let Ok(reply) = engine.read(partition, first_rows(space)).await else {
         return;
     };
     let rows = &reply.pages[0].rows;

@@ -13,9 +13,6 @@
 //! - [`space`] watches the disk: the store cannot go on after a failed write, so writes are refused before the disk is full.
 //!
 //! Out of scope: everything about documents and expiry, which the core decides above the `Engine` trait.
-// To be removed when the engine is given its monotonic clock.
-#![allow(clippy::disallowed_methods)]
-
 mod committer;
 mod engine;
 mod error;

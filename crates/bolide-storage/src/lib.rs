@@ -12,9 +12,6 @@
 //! Partitions of one *home* ([`HomeId`]) can be committed together, and read at one snapshot that is held for a while ([`Held`]).
 //!
 //! Out of scope, on purpose: TTL, filters, range deletes, watches, iterators or transactions that outlive a call.
-// To be removed when the engine is given its monotonic clock.
-#![allow(clippy::disallowed_methods)]
-
 mod batch;
 mod engine;
 pub mod faults;

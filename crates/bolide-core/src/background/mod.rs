@@ -146,11 +146,11 @@ impl JobSource for ContainerJobs {
     fn partitions(&self) -> Vec<PartitionJobs> {
         let state = self.container.state();
         let jobs_of = |partition| {
-            let queue = jobs::Queue::new(&self.container, partition, &self.clock);
+            let context = jobs::PartitionContext::new(&self.container, partition, &self.clock);
             let jobs: Vec<Box<dyn Job>> = vec![
-                Box::new(Expire::new(queue.clone(), self.fault.clone())),
-                Box::new(DeleteByKey::new(queue.clone())),
-                Box::new(TrimLog::new(queue)),
+                Box::new(Expire::new(context.clone(), self.fault.clone())),
+                Box::new(DeleteByKey::new(context.clone())),
+                Box::new(TrimLog::new(context)),
             ];
             PartitionJobs {
                 range: partition.range,

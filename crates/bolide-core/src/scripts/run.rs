@@ -63,9 +63,10 @@ async fn serve(
     conduct: &Conduct,
 ) -> Result<Finished, TurnEnd> {
     loop {
-        let message = tokio::time::timeout(watch.patience(), messages.recv()).await;
+        let clock = watch.clock();
+        let message = clock.timeout_at(clock.now() + watch.patience(), messages.recv()).await;
         match message {
-            Ok(Some(Message::Ask(ask, reply))) => {
+            Some(Some(Message::Ask(ask, reply))) => {
                 let answer = match scene.answer(turn, watch, ask).await {
                     Ok(answer) => Ok(answer),
                     // What is no fault of the script ends it.
@@ -76,12 +77,12 @@ async fn serve(
                 // A thread that is gone has said why.
                 let _ = reply.send(answer);
             }
-            Ok(Some(Message::Done(result))) => {
+            Some(Some(Message::Done(result))) => {
                 conduct.ended(&result, turn.now().seconds());
                 return Ok(result.map_err(script_error)?);
             }
-            Ok(None) => return Err(Error::internal("a script's thread ended without a word").into()),
-            Err(_) => {
+            Some(None) => return Err(Error::internal("a script's thread ended without a word").into()),
+            None => {
                 // Its process is gone, its thread is busy with an operation.
                 conduct.offended(turn.now().seconds());
                 return Err(out_of_time().into());

@@ -1,7 +1,5 @@
 //! The contract suite on the embedded engine, and claims that are its own.
 
-// To be removed when the engine is given its monotonic clock.
-#![allow(clippy::disallowed_methods)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 use std::path::Path;

@@ -8,7 +8,7 @@ use bolide_storage::{Key, Scan, Space};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::Queue;
+use super::PartitionContext;
 use super::expire::{Budget, STEP_ITEMS};
 use crate::background::job::{End, Job, JobKind, PurgeMode, Step, StepLimits, StepReport};
 use crate::container::ContainerState;
@@ -26,11 +26,11 @@ use bolide_model::ttl::Horizon;
 const SCAN_BYTES: usize = 512 * 1024;
 
 /// See the module.
-pub(in crate::background) struct DeleteByKey(Queue);
+pub(in crate::background) struct DeleteByKey(PartitionContext);
 
 impl DeleteByKey {
-    pub fn new(queue: Queue) -> DeleteByKey {
-        DeleteByKey(queue)
+    pub fn new(context: PartitionContext) -> DeleteByKey {
+        DeleteByKey(context)
     }
 }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::Queue;
+use super::PartitionContext;
 use crate::background::fault::PurgeFault;
 use crate::background::job::{End, Job, JobKind, PurgeMode, Step, StepLimits, StepReport};
 use crate::change_log::queues;
@@ -36,13 +36,13 @@ const STEP_BYTES: usize = 4 * 1024 * 1024;
 
 /// See the module.
 pub(in crate::background) struct Expire {
-    queue: Queue,
+    context: PartitionContext,
     fault: Arc<PurgeFault>,
 }
 
 impl Expire {
-    pub fn new(queue: Queue, fault: Arc<PurgeFault>) -> Expire {
-        Expire { queue, fault }
+    pub fn new(context: PartitionContext, fault: Arc<PurgeFault>) -> Expire {
+        Expire { context, fault }
     }
 
     fn limits(&self, state: &ContainerState, limits: StepLimits) -> StepLimits {
@@ -64,18 +64,18 @@ impl Job for Expire {
     }
 
     fn next_due(&self) -> i64 {
-        self.queue.partition.next_expiry()
+        self.context.partition.next_expiry()
     }
 
     fn step(&self, limits: StepLimits) -> BoxFuture<'_, Result<StepReport>> {
         let purge = async move |state: Arc<ContainerState>| {
             let limits = self.limits(&state, limits);
-            let (container, partition) = (self.queue.container.clone(), self.queue.partition.clone());
+            let (container, partition) = (self.context.container.clone(), self.context.partition.clone());
             let step = run(container, state, partition, limits).await?;
             self.fault.purged(step.purged);
             Ok(step)
         };
-        self.queue.step(purge).boxed()
+        self.context.step(purge).boxed()
     }
 }
 

@@ -16,15 +16,15 @@ use crate::partition::Partition;
 
 /// What the jobs of a partition have in common.
 #[derive(Clone)]
-pub(super) struct Queue {
+pub(super) struct PartitionContext {
     container: Arc<Container>,
     partition: Arc<Partition>,
     clock: Monotonic,
 }
 
-impl Queue {
-    pub fn new(container: &Arc<Container>, partition: &Arc<Partition>, clock: &Monotonic) -> Queue {
-        Queue {
+impl PartitionContext {
+    pub fn new(container: &Arc<Container>, partition: &Arc<Partition>, clock: &Monotonic) -> PartitionContext {
+        PartitionContext {
             container: container.clone(),
             partition: partition.clone(),
             clock: clock.clone(),

@@ -4,16 +4,16 @@ use bolide_model::Result;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::Queue;
+use super::PartitionContext;
 use crate::background::job::{End, Job, JobKind, Step, StepLimits, StepReport};
 use crate::change_log::trim;
 
 /// See the module.
-pub(in crate::background) struct TrimLog(Queue);
+pub(in crate::background) struct TrimLog(PartitionContext);
 
 impl TrimLog {
-    pub fn new(queue: Queue) -> TrimLog {
-        TrimLog(queue)
+    pub fn new(context: PartitionContext) -> TrimLog {
+        TrimLog(context)
     }
 }
 

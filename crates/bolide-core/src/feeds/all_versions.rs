@@ -83,7 +83,7 @@ impl Account {
         container: &Arc<Container>,
         read: &ReadChanges,
     ) -> Answered<VersionPage> {
-        let visit = container.enter().await?;
+        let visit = container.enter_interruptible().await?;
         let slices = read.scope.slices(&visit.state)?;
         let places = start(&read.start, &slices)?;
         if retention(&visit.state).is_none() {

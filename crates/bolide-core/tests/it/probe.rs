@@ -1,7 +1,7 @@
 //! An engine that is watched, and can be made to fail: counts what passes, has bad days that can be interrupted, and can be cut off.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use bolide_model::UnixMillis;
 use bolide_model::time::Span;
@@ -11,6 +11,7 @@ use bolide_storage::{
     Space, Ticket,
 };
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 /// See the module.
@@ -30,8 +31,8 @@ pub struct Probe {
     found: AtomicU64,
     /// What was made durable of server time, through the probe.
     durable_time: AtomicI64,
-    /// Scans wait until they are let through.
-    is_holding: AtomicBool,
+    /// Scans of these spaces wait until they are let through.
+    holding: Mutex<Vec<Space>>,
     scans: Semaphore,
     held: AtomicUsize,
 }
@@ -61,7 +62,7 @@ impl Probe {
             value_bytes: AtomicUsize::new(0),
             found: AtomicU64::new(0),
             durable_time: AtomicI64::new(i64::MIN),
-            is_holding: AtomicBool::new(false),
+            holding: Mutex::default(),
             scans: Semaphore::new(0),
             held: AtomicUsize::new(0),
         }
@@ -130,7 +131,24 @@ impl Probe {
 
     /// Lets scans wait from now on.
     pub fn hold_scans(&self) {
-        self.is_holding.store(true, Ordering::SeqCst);
+        self.hold(&Space::ALL);
+    }
+
+    /// As [`Probe::hold_scans`], of one space. That of [`Space::Index`] is gone through by splits and full checks only.
+    pub fn hold_scans_of(&self, space: Space) {
+        self.hold(&[space]);
+    }
+
+    fn hold(&self, spaces: &[Space]) {
+        self.scans.forget_permits(self.scans.available_permits());
+        *self.holding.lock() = spaces.to_vec();
+    }
+
+    /// Waits until so many scans wait.
+    pub async fn until_held(&self, scans: usize) {
+        while self.held_scans() < scans {
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Lets so many scans go on, those to come included.
@@ -140,8 +158,9 @@ impl Probe {
 
     /// Lets all scans go on.
     pub fn release_scans(&self) {
-        self.is_holding.store(false, Ordering::SeqCst);
-        self.let_through(Semaphore::MAX_PERMITS / 2);
+        let mut holding = self.holding.lock();
+        holding.clear();
+        self.let_through(self.held_scans());
     }
 
     /// How many scans wait.
@@ -166,6 +185,14 @@ impl Probe {
     /// How many rows scans have found since the last look.
     pub fn found_rows(&self) -> u64 {
         self.found.swap(0, Ordering::SeqCst)
+    }
+
+    /// Whether a read is to wait; it is counted then.
+    fn holds(&self, ask: &Ask) -> bool {
+        let holding = self.holding.lock();
+        let is_held = ask.scans.iter().any(|scan| holding.contains(&scan.space));
+        self.held.fetch_add(usize::from(is_held), Ordering::SeqCst);
+        is_held
     }
 
     fn engine(&self) -> &dyn Engine {
@@ -196,8 +223,7 @@ impl Engine for Probe {
     fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, Down>> {
         Box::pin(async move {
             self.count(&self.reads, ask.gets.len() + ask.scans.len());
-            if self.is_holding.load(Ordering::SeqCst) && !ask.scans.is_empty() {
-                self.held.fetch_add(1, Ordering::SeqCst);
+            if self.holds(&ask) {
                 self.scans.acquire().await.expect("it is never closed").forget();
                 self.held.fetch_sub(1, Ordering::SeqCst);
             }

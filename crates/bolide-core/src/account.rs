@@ -11,6 +11,7 @@ use bolide_model::{Error, ErrorKind, RequestUnits, Result, UnixMillis};
 use bolide_storage::Engine;
 use serde_json::Value;
 
+use crate::admin::Splits;
 use crate::answer::RangePosition;
 use crate::background::{Keeper, Pace};
 use crate::catalog::{Catalog, DatabaseInfo, DefinitionUsage, Offer, definition_limit};
@@ -100,6 +101,7 @@ pub struct Account {
     executor: Executor,
     known_numbers: KnownNumbers,
     ahead: Arc<AheadCache>,
+    splits: Arc<Splits>,
 }
 
 impl Account {
@@ -135,6 +137,7 @@ impl Account {
             memory,
             executor: Executor::default(),
             known_numbers: KnownNumbers::default(),
+            splits: Arc::default(),
         });
         if !is_virtual {
             let keeper = Keeper::start(Arc::downgrade(&account), account.catalog.alarm().clone(), pace);
@@ -143,13 +146,14 @@ impl Account {
         Ok(account)
     }
 
-    /// Ends queries, scripts and the background work, and makes everything durable, server time included.
+    /// Ends queries, scripts, splits and the background work, and makes everything durable, server time included.
     ///
     /// # Errors
     /// From the engine.
     pub async fn close(&self) -> Result<()> {
         self.script_places.close();
         self.executor.close().await;
+        self.splits.close().await;
         let keeper = self.keeper.lock().take();
         if let Some(keeper) = keeper {
             keeper.stop().await;
@@ -313,9 +317,20 @@ impl Account {
         &self.catalog
     }
 
+    pub(crate) fn splits(&self) -> &Arc<Splits> {
+        &self.splits
+    }
+
     /// Lets the process die after `after` more items were durably purged. For tests of crashes.
     pub fn set_purge_fault(&self, after: u64) {
         self.purge_fault.items_left.store(after, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Account {
+    /// A split would otherwise keep the engine, and go on.
+    fn drop(&mut self) {
+        self.splits.end();
     }
 }
 
@@ -498,12 +513,11 @@ impl Account {
         if_match: Option<&str>,
     ) -> Result<Offer> {
         let if_match = if_match.map(str::to_owned);
-        let replace = |catalog: Arc<Catalog>| async move {
-            let offer = catalog.replace_offer(rid, throughput, if_match.as_deref()).await?;
-            catalog.split_for_throughput(&offer).await?;
-            Ok(offer)
-        };
-        self.catalog.carry_out(replace).await
+        let replace =
+            |catalog: Arc<Catalog>| async move { catalog.replace_offer(rid, throughput, if_match.as_deref()).await };
+        let offer = self.catalog.carry_out(replace).await?;
+        self.split_for_throughput(&offer).await?;
+        Ok(offer)
     }
 
     /// Sets how a container's purge is paced.

@@ -36,6 +36,8 @@ pub struct Container {
     scripts: RwLock<Arc<Scripts>>,
     /// Held by a full check: its tallies are one check's at a time.
     checking: tokio::sync::Mutex<()>,
+    /// Held by a split: ranges change one split at a time.
+    splitting: tokio::sync::Mutex<()>,
 }
 
 /// What changes of a container replace as a whole.
@@ -152,6 +154,7 @@ impl Container {
             readers: Mutex::new(BTreeMap::new()),
             scripts: RwLock::default(),
             checking: tokio::sync::Mutex::new(()),
+            splitting: tokio::sync::Mutex::new(()),
         })
     }
 
@@ -274,6 +277,11 @@ impl Container {
     /// Keeps other full checks of the container out.
     pub(crate) async fn check_alone(&self) -> MutexGuard<'_, ()> {
         self.checking.lock().await
+    }
+
+    /// Keeps other splits of the container out.
+    pub(crate) async fn split_alone(&self) -> MutexGuard<'_, ()> {
+        self.splitting.lock().await
     }
 
     /// Registers a request that reads in several steps at server time `now`: until it is dropped, the purge removes nothing that

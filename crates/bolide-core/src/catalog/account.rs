@@ -1,9 +1,10 @@
 //! What belongs to the account as a whole: switches, and the numbers that partitions are named by.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use bolide_model::{Result, UnixMillis};
-use bolide_storage::{Engine, PartitionId};
+use bolide_model::{Error, ErrorKind, Result, UnixMillis};
+use bolide_storage::{Ask, Engine, PartitionId};
 use bytes::Bytes;
 
 use super::budget::{Definition, DefinitionUsage};
@@ -12,6 +13,9 @@ use super::{Catalog, Moment};
 use crate::clock;
 use crate::container::{Change, Container, ContainerState};
 use crate::partition::Alarm;
+
+/// How soon to ask again for the outcome of a commit.
+const TRY_AGAIN: Duration = Duration::from_millis(50);
 
 impl Catalog {
     pub fn engine(&self) -> &Arc<dyn Engine> {
@@ -87,17 +91,22 @@ impl Catalog {
         Ok(first)
     }
 
-    /// Puts a container's new ranges into force, and removes the partition they take the place of.
+    /// Puts a container's new ranges into force, and names the partition for removal that they take the place of. Where the outcome of the commit is
+    /// unknown, waits until it is known, or until `is_closing`: what was written into the wrong ranges would be lost.
+    ///
+    /// # Errors
+    /// `Timeout` if the outcome is unknown; otherwise nothing has changed.
     pub async fn commit_split(
         &self,
         container: &Arc<Container>,
         change: &Change<'_>,
         after: ContainerState,
         parent: PartitionId,
+        is_closing: impl Fn() -> bool,
     ) -> Result<()> {
         let rid = container.rid();
         let state = after.clone();
-        self.commit(move |round| {
+        let committed = self.commit(move |round| {
             Moment::begin(round);
             round.extend(container_key(rid), Definition::Container(&state.to_row()));
             for partition in &state.layout.partitions {
@@ -105,9 +114,39 @@ impl Catalog {
             }
             round.put(dropped_key(parent), Bytes::new());
             Ok(())
-        })
-        .await?;
+        });
+        if let Err(error) = committed.await {
+            let is_unknown = error.kind == ErrorKind::Timeout;
+            if !(is_unknown && self.is_named_for_removal(parent, is_closing).await?) {
+                let kind = if is_unknown { ErrorKind::Unavailable } else { error.kind };
+                return Err(Error::new(kind, error.message));
+            }
+        }
         change.replace(after);
-        self.remove_dropped(vec![parent]).await
+        Ok(())
+    }
+
+    /// Finds out whether a commit of unknown outcome has named a partition for removal.
+    async fn is_named_for_removal(&self, partition: PartitionId, is_closing: impl Fn() -> bool) -> Result<bool> {
+        loop {
+            // Once another commit is made, the one before has happened or never will.
+            let fenced = self.commit(|round| {
+                Moment::begin(round);
+                Ok(())
+            });
+            let found = async {
+                fenced.await?;
+                let ask = Ask {
+                    gets: vec![dropped_key(partition)],
+                    ..Ask::default()
+                };
+                self.partition.read(ask).await
+            };
+            match found.await {
+                Ok(reply) => return Ok(reply.gets.iter().flatten().next().is_some()),
+                Err(error) if is_closing() => return Err(Error::new(ErrorKind::Timeout, error.message)),
+                Err(_) => tokio::time::sleep(TRY_AGAIN).await,
+            }
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod admission_queue;
 mod alarm;
+pub(crate) mod dirty_keys;
 pub(crate) mod drops;
 pub(crate) mod orders;
 mod pages;
@@ -26,6 +27,7 @@ use crate::format::record::Record;
 use crate::partition::orders::{Orders, OthersWait};
 use crate::throughput::SharedMeter;
 pub(crate) use alarm::Alarm;
+use dirty_keys::{DirtyKeys, Recording};
 use drops::{Hiding, PublishedDrops};
 pub(crate) use pages::Pages;
 use removals::Removals;
@@ -64,6 +66,7 @@ pub(crate) struct Partition {
     alarm: Arc<Alarm>,
     drops: Arc<PublishedDrops>,
     removals: Arc<Removals>,
+    dirty_keys: Arc<DirtyKeys>,
     /// Transactions of scripts, one of which at a time is queued for a turn.
     pub scripts: Orders,
 }
@@ -91,10 +94,12 @@ impl Partition {
         let lsn = Arc::new(AtomicU64::new(0));
         let drops = Arc::<PublishedDrops>::default();
         let removals = Arc::<Removals>::default();
+        let dirty_keys = Arc::<DirtyKeys>::default();
         let published = Published {
             lsn: lsn.clone(),
             drops: drops.clone(),
             removals: removals.clone(),
+            dirty_keys: dirty_keys.clone(),
         };
         let worker = Worker::open(engine.clone(), placement.id, published).await?;
         let (writes, writes_queue) = mpsc::channel(QUEUE);
@@ -132,6 +137,7 @@ impl Partition {
             alarm,
             drops,
             removals,
+            dirty_keys,
             scripts: Orders::new(others_wait),
         }))
     }
@@ -235,6 +241,17 @@ impl Partition {
             let reply = self.read(loaded.ask(&missing)).await?;
             loaded.take(missing, reply);
         }
+    }
+
+    /// Records the keys of all commits that are not visible yet, until the result is dropped. For one copy at a time.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn record_dirty_keys(&self) -> Result<Recording> {
+        let recording = Recording::start(&self.dirty_keys);
+        // A commit that was under way has ended when the worker gets to this.
+        self.upkeep(|_| Ok(())).await?;
+        Ok(recording)
     }
 
     /// Whether something may be due by `now`.

@@ -44,17 +44,6 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// A walk over the history.
-    pub fn over_history(partition: &'a Partition) -> Pages<'a> {
-        Pages {
-            partition,
-            space: Space::Log,
-            to: None,
-            from: Some(keys::log_end()),
-            rows: ROWS,
-        }
-    }
-
     /// The next rows; none at the end.
     ///
     /// # Errors

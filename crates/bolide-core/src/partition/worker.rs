@@ -18,10 +18,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
-use bolide_storage::{Batch, CommitToken, Down, Engine, Head, Outcome, PartitionId, Settled, Ticket};
+use bolide_storage::{Batch, CommitToken, Down, Engine, Head, Key, Outcome, PartitionId, Settled, Ticket};
 use futures_util::FutureExt;
 use tokio::sync::mpsc;
 
+use super::dirty_keys::DirtyKeys;
 use super::drops::PublishedDrops;
 use super::removals::Removals;
 use super::round::{Changes, Loaded, Round, Transaction, refused};
@@ -50,6 +51,8 @@ pub(crate) struct Worker {
     published: Published,
     state: PartitionState,
     tokens: Tokens,
+    /// Keys of commits on the present head whose outcome is unknown, if they are recorded.
+    unresolved: Vec<Key>,
     /// Whether nobody waits for what is carried out but the one who asked for it.
     is_alone: bool,
 }
@@ -59,6 +62,7 @@ pub(crate) struct Published {
     pub lsn: Arc<AtomicU64>,
     pub drops: Arc<PublishedDrops>,
     pub removals: Arc<Removals>,
+    pub dirty_keys: Arc<DirtyKeys>,
 }
 
 /// What users queue.
@@ -101,6 +105,7 @@ impl Worker {
             published,
             state,
             tokens: Tokens::new(),
+            unresolved: Vec::new(),
             is_alone: false,
         })
     }
@@ -269,6 +274,7 @@ impl Worker {
 
     /// Commits; `None` if the head was not where it was thought to be.
     async fn commit(&mut self, changes: Changes, stamp: UnixMillis) -> Result<Option<Head>> {
+        let keys = self.published.dirty_keys.keys_of(&changes);
         let batch = Batch {
             base: self.head.lsn,
             next: changes.next,
@@ -278,12 +284,21 @@ impl Worker {
             deletes: changes.deletes,
             may_block: self.is_alone,
         };
-        match self.engine.commit(self.partition, batch).await.map_err(down)? {
-            Outcome::Done(head) => Ok(Some(head)),
-            Outcome::Stale => Ok(None),
-            Outcome::Refused(why) => Err(refused(why)),
-            Outcome::Unknown(ticket) => self.settle(ticket).await,
+        let head = match self.engine.commit(self.partition, batch).await.map_err(down)? {
+            Outcome::Done(head) => Some(head),
+            Outcome::Stale => None,
+            Outcome::Refused(why) => return Err(refused(why)),
+            Outcome::Unknown(ticket) => {
+                let settled = self.settle(ticket).await;
+                settled.inspect_err(|_| self.unresolved.extend_from_slice(&keys))?
+            }
+        };
+        if head.is_some() {
+            // Commits on the head before this one have not happened, and never will.
+            self.unresolved.clear();
+            self.published.dirty_keys.record(keys);
         }
+        Ok(head)
     }
 
     async fn settle(&self, ticket: Ticket) -> Result<Option<Head>> {
@@ -299,6 +314,12 @@ impl Worker {
 
     async fn refresh(&mut self) -> Result<()> {
         let (head, state) = read_state(self.engine.as_ref(), self.partition).await?;
+        if head.lsn != self.head.lsn {
+            match std::mem::take(&mut self.unresolved) {
+                unknown if unknown.is_empty() => self.published.dirty_keys.lose_track(),
+                unresolved => self.published.dirty_keys.record(unresolved),
+            }
+        }
         // Ghosts counted in memory belong to a head that is gone; they are counted again from the purge cursors.
         self.advance(head, state);
         Ok(())

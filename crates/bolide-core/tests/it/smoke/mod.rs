@@ -17,6 +17,7 @@ mod purge;
 mod queries;
 mod settings;
 mod shared_throughput;
+mod splits;
 mod upkeep;
 mod users;
 mod verify;

@@ -35,6 +35,15 @@ pub struct Probe {
     holding: Mutex<Vec<Space>>,
     scans: Semaphore,
     held: AtomicUsize,
+    lost: Mutex<Option<Lost>>,
+}
+
+/// A commit of which nobody will hear what became of it.
+struct Lost {
+    is_it: fn(PartitionId, &Batch) -> bool,
+    is_done: bool,
+    /// Once it was made.
+    token: Option<CommitToken>,
 }
 
 /// The partition of the first container.
@@ -65,6 +74,7 @@ impl Probe {
             holding: Mutex::default(),
             scans: Semaphore::new(0),
             held: AtomicUsize::new(0),
+            lost: Mutex::default(),
         }
     }
 
@@ -163,6 +173,26 @@ impl Probe {
         self.let_through(self.held_scans());
     }
 
+    /// Loses the outcome of the first commit that `is_it`, whether it is carried out or not.
+    pub fn lose_outcome(&self, is_done: bool, is_it: fn(PartitionId, &Batch) -> bool) {
+        *self.lost.lock() = Some(Lost {
+            is_it,
+            is_done,
+            token: None,
+        });
+    }
+
+    /// Whether the outcome of a commit is lost, and the commit to be left out.
+    fn loses(&self, partition: PartitionId, batch: &Batch) -> Option<bool> {
+        let mut lost = self.lost.lock();
+        let lost = lost.as_mut()?;
+        if lost.token.is_some() || !(lost.is_it)(partition, batch) {
+            return None;
+        }
+        lost.token = Some(batch.token);
+        Some(!lost.is_done)
+    }
+
     /// How many scans wait.
     pub fn held_scans(&self) -> usize {
         self.held.load(Ordering::SeqCst)
@@ -245,12 +275,26 @@ impl Engine for Probe {
                 .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
                     (left > 0).then_some(left - 1)
                 });
-            engine.commit(partition, batch).await
+            let ticket = batch.ticket();
+            match self.loses(partition, &batch) {
+                None => engine.commit(partition, batch).await,
+                Some(true) => Ok(Outcome::Unknown(ticket)),
+                Some(false) => {
+                    engine.commit(partition, batch).await?;
+                    Ok(Outcome::Unknown(ticket))
+                }
+            }
         })
     }
 
     fn settle(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Settled, Down>> {
-        Box::pin(async move { self.reach()?.settle(partition, ticket).await })
+        Box::pin(async move {
+            let lost = self.lost.lock().as_ref().and_then(|lost| lost.token);
+            if lost == Some(ticket.token) {
+                return Err(Down::Unavailable("lost".into()));
+            }
+            self.reach()?.settle(partition, ticket).await
+        })
     }
 
     fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), Down>> {

@@ -15,8 +15,8 @@ use crate::partition::state::{Amount, PartitionState};
 use crate::partition::{Placement, down};
 
 /// Rows and bytes of one commit; the last row may go beyond. Others wait for a commit of this size to be synced.
-const COMMIT_ROWS: usize = 1_000;
-const COMMIT_BYTES: usize = 1024 * 1024;
+const COMMIT_ROWS: usize = 500;
+const COMMIT_BYTES: usize = 256 * 1024;
 
 /// How often a commit is tried that the engine lost, or took for stale.
 const COMMIT_TRIES: usize = 5;

@@ -27,8 +27,8 @@ use crate::partition::dirty_keys::Recording;
 use crate::partition::state::{Amount, Ghosts, PartitionState};
 
 /// Rows and bytes of one page. Others wait for no more than reading and committing one.
-const PAGE_ROWS: usize = 1_000;
-const PAGE_BYTES: usize = 1024 * 1024;
+const PAGE_ROWS: usize = 500;
+const PAGE_BYTES: usize = 256 * 1024;
 
 /// Dirty keys that the end of the copy may find, while requests wait; and how often they are brought down to that.
 const FEW_KEYS: usize = 500;

@@ -7,7 +7,7 @@ use bolide_core::{Account, FeedStart, SplitReport};
 use bolide_model::ErrorKind;
 use bolide_storage::faults::Faults;
 use bolide_storage::memory::MemoryEngine;
-use bolide_storage::{Ask, Down, Engine, PartitionId, Space};
+use bolide_storage::{Ask, Batch, Down, Engine, PartitionId, Put, Space};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -332,6 +332,51 @@ async fn a_split_that_failed_can_be_made_again() {
     assert_eq!(stored(&stage).await.len(), 40);
     assert_eq!(stored(&stage).await[&name(1)], 3);
     stage.assert_sound().await;
+}
+
+/// Writes into the wrong ranges would be lost: nobody is let in before it is known which they are.
+#[tokio::test]
+async fn a_split_whose_commit_is_lost_finds_out_what_became_of_it() {
+    // The commit that names the parent for removal.
+    let switches = |partition, batch: &Batch| {
+        let names_parent = |put: &Put| put.key.bytes.ends_with(&PARENT.0.to_be_bytes()) && put.value.is_empty();
+        partition == PartitionId::CATALOG && batch.puts.iter().any(names_parent)
+    };
+    for is_done in [true, false] {
+        let stage = Stage::with(json!({})).await;
+        for n in 0..40 {
+            write(&stage, n, 0).await;
+        }
+        stage.engine.lose_outcome(is_done, switches);
+        let split = begin(&stage, None).await.unwrap();
+        assert_eq!(split.is_ok(), is_done, "{split:?}");
+        write(&stage, 1, 1).await;
+        let stage = stage.reopen().await;
+        assert_eq!(stage.container.ranges().ranges.len(), 1 + usize::from(is_done));
+        assert_eq!(stored(&stage).await[&name(1)], 1);
+        assert_eq!(is_there(&stage, PARENT).await, !is_done);
+        assert_eq!(is_there(&stage, CHILDREN[1]).await, is_done);
+        stage.assert_sound().await;
+    }
+}
+
+/// A write that nobody was answered is part of the copy if it happened.
+#[tokio::test]
+async fn a_write_whose_outcome_is_lost_during_a_split_is_found_or_not() {
+    for is_done in [true, false] {
+        let stage = Stage::with(json!({})).await;
+        for n in 0..40 {
+            write(&stage, n, 0).await;
+        }
+        let split = held_split(&stage).await;
+        stage.engine.lose_outcome(is_done, |partition, _| partition == PARENT);
+        let lost = stage.upsert(json!({"id": "lost", "pk": "p1", "v": 1}), None).await;
+        assert_eq!(lost.map(|_| ()), Err(ErrorKind::Timeout));
+        stage.engine.release_scans();
+        split.await.unwrap().unwrap();
+        assert_eq!(stored(&stage).await.contains_key("lost"), is_done);
+        stage.assert_sound().await;
+    }
 }
 
 /// What a writer in trouble knows of an item: what it may have by now.

@@ -7,6 +7,7 @@ use bolide_model::time::Monotonic;
 use bolide_model::{Error, ErrorKind, Result, UnixMillis};
 use bolide_storage::Engine;
 
+use crate::admin::Splits;
 use crate::background::{Background, PurgeFault, PurgeMode, PurgeOptions, PurgeScheduler};
 use crate::catalog::{Catalog, DefinitionUsage, definition_limit};
 use crate::clock;
@@ -94,6 +95,7 @@ pub struct Account {
     executor: Executor,
     known_numbers: KnownNumbers,
     ahead: Arc<AheadCache>,
+    splits: Arc<Splits>,
 }
 
 impl Account {
@@ -136,16 +138,18 @@ impl Account {
             memory,
             executor: Executor::new(monotonic.clone()),
             known_numbers: KnownNumbers::default(),
+            splits: Arc::default(),
         }))
     }
 
-    /// Ends queries, scripts and the background work, and makes everything durable, server time included.
+    /// Ends queries, scripts, splits and the background work, and makes everything durable, server time included.
     ///
     /// # Errors
     /// From the engine.
     pub async fn close(&self) -> Result<()> {
         self.script_places.close();
         self.executor.close().await;
+        self.splits.close().await;
         let purge_scheduler = self.purge_scheduler.lock().take();
         if let Some(scheduler) = purge_scheduler {
             scheduler.stop().await;
@@ -311,9 +315,20 @@ impl Account {
         &self.catalog
     }
 
+    pub(crate) fn splits(&self) -> &Arc<Splits> {
+        &self.splits
+    }
+
     /// Lets the process die after `after` more items were durably purged. For tests of crashes.
     pub fn set_purge_fault(&self, after: u64) {
         self.background.fault().set(after);
+    }
+}
+
+impl Drop for Account {
+    /// A split would otherwise keep the engine, and go on.
+    fn drop(&mut self) {
+        self.splits.end();
     }
 }
 

@@ -6,5 +6,6 @@ pub(crate) mod statistics;
 mod verify;
 
 pub use split::SplitReport;
+pub(crate) use split::Splits;
 pub use statistics::{ContainerFigures, ForecastSlice, TtlPreview, TtlReport, TtlRule, TtlState, TtlWhy, Usage};
 pub use verify::VerifyReport;

@@ -36,11 +36,10 @@ impl Account {
         if_match: Option<&str>,
     ) -> Result<Offer> {
         let if_match = if_match.map(str::to_owned);
-        let replace = |catalog: Arc<Catalog>| async move {
-            let offer = catalog.replace_offer(rid, throughput, if_match.as_deref()).await?;
-            catalog.split_for_throughput(&offer).await?;
-            Ok(offer)
-        };
-        self.catalog().carry_out(replace).await
+        let replace =
+            |catalog: Arc<Catalog>| async move { catalog.replace_offer(rid, throughput, if_match.as_deref()).await };
+        let offer = self.catalog().carry_out(replace).await?;
+        self.split_for_throughput(&offer).await?;
+        Ok(offer)
     }
 }

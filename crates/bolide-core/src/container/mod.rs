@@ -14,7 +14,7 @@ use bolide_model::rid::{ContainerRid, DatabaseRid};
 use bolide_model::ttl::{Policy, Settings};
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds};
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::{MutexGuard, RwLockReadGuard};
+use tokio::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::change_log;
 pub(crate) use conduct::Conduct;
@@ -34,16 +34,18 @@ const READERS_END: Duration = Duration::from_millis(100);
 pub struct Container {
     rid: ContainerRid,
     database_id: String,
-    /// Requests hold the read side from their server time to their answer; whoever changes settings or ranges holds the write
-    /// side. So every request is judged wholly by the settings before a change or wholly by those after (TTL-233), and its
+    /// Requests hold the read side of one of the gates from their server time to their answer; whoever changes settings or ranges holds the
+    /// write sides of all. So every request is judged wholly by the settings before a change or wholly by those after (TTL-233), and its
     /// server time is not later than a change it has not seen (docs/ttl.md, "Time").
-    gate: tokio::sync::RwLock<()>,
+    gates: Gates,
     ending: Ending,
     state: RwLock<Arc<ContainerState>>,
     readers: Mutex<BTreeMap<UnixSeconds, usize>>,
     scripts: RwLock<Arc<Scripts>>,
     /// Held by a full check: its tallies are one check's at a time.
     checking: tokio::sync::Mutex<()>,
+    /// Held by a split: ranges change one split at a time.
+    splitting: tokio::sync::Mutex<()>,
 }
 
 /// What changes of a container replace as a whole.
@@ -197,12 +199,13 @@ impl Container {
         Arc::new(Container {
             rid,
             database_id,
-            gate: tokio::sync::RwLock::new(()),
+            gates: Gates::default(),
             ending: Ending::default(),
             state: RwLock::new(Arc::new(state)),
             readers: Mutex::new(BTreeMap::new()),
             scripts: RwLock::default(),
             checking: tokio::sync::Mutex::new(()),
+            splitting: tokio::sync::Mutex::new(()),
         })
     }
 
@@ -263,12 +266,31 @@ impl Container {
         self.state.read().clone()
     }
 
-    /// Lets a request in. Hold the visit until the answer is decided.
+    /// Lets a request in that does a few reads and writes. Hold the visit until the answer is decided.
     ///
     /// # Errors
     /// `NotFound` if the container was deleted.
     pub(crate) async fn enter(&self) -> Result<Visit<'_>> {
-        let gate = self.gate.read().await;
+        self.visit(self.gates.short.read().await)
+    }
+
+    /// Lets a request in that may take long, and ends when [`Container::ending`] wants it: a page of a query or feed.
+    ///
+    /// # Errors
+    /// As [`Container::enter`].
+    pub(crate) async fn enter_interruptible(&self) -> Result<Visit<'_>> {
+        self.visit(self.gates.interruptible.read().await)
+    }
+
+    /// Lets a request in that may take long, and goes on to its end: a script, figures, a condition that waits for a thread of the executor.
+    ///
+    /// # Errors
+    /// As [`Container::enter`].
+    pub(crate) async fn enter_uninterruptible(&self) -> Result<Visit<'_>> {
+        self.visit(self.gates.uninterruptible.read().await)
+    }
+
+    fn visit<'a>(&self, gate: RwLockReadGuard<'a, ()>) -> Result<Visit<'a>> {
         let state = self.state();
         if state.is_deleted {
             return Err(Error::not_found("the container was deleted"));
@@ -276,18 +298,24 @@ impl Container {
         Ok(Visit { _gate: gate, state })
     }
 
-    /// Waits until no request is under way, and keeps new ones out while the state is replaced. Long work of readers is ended if it
-    /// keeps this waiting, as all others would wait behind.
+    /// Waits until no request is under way, and keeps new ones out while the state is replaced.
     pub(crate) async fn lock(&self) -> Change<'_> {
-        let gate = match tokio::time::timeout(READERS_END, self.gate.write()).await {
+        self.hold_long_work().await.lock().await
+    }
+
+    /// The first half of [`Container::lock`]: waits until no long work is under way, and keeps new long work out. Short requests go on. Long
+    /// work of readers is ended if it keeps this waiting.
+    pub(crate) async fn hold_long_work(&self) -> LongWorkHold<'_> {
+        let uninterruptible = self.gates.uninterruptible.write().await;
+        let interruptible = match tokio::time::timeout(READERS_END, self.gates.interruptible.write()).await {
             Ok(gate) => gate,
             Err(_) => {
                 let _ending = self.ending.begin();
-                self.gate.write().await
+                self.gates.interruptible.write().await
             }
         };
-        Change {
-            _gate: gate,
+        LongWorkHold {
+            gates: [uninterruptible, interruptible],
             container: self,
         }
     }
@@ -300,6 +328,11 @@ impl Container {
     /// Keeps other full checks of the container out.
     pub(crate) async fn check_alone(&self) -> MutexGuard<'_, ()> {
         self.checking.lock().await
+    }
+
+    /// Keeps other splits of the container out.
+    pub(crate) async fn split_alone(&self) -> MutexGuard<'_, ()> {
+        self.splitting.lock().await
     }
 
     /// Registers a request that reads in several steps at server time `now`: until it is dropped, the purge removes nothing that
@@ -321,9 +354,37 @@ pub(crate) struct Visit<'a> {
     pub state: Arc<ContainerState>,
 }
 
+/// A gate for each kind of request. A change takes them in the order of how long it may wait for each, the longest first: while it waits for
+/// a script, pages and short requests go on; while it waits for a page, short ones do. New requests of a kind wait with the change
+/// for old ones of their kind, never for longer ones.
+#[derive(Default)]
+struct Gates {
+    uninterruptible: tokio::sync::RwLock<()>,
+    interruptible: tokio::sync::RwLock<()>,
+    short: tokio::sync::RwLock<()>,
+}
+
+/// Keeps long work out of a container. See [`Container::hold_long_work`].
+pub(crate) struct LongWorkHold<'a> {
+    gates: [RwLockWriteGuard<'a, ()>; 2],
+    container: &'a Container,
+}
+
+impl<'a> LongWorkHold<'a> {
+    /// Keeps short requests out, too, once those under way have ended.
+    pub async fn lock(self) -> Change<'a> {
+        Change {
+            _short: self.container.gates.short.write().await,
+            _long: self.gates,
+            container: self.container,
+        }
+    }
+}
+
 /// The right to replace a container's state.
 pub(crate) struct Change<'a> {
-    _gate: tokio::sync::RwLockWriteGuard<'a, ()>,
+    _short: RwLockWriteGuard<'a, ()>,
+    _long: [RwLockWriteGuard<'a, ()>; 2],
     container: &'a Container,
 }
 

@@ -81,7 +81,7 @@ impl Account {
         container: &Arc<Container>,
         read: &ReadChanges,
     ) -> Answered<VersionPage> {
-        let visit = container.enter().await?;
+        let visit = container.enter_interruptible().await?;
         let slices = read.scope.slices(&visit.state)?;
         let places = start(&read.start, &slices)?;
         if visit.state.retention().is_none() {

@@ -74,7 +74,7 @@ impl Account {
         container: &Arc<Container>,
         read: &ReadChanges,
     ) -> Answered<ChangePage> {
-        let visit = container.enter().await?;
+        let visit = container.enter_interruptible().await?;
         let slices = read.scope.slices(&visit.state)?;
         self.admit_all(ctx, &slices, &visit)?;
         let most = page_items(read.max_items);

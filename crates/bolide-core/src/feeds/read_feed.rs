@@ -63,7 +63,7 @@ impl Account {
         container: &Arc<Container>,
         read: &ReadFeed,
     ) -> Answered<FeedPage> {
-        let visit = container.enter().await?;
+        let visit = container.enter_interruptible().await?;
         let rid = container.rid().bytes();
         let owner: [&[u8]; 2] = [KIND, &rid];
         let place = match &read.continuation {

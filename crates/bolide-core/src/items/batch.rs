@@ -145,7 +145,11 @@ impl Account {
         batch: Batch,
         answers_written: Vec<bool>,
     ) -> Answered<BatchAnswer> {
-        let visit = container.enter().await?;
+        let has_condition = |operation: &BatchOperation| matches!(operation, BatchOperation::Patch { patch, .. } if patch.condition.is_some());
+        let visit = match batch.operations.iter().any(has_condition) {
+            true => container.enter_uninterruptible().await?,
+            false => container.enter().await?,
+        };
         let epk = epk_of_key(&visit.state, &batch.partition_key)?;
         let key = batch.partition_key;
         let answers_written: Arc<[bool]> = answers_written.into();

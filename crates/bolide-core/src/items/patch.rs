@@ -28,7 +28,10 @@ impl Account {
         container: &Arc<Container>,
         patch: PatchItem,
     ) -> Answered<ItemWritten> {
-        let visit = container.enter().await?;
+        let visit = match &patch.patch.condition {
+            Some(_) => container.enter_uninterruptible().await?,
+            None => container.enter().await?,
+        };
         let epk = epk_of_key(&visit.state, &patch.partition_key)?;
         let mut judged = match patch.patch.condition.as_deref() {
             Some(text) => Some(Judged::one_of(1, self.compile_condition(text).await?)),

@@ -3,6 +3,7 @@
 pub(crate) mod admission_queue;
 pub(crate) mod after_commit;
 mod alarm;
+pub(crate) mod dirty_keys;
 mod loaded;
 pub(crate) mod orders;
 mod pages;
@@ -31,6 +32,7 @@ use crate::format::keys::LogPosition;
 use crate::partition::orders::{Orders, OthersWait};
 use crate::throughput::SharedMeter;
 pub(crate) use alarm::Alarm;
+use dirty_keys::Recording;
 pub(crate) use pages::RawPages;
 use round::{Loaded, Round, Step, Stop, Transaction};
 use shared::Shared;
@@ -231,6 +233,17 @@ impl Partition {
             let reply = self.read_raw(loaded.ask(&missing)).await?;
             loaded.take(missing, reply);
         }
+    }
+
+    /// Records the keys of all commits that are not visible yet, until the result is dropped. For one copy at a time.
+    ///
+    /// # Errors
+    /// From the engine.
+    pub async fn record_dirty_keys(&self) -> Result<Recording> {
+        let recording = Recording::start(&self.shared.dirty_keys);
+        // A commit that was under way has ended when the worker gets to this.
+        self.upkeep(|_| Ok(())).await?;
+        Ok(recording)
     }
 
     /// The second before which nothing falls due, as far as is known.

@@ -48,18 +48,6 @@ impl<'a> RawPages<'a> {
         }
     }
 
-    /// A walk over the history.
-    pub fn over_history(partition: &'a Partition) -> RawPages<'a> {
-        RawPages {
-            partition,
-            space: Space::Log,
-            to: None,
-            from: Some(keys::log_end()),
-            rows: ROWS,
-            tombstones: TombstoneView::default(),
-        }
-    }
-
     /// The tombstones that hide some of the rows that came last.
     pub fn tombstones(&self) -> &TombstoneView {
         &self.tombstones

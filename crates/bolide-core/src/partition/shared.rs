@@ -8,6 +8,7 @@ use parking_lot::RwLock;
 
 use super::Alarm;
 use super::after_commit::AfterCommit;
+use super::dirty_keys::DirtyKeys;
 use super::removals::Removals;
 use super::schedule::Schedule;
 use super::tombstones::PublishedTombstones;
@@ -19,6 +20,7 @@ pub(crate) struct Shared {
     pub lsn: AtomicU64,
     pub tombstones: PublishedTombstones,
     pub removals: Removals,
+    pub dirty_keys: Arc<DirtyKeys>,
     pub schedule: Schedule,
     /// What users consumed, and what the purge may spend.
     pub meter: RwLock<SharedMeter>,
@@ -30,6 +32,7 @@ impl Shared {
             lsn: AtomicU64::new(0),
             tombstones: PublishedTombstones::default(),
             removals: Removals::default(),
+            dirty_keys: Arc::default(),
             schedule: Schedule::new(alarm),
             meter: RwLock::new(meter),
         }

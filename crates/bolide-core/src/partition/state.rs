@@ -80,7 +80,7 @@ impl Amount {
         }
     }
 
-    fn remove(&mut self, size: usize) {
+    pub fn remove(&mut self, size: usize) {
         self.items = self.items.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(size as u64);
     }

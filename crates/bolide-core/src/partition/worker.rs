@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
-use bolide_storage::{Batch, CommitToken, Down, Engine, Head, Outcome, PartitionId, Settled, Ticket};
+use bolide_storage::{Batch, CommitToken, Down, Engine, Head, Key, Outcome, PartitionId, Settled, Ticket};
 use futures_util::FutureExt;
 use tokio::sync::mpsc;
 
@@ -49,6 +49,8 @@ pub(crate) struct Worker {
     shared: Arc<Shared>,
     state: PartitionState,
     tokens: Tokens,
+    /// Keys of commits on the present head whose outcome is unknown, if they are recorded.
+    unresolved: Vec<Key>,
     /// Whether nobody waits for what is carried out but the one who asked for it.
     is_alone: bool,
 }
@@ -102,6 +104,7 @@ impl Worker {
             shared,
             state,
             tokens: Tokens::new(),
+            unresolved: Vec::new(),
             is_alone: false,
         })
     }
@@ -305,6 +308,7 @@ impl Worker {
     }
 
     async fn commit_changes(&mut self, changes: Changes, stamp: UnixMillis) -> Result<Option<Head>> {
+        let keys = self.shared.dirty_keys.keys_of(&changes);
         let batch = Batch {
             base: self.head.lsn,
             next: changes.next,
@@ -315,12 +319,21 @@ impl Worker {
             deletes: changes.deletes,
             may_block: self.is_alone,
         };
-        match self.engine.commit(self.partition, batch).await.map_err(down)? {
-            Outcome::Done(head) => Ok(Some(head)),
-            Outcome::Stale => Ok(None),
-            Outcome::Refused(why) => Err(refused(why)),
-            Outcome::Unknown(ticket) => self.settle(ticket).await,
+        let head = match self.engine.commit(self.partition, batch).await.map_err(down)? {
+            Outcome::Done(head) => Some(head),
+            Outcome::Stale => None,
+            Outcome::Refused(why) => return Err(refused(why)),
+            Outcome::Unknown(ticket) => {
+                let settled = self.settle(ticket).await;
+                settled.inspect_err(|_| self.unresolved.extend_from_slice(&keys))?
+            }
+        };
+        if head.is_some() {
+            // Commits on the head before this one have not happened, and never will.
+            self.unresolved.clear();
+            self.shared.dirty_keys.record(keys);
         }
+        Ok(head)
     }
 
     async fn settle(&self, ticket: Ticket) -> Result<Option<Head>> {
@@ -336,6 +349,12 @@ impl Worker {
 
     async fn refresh(&mut self) -> Result<()> {
         let (head, state) = read_state(self.engine.as_ref(), self.partition).await?;
+        if head.lsn != self.head.lsn {
+            match std::mem::take(&mut self.unresolved) {
+                unknown if unknown.is_empty() => self.shared.dirty_keys.lose_track(),
+                unresolved => self.shared.dirty_keys.record(unresolved),
+            }
+        }
         // Ghosts counted in memory belong to a head that is gone; they are counted again from the purge cursors.
         self.advance(head, state);
         Ok(())

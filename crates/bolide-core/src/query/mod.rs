@@ -141,7 +141,7 @@ impl Account {
         query: &QueryItems,
     ) -> Answered<QueryPage> {
         let functions = QueryFunctions::for_query(self, container, &query.text, ctx.now);
-        let visit = container.enter().await?;
+        let visit = container.enter_interruptible().await?;
         let job = QueryJob {
             container: container.clone(),
             state: visit.state.clone(),

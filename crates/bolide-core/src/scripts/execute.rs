@@ -68,7 +68,7 @@ impl Account {
             .await?;
         // Runs before it may have blocked it.
         script.check_conduct(ctx.now.seconds())?;
-        let visit = container.enter().await?;
+        let visit = container.enter_uninterruptible().await?;
         let epk = epk_of_key(&visit.state, &execute.partition_key)?;
         let partition = visit.state.layout.partition_of(&epk)?.clone();
         self.admit(ctx, &partition, &visit)?;

@@ -146,7 +146,7 @@ impl Account {
             .await?;
         // Runs before it may have blocked one.
         let (before, after) = named(ctx.now.seconds())?;
-        let visit = container.enter().await?;
+        let visit = container.enter_uninterruptible().await?;
         let key = triggered.key(&visit.state)?;
         let epk = epk_of_key(&visit.state, &key)?;
         let partition = visit.state.layout.partition_of(&epk)?.clone();

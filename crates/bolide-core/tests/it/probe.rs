@@ -11,6 +11,7 @@ use bolide_storage::{
     Put, Reply, Scan, Settled, Space, Ticket,
 };
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 /// See the module.
@@ -30,14 +31,23 @@ pub struct Probe {
     found: AtomicU64,
     /// What was made durable of server time, through the probe.
     durable_time: AtomicI64,
-    /// Scans wait until they are let through.
-    is_holding: AtomicBool,
+    /// Scans of these spaces wait until they are let through, but for those of the catalog.
+    holding: Mutex<Vec<Space>>,
     scans: Semaphore,
     held: AtomicUsize,
     /// The answer to the next scan of items waits until it is let through.
     is_next_answer_held: AtomicBool,
     held_answers: AtomicUsize,
     answers: Semaphore,
+    lost: Mutex<Option<Lost>>,
+}
+
+/// A commit of which nobody will hear what became of it.
+struct Lost {
+    is_it: fn(PartitionId, &Batch) -> bool,
+    is_done: bool,
+    /// Once it was made.
+    token: Option<CommitToken>,
 }
 
 /// The partition of the first container.
@@ -65,12 +75,13 @@ impl Probe {
             value_bytes: AtomicUsize::new(0),
             found: AtomicU64::new(0),
             durable_time: AtomicI64::new(i64::MIN),
-            is_holding: AtomicBool::new(false),
+            holding: Mutex::default(),
             scans: Semaphore::new(0),
             held: AtomicUsize::new(0),
             is_next_answer_held: AtomicBool::new(false),
             held_answers: AtomicUsize::new(0),
             answers: Semaphore::new(0),
+            lost: Mutex::default(),
         }
     }
 
@@ -138,7 +149,24 @@ impl Probe {
 
     /// Lets scans wait from now on.
     pub fn hold_scans(&self) {
-        self.is_holding.store(true, Ordering::SeqCst);
+        self.hold(&Space::ALL);
+    }
+
+    /// As [`Probe::hold_scans`], of one space. That of [`Space::Index`] is gone through by splits and full checks only.
+    pub fn hold_scans_of(&self, space: Space) {
+        self.hold(&[space]);
+    }
+
+    fn hold(&self, spaces: &[Space]) {
+        self.scans.forget_permits(self.scans.available_permits());
+        *self.holding.lock() = spaces.to_vec();
+    }
+
+    /// Waits until so many scans wait.
+    pub async fn until_held(&self, scans: usize) {
+        while self.held_scans() < scans {
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Lets so many scans go on, those to come included.
@@ -148,8 +176,29 @@ impl Probe {
 
     /// Lets all scans go on.
     pub fn release_scans(&self) {
-        self.is_holding.store(false, Ordering::SeqCst);
-        self.let_through(Semaphore::MAX_PERMITS / 2);
+        let mut holding = self.holding.lock();
+        holding.clear();
+        self.let_through(self.held_scans());
+    }
+
+    /// Loses the outcome of the first commit that `is_it`, whether it is carried out or not.
+    pub fn lose_outcome(&self, is_done: bool, is_it: fn(PartitionId, &Batch) -> bool) {
+        *self.lost.lock() = Some(Lost {
+            is_it,
+            is_done,
+            token: None,
+        });
+    }
+
+    /// Whether the outcome of a commit is lost, and the commit to be left out.
+    fn loses(&self, partition: PartitionId, batch: &Batch) -> Option<bool> {
+        let mut lost = self.lost.lock();
+        let lost = lost.as_mut()?;
+        if lost.token.is_some() || !(lost.is_it)(partition, batch) {
+            return None;
+        }
+        lost.token = Some(batch.token);
+        Some(!lost.is_done)
     }
 
     /// How many scans wait.
@@ -189,6 +238,14 @@ impl Probe {
     /// How many rows scans have found since the last look.
     pub fn found_rows(&self) -> u64 {
         self.found.swap(0, Ordering::SeqCst)
+    }
+
+    /// Whether a read is to wait; it is counted then.
+    fn holds(&self, ask: &Ask) -> bool {
+        let holding = self.holding.lock();
+        let is_held = ask.scans.iter().any(|scan| holding.contains(&scan.space));
+        self.held.fetch_add(usize::from(is_held), Ordering::SeqCst);
+        is_held
     }
 
     fn engine(&self) -> &dyn Engine {
@@ -233,8 +290,7 @@ impl Engine for Probe {
     fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, Down>> {
         Box::pin(async move {
             self.count(&self.reads, ask.gets.len() + ask.scans.len());
-            if self.is_holding.load(Ordering::SeqCst) && !ask.scans.is_empty() {
-                self.held.fetch_add(1, Ordering::SeqCst);
+            if partition != PartitionId::CATALOG && self.holds(&ask) {
                 self.scans.acquire().await.expect("it is never closed").forget();
                 self.held.fetch_sub(1, Ordering::SeqCst);
             }
@@ -256,7 +312,16 @@ impl Engine for Probe {
     fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, Down>> {
         Box::pin(async move {
             self.count(&self.commits, batch.keys().count());
-            self.reach_to_commit()?.commit(partition, batch).await
+            let engine = self.reach_to_commit()?;
+            let ticket = batch.ticket();
+            match self.loses(partition, &batch) {
+                None => engine.commit(partition, batch).await,
+                Some(true) => Ok(Outcome::Unknown(ticket)),
+                Some(false) => {
+                    engine.commit(partition, batch).await?;
+                    Ok(Outcome::Unknown(ticket))
+                }
+            }
         })
     }
 
@@ -275,7 +340,13 @@ impl Engine for Probe {
     }
 
     fn settle(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Settled, Down>> {
-        Box::pin(async move { self.reach()?.settle(partition, ticket).await })
+        Box::pin(async move {
+            let lost = self.lost.lock().as_ref().and_then(|lost| lost.token);
+            if lost == Some(ticket.token) {
+                return Err(Down::Unavailable("lost".into()));
+            }
+            self.reach()?.settle(partition, ticket).await
+        })
     }
 
     fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), Down>> {

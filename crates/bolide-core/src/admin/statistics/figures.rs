@@ -73,7 +73,7 @@ impl Account {
     /// # Errors
     /// From the engine.
     pub async fn range_usage(&self, container: &Arc<Container>) -> Result<Vec<(u32, Usage)>> {
-        let visit = container.enter().await?;
+        let visit = container.enter_uninterruptible().await?;
         let mut ranges = Vec::new();
         let (all, now) = ghosts::counted_together(&visit.state).await?;
         for (partition, counted) in visit.state.layout.partitions.iter().zip(all) {
@@ -102,7 +102,7 @@ impl Account {
 
     /// `NotFound` if the container was deleted.
     async fn figures_of(&self, container: &Arc<Container>) -> Result<ContainerFigures> {
-        let visit = container.enter().await?;
+        let visit = container.enter_uninterruptible().await?;
         let info = container.info();
         let mut figures = ContainerFigures {
             rid: container.rid(),

@@ -138,7 +138,7 @@ impl Account {
     /// # Errors
     /// From the engine.
     pub async fn ttl_report(&self, container: &Arc<Container>) -> Result<TtlReport> {
-        let visit = container.enter().await?;
+        let visit = container.enter_uninterruptible().await?;
         let state = &visit.state;
         let mut report = TtlReport::empty(state.settings.policy);
         let mut oldest = None;
@@ -172,7 +172,7 @@ impl Account {
     /// # Errors
     /// From the engine.
     pub async fn ttl_preview(&self, container: &Arc<Container>, policy: Policy) -> Result<TtlPreview> {
-        let visit = container.enter().await?;
+        let visit = container.enter_interruptible().await?;
         let state = &visit.state;
         let now = self.begin_upkeep().await?.now.seconds();
         let (before, after) = (

@@ -197,7 +197,7 @@ impl RangeCheck<'_> {
     }
 
     async fn count_ghosts(&self) -> Result<(), Halt> {
-        let visit = self.container.enter().await?;
+        let visit = self.container.enter_uninterruptible().await?;
         let partition = self.partition(&visit.state)?;
         ghosts::counted_at(&visit.state, &partition).await?;
         Ok(())

@@ -8,6 +8,7 @@ use bolide_core::{Account, Container, PurgeMode};
 use bolide_model::UnixMillis;
 use bolide_model::container::ContainerProperties;
 use bolide_model::time::Clock;
+use bolide_storage::Space;
 use serde_json::json;
 use tokio::sync::Barrier;
 
@@ -28,7 +29,7 @@ const CALLS: u64 = 4;
 /// A container that is raced on.
 pub struct Race {
     clock: Arc<Clock>,
-    _store: Store,
+    store: Store,
     account: Arc<Account>,
     container: Arc<Container>,
     second: i64,
@@ -73,7 +74,7 @@ impl Race {
         });
         Race {
             clock,
-            _store: store,
+            store,
             account,
             container,
             followers,
@@ -92,7 +93,8 @@ impl Race {
             self.clock.set(UnixMillis(self.second * 1000));
         }
         let purge = self.dice.percent(30).then(|| self.purge());
-        let split = (self.splits < MOST_SPLITS && self.dice.percent(2)).then(|| self.split());
+        let split = self.splits < MOST_SPLITS && self.dice.percent(4);
+        let split = if split { Some(self.split().await) } else { None };
         let start = Arc::new(Barrier::new(CLIENTS));
         let racing: Vec<_> = self
             .clients
@@ -122,6 +124,7 @@ impl Race {
             purge.await.expect("a purge");
         }
         if let Some(split) = split {
+            self.store.engine().release_scans();
             split.await.expect("a split");
             self.splits += 1;
         }
@@ -129,11 +132,24 @@ impl Race {
         all
     }
 
-    fn split(&self) -> tokio::task::JoinHandle<()> {
+    /// Begins a split: the round's first calls come behind its first pages, and some of the others while it ends.
+    async fn split(&mut self) -> tokio::task::JoinHandle<()> {
         let (account, container) = (self.account.clone(), self.container.clone());
-        tokio::spawn(async move {
+        let engine = self.store.engine().clone();
+        engine.hold_scans_of(Space::Index);
+        let split = tokio::spawn(async move {
             account.split(&container, None).await.expect("a split");
-        })
+        });
+        engine.until_held(1).await;
+        let moments = self.moments.clone();
+        let upto = moments.load(Ordering::SeqCst) + self.dice.roll(CLIENTS as u64 * 2);
+        tokio::spawn(async move {
+            while moments.load(Ordering::SeqCst) < upto && engine.held_scans() > 0 {
+                tokio::task::yield_now().await;
+            }
+            engine.release_scans();
+        });
+        split
     }
 
     fn purge(&self) -> tokio::task::JoinHandle<()> {

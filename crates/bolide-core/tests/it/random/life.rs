@@ -1,12 +1,15 @@
 //! The life of a container and its server: settings, budgets, time, splits, restarts and crashes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use bolide_core::{Account, Container, Pacing, PacingSettings, PurgeMode, Throughput};
+use bolide_core::{Account, Container, Pacing, PacingSettings, PurgeMode, SplitReport, Throughput};
 use bolide_model::RequestUnits;
 use bolide_model::container::ContainerProperties;
 use bolide_model::epk::EpkRange;
+use bolide_storage::Space;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 use super::checks::differ;
 use super::program::Setup;
@@ -14,6 +17,14 @@ use super::runner::{Purging, Runner, Stepped};
 use super::store::{Kind, Store};
 use crate::model::Budget;
 use crate::stage::{definition, options};
+
+/// A split under way.
+pub struct Splitting {
+    parent: u32,
+    /// How many more steps may begin before it ends.
+    pub(super) steps_left: usize,
+    task: JoinHandle<bolide_model::Result<SplitReport>>,
+}
 
 impl Runner {
     pub(super) async fn set_default(&mut self, default_ttl: Option<i64>) -> Stepped {
@@ -69,7 +80,8 @@ impl Runner {
         Ok(format!("{}", self.model.now_ms))
     }
 
-    pub(super) async fn split(&mut self, nth: usize) -> Stepped {
+    /// Begins a split, which stands still when it has copied some kinds of rows: the steps that follow use the range meanwhile.
+    pub(super) async fn begin_split(&mut self, nth: usize) -> Stepped {
         const MOST: usize = 8;
         let ranges = ranges_of(self.container());
         if ranges.len() >= MOST {
@@ -77,7 +89,29 @@ impl Runner {
         }
         self.be_calm(true);
         let parent = ranges[nth % ranges.len()].0;
-        let split = self.account().split(self.container(), Some(parent)).await;
+        let (account, container) = (self.account().clone(), self.container().clone());
+        self.store.engine().hold_scans_of(Space::Index);
+        let task = tokio::spawn(async move { account.split(&container, Some(parent)).await });
+        while self.store.engine().held_scans() == 0 && !task.is_finished() {
+            tokio::task::yield_now().await;
+        }
+        self.splitting = Some(Splitting {
+            parent,
+            steps_left: nth % 5,
+            task,
+        });
+        self.be_calm(false);
+        Ok(format!("splitting {parent}"))
+    }
+
+    /// Lets a split end, if one is under way.
+    pub(super) async fn end_split(&mut self) -> Result<(), String> {
+        let Some(Splitting { parent, task, .. }) = self.splitting.take() else {
+            return Ok(());
+        };
+        self.be_calm(true);
+        self.store.engine().release_scans();
+        let split = task.await.map_err(|error| format!("split: {error}"))?;
         let split = split.map_err(|error| format!("split: {error}"))?;
         differ("the range that was split", &split.parents, &vec![parent])?;
         let mut children: Vec<(u32, EpkRange)> = ranges_of(self.container());
@@ -91,7 +125,7 @@ impl Runner {
         }
         self.model.split(parent, children);
         self.be_calm(false);
-        Ok(format!("split {parent}"))
+        Ok(())
     }
 
     pub(super) async fn restart(&mut self, is_orderly: bool) -> Stepped {
@@ -100,7 +134,19 @@ impl Runner {
             let closed = self.account().close().await;
             closed.map_err(|error| format!("close: {error}"))?;
         }
-        self.server = None;
+        match self.splitting.take() {
+            None => self.server = None,
+            Some(splitting) => {
+                splitting.task.abort();
+                let _ = splitting.task.await;
+                self.server = None;
+                self.store.engine().release_scans();
+                // The split ends with the dropped server.
+                while Arc::strong_count(self.store.engine()) > 1 {
+                    tokio::time::sleep(Duration::from_micros(100)).await;
+                }
+            }
+        }
         self.store.reopen().await;
         self.open().await?;
         self.be_calm(false);

@@ -10,7 +10,7 @@ use bolide_model::{Error, UnixMillis};
 
 use super::checks::differ;
 use super::feeds::{Following, Listing};
-use super::life::{create, ranges_of};
+use super::life::{Splitting, create, ranges_of};
 use super::program::{KEYS, Match, Op, Program, SLOTS, Setup, Where};
 use super::store::{Kind, Store};
 use super::troubles::is_trouble;
@@ -107,6 +107,7 @@ pub struct Runner {
     pub(super) listings: [Option<Listing>; SLOTS],
     pub(super) followings: [Option<Following>; SLOTS],
     pub(super) watchings: [Option<Watching>; SLOTS],
+    pub(super) splitting: Option<Splitting>,
     pub(super) counts_only_load: bool,
     /// The latest second by which a request was answered.
     pub(super) answered_by: i64,
@@ -144,6 +145,7 @@ impl Runner {
             listings: Default::default(),
             followings: Default::default(),
             watchings: Default::default(),
+            splitting: None,
             counts_only_load: false,
             answered_by: 0,
             fences: 0,
@@ -173,6 +175,15 @@ impl Runner {
     }
 
     async fn step(&mut self, op: &Op, audit: bool) -> Result<String, String> {
+        if let Some(splitting) = &mut self.splitting {
+            // A crash ends it otherwise.
+            let must_end = matches!(op, Op::Split(_) | Op::Restart | Op::CrashInPurge(_));
+            if must_end || splitting.steps_left == 0 && !matches!(op, Op::Crash) {
+                self.end_split().await?;
+            } else {
+                splitting.steps_left = splitting.steps_left.saturating_sub(1);
+            }
+        }
         let answer = match self.carry_out(op).await {
             Ok(answer) => answer,
             Err(Stop::Trouble) => "trouble".to_owned(),
@@ -191,6 +202,7 @@ impl Runner {
 
     /// The end of every program: the server must still be able to do everything.
     async fn finish(&mut self) -> Result<(), String> {
+        self.end_split().await?;
         self.be_calm(true);
         for pk in KEYS {
             self.fence(pk).await?;
@@ -249,7 +261,7 @@ impl Runner {
             Op::Pace(budget, price, counts_only_load) => self.pace(budget, price, counts_only_load).await,
             Op::SetDefault(default_ttl) => self.set_default(default_ttl).await,
             Op::Clock(by_ms) => self.move_clock(by_ms),
-            Op::Split(nth) => self.split(nth).await,
+            Op::Split(nth) => self.begin_split(nth).await,
             Op::Restart => self.restart(true).await,
             Op::Crash => self.restart(false).await,
             Op::CrashInPurge(commits) => self.crash_in_purge(commits).await,

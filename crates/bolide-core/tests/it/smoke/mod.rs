@@ -18,6 +18,7 @@ mod purge;
 mod queries;
 mod settings;
 mod shared_throughput;
+mod splits;
 mod upkeep;
 mod users;
 mod verify;

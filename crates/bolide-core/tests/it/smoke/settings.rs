@@ -1,6 +1,9 @@
 //! Changes of the default ttl (TTL-225…234): the worked examples W1–W8, over the API.
 
+use std::sync::Arc;
+
 use bolide_model::ErrorKind;
+use bolide_storage::Space;
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
@@ -198,4 +201,86 @@ async fn server_time_stands_still_while_the_clock_is_behind() {
     create_at(&stage, 50, json!({"id": "b"})).await;
     assert!(!stage.has("a").await);
     assert_eq!(stage.read("b").await.unwrap().last_modified().0, 110);
+}
+
+/// Lets others run for long enough to do what they need not wait for.
+async fn let_others_run(is_done: impl Fn() -> bool) {
+    for _ in 0..10_000 {
+        if is_done() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// All requests waited behind the change, as long as the longest page took.
+#[tokio::test]
+async fn requests_are_answered_while_a_change_waits_for_a_long_page() {
+    // TTL-233
+    let stage = Arc::new(Stage::with_ttl(1000).await);
+    stage.create(json!({"id": "a"})).await.unwrap();
+    stage.create(json!({"id": "b"})).await.unwrap();
+    stage.engine.hold_scans_of(Space::Item);
+    let listing = || {
+        let stage = stage.clone();
+        tokio::spawn(async move { stage.list(10, None).await.0.len() })
+    };
+    let page = listing();
+    stage.engine.until_held(1).await;
+    let change = tokio::spawn({
+        let stage = stage.clone();
+        async move { stage.define(json!({"defaultTtl": 10})).await }
+    });
+    let_others_run(|| change.is_finished()).await;
+    assert!(!change.is_finished(), "it waits for the page");
+    let answered = tokio::spawn({
+        let stage = stage.clone();
+        async move {
+            stage.at(111);
+            stage.read("a").await?;
+            stage.create(json!({"id": "c"})).await?;
+            stage.upsert(json!({"id": "a", "n": 1}), None).await?;
+            stage.delete("b", None).await
+        }
+    });
+    let_others_run(|| answered.is_finished()).await;
+    assert!(answered.is_finished(), "short requests do not wait for the page");
+    answered
+        .await
+        .unwrap()
+        .expect("by the settings in force, all are there");
+    let second_page = listing();
+    let_others_run(|| stage.engine.held_scans() > 1).await;
+    assert_eq!(stage.engine.held_scans(), 1, "new long work waits with the change");
+    assert!(!change.is_finished());
+
+    stage.engine.release_scans();
+    change.await.unwrap().unwrap();
+    assert_eq!(stage.container.properties().policy.to_number(), Some(10));
+    page.await.unwrap();
+    assert_eq!(second_page.await.unwrap(), 2);
+    assert_ends(&stage, "a", 121).await;
+    assert_eq!(stage.read("c").await.map(|_| ()), Err(ErrorKind::NotFound));
+    stage.assert_sound().await;
+}
+
+/// A change that waits for nobody but short requests keeps the next ones out until it is made: none is judged by two settings.
+#[tokio::test]
+async fn a_change_waits_for_requests_that_are_under_way() {
+    // TTL-233
+    let stage = Arc::new(Stage::with_ttl(1000).await);
+    stage.create(json!({"id": "a"})).await.unwrap();
+    let removed = stage.clone();
+    // A step of the purge is a short one.
+    stage.engine.hold_scans_of(Space::Log);
+    let purge = tokio::spawn(async move { removed.purge().await });
+    stage.engine.until_held(1).await;
+    let changing = stage.clone();
+    let change = tokio::spawn(async move { changing.define(json!({"defaultTtl": 5})).await });
+    let_others_run(|| change.is_finished()).await;
+    assert!(!change.is_finished());
+    stage.engine.release_scans();
+    change.await.unwrap().unwrap();
+    assert_eq!(purge.await.unwrap(), 0);
+    assert_ends(&stage, "a", 105).await;
 }

@@ -1,0 +1,62 @@
+//! The splits of an account that are under way, so that closing it can end them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bolide_model::{Error, ErrorKind, Result};
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Splits {
+    is_closing: AtomicBool,
+    /// Splits hold the read side; who waits for their end takes the write side.
+    running: Arc<RwLock<()>>,
+}
+
+impl Splits {
+    /// Registers a split.
+    pub async fn begin(self: &Arc<Self>) -> RunningSplit {
+        RunningSplit {
+            splits: self.clone(),
+            _running: self.running.clone().read_owned().await,
+        }
+    }
+
+    /// Tells all splits to end, those to come included. They do so before their next page.
+    pub fn end(&self) {
+        self.is_closing.store(true, Ordering::SeqCst);
+    }
+
+    /// As [`Splits::end`], and waits until they have.
+    pub async fn close(&self) {
+        self.end();
+        drop(self.running.write().await);
+    }
+}
+
+/// One split.
+#[derive(Debug)]
+pub(crate) struct RunningSplit {
+    splits: Arc<Splits>,
+    _running: OwnedRwLockReadGuard<()>,
+}
+
+impl RunningSplit {
+    /// Whether the account is closing.
+    pub fn must_end(&self) -> bool {
+        self.splits.is_closing.load(Ordering::SeqCst)
+    }
+
+    /// # Errors
+    /// `Unavailable` if the account is closing.
+    pub fn check(&self) -> Result<()> {
+        if self.must_end() {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                "the split was ended, because the account is closing; nothing has changed",
+            ));
+        }
+        Ok(())
+    }
+}

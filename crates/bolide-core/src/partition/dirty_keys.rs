@@ -1,0 +1,122 @@
+//! The keys that commits change while a partition is copied (`crate::admin::split`).
+//!
+//! The copy reads page after page, each at a head of its own, and what is written behind its back has to be read again. The log tells what was
+//! written, but nothing that was removed, so the worker records the keys of each commit instead: after the commit is visible and before the
+//! partition's LSN shows it. Whoever takes a key and reads it then, reads the commit or something newer.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bolide_model::{Error, ErrorKind, Result};
+use bolide_storage::{Key, Space};
+use parking_lot::Mutex;
+
+use super::round::Changes;
+
+/// Bytes of recorded keys that may wait for the copy.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+/// What a recorded key takes besides its bytes.
+const KEY_BYTES: usize = 96;
+
+/// The keys changed since they were last taken, if anybody records them.
+#[derive(Debug, Default)]
+pub(crate) struct DirtyKeys {
+    is_recording: AtomicBool,
+    recorded: Mutex<Recorded>,
+}
+
+#[derive(Debug, Default)]
+struct Recorded {
+    keys: HashSet<Key>,
+    bytes: usize,
+    /// Why the keys are not all that changed.
+    incomplete: Option<&'static str>,
+}
+
+impl DirtyKeys {
+    /// The keys that a commit will change, if they are recorded. Meta rows are left out: they belong to the partition, not to its items.
+    pub fn keys_of(&self, changes: &Changes) -> Vec<Key> {
+        if !self.is_recording.load(Ordering::SeqCst) {
+            return Vec::new();
+        }
+        let puts = changes.puts.iter().map(|put| &put.key);
+        let keys = puts.chain(&changes.deletes).filter(|key| key.space != Space::Meta);
+        keys.cloned().collect()
+    }
+
+    /// Records what a commit has changed.
+    pub fn record(&self, keys: Vec<Key>) {
+        if keys.is_empty() || !self.is_recording.load(Ordering::SeqCst) {
+            return;
+        }
+        let mut recorded = self.recorded.lock();
+        for key in keys {
+            let bytes = key.bytes.len() + KEY_BYTES;
+            if recorded.keys.insert(key) {
+                recorded.bytes += bytes;
+            }
+        }
+        if recorded.bytes > MAX_BYTES {
+            recorded.give_up("more is written than can be copied");
+        }
+    }
+
+    /// The partition has changed in a way that is not known.
+    pub fn lose_track(&self) {
+        if self.is_recording.load(Ordering::SeqCst) {
+            self.recorded.lock().give_up("others write the partition");
+        }
+    }
+}
+
+impl Recorded {
+    fn give_up(&mut self, why: &'static str) {
+        (self.keys, self.bytes) = (HashSet::new(), 0);
+        self.incomplete = Some(why);
+    }
+}
+
+/// The right to take the dirty keys of a partition. One at a time; they are recorded until it is dropped.
+pub(crate) struct Recording(Arc<DirtyKeys>);
+
+impl Recording {
+    /// Begins to record. A commit that is under way meanwhile may not be recorded: wait until the worker is done with it.
+    pub(super) fn start(keys: &Arc<DirtyKeys>) -> Recording {
+        *keys.recorded.lock() = Recorded::default();
+        keys.is_recording.store(true, Ordering::SeqCst);
+        Recording(keys.clone())
+    }
+
+    /// The keys changed since the last call, each once.
+    ///
+    /// # Errors
+    /// `Unavailable` if they are not known: too many were changed, or by others than the partition's worker.
+    pub fn take(&self) -> Result<Vec<Key>> {
+        let mut recorded = self.0.recorded.lock();
+        if let Some(why) = recorded.incomplete {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                format!("the range could not be copied; nothing has changed: {why}"),
+            ));
+        }
+        recorded.bytes = 0;
+        Ok(recorded.keys.drain().collect())
+    }
+
+    /// Whether nothing was changed since keys were last taken.
+    pub fn is_empty(&self) -> bool {
+        let recorded = self.0.recorded.lock();
+        recorded.keys.is_empty() && recorded.incomplete.is_none()
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        self.0.is_recording.store(false, Ordering::SeqCst);
+        *self.0.recorded.lock() = Recorded::default();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@
 //!   expiry    from the second items end to their delete events, beside many that do not   beside   Redis
 //!   expiry-space  disk use and scans after a purge   beside   a fresh store with the same live items
 //!   stalls    the longest time without any answer, while a store is loaded and while it is updated
+//!   split     the longest wait of a writer while a range with a million items is split   beside   at rest
 //!   query     filters, aggregates, sorting, joins   beside   DuckDB and SQLite over the same JSON
 //!   json      the query language's scanner of stored items   beside   serde_json
 //!   hostile   latencies while clients do their worst   beside   latencies while they are away
@@ -43,6 +44,7 @@ mod query;
 mod reads;
 mod redis;
 mod server;
+mod split;
 mod stalls;
 mod start;
 mod table;
@@ -88,6 +90,8 @@ enum Command {
     ExpirySpace(expiry_space::Options),
     /// The longest time without any answer, while a store is loaded and while it is updated.
     Stalls(stalls::Options),
+    /// The longest wait of a writer while its range is split, beside writers at rest.
+    Split(split::Options),
     /// Queries over 1 KB items, beside DuckDB and SQLite over the same JSON texts.
     Query(query::Options),
     /// The query language's scanner of stored items, beside serde_json over the same texts.
@@ -123,6 +127,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::ExpirySpace(options) => print_section(&expiry_space::run(&options)?),
         Command::Stalls(options) => print_section(&stalls::run(&options)?),
         Command::Json(options) => print_section(&json::run(&options)?),
+        Command::Split(options) => print_section(&split::run(&options)?),
         Command::Hostile(options) => print_section(&hostile::run(&bolide()?, &options)?),
         Command::Start(options) => print_section(&start::run(&bolide()?, &options)?),
         Command::Query(options) => {
@@ -138,6 +143,7 @@ fn run(cli: Cli) -> Result<()> {
             print_section(&expiry::run(&bolide, &expiry::Options::default())?);
             print_section(&expiry_space::run(&expiry_space::Options::default())?);
             print_section(&stalls::run(&stalls::Options::default())?);
+            print_section(&split::run(&split::Options::default())?);
             print_section(&start::run(&bolide, &start::Options::default())?);
         }
         Command::Bare { answer } => bare::serve(&answer)?,

@@ -138,7 +138,7 @@ impl Account {
             memory,
             executor: Executor::new(monotonic.clone()),
             known_numbers: KnownNumbers::default(),
-            splits: Arc::default(),
+            splits: Arc::new(Splits::new(monotonic)),
         }))
     }
 

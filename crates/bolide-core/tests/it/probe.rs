@@ -31,8 +31,8 @@ pub struct Probe {
     found: AtomicU64,
     /// What was made durable of server time, through the probe.
     durable_time: AtomicI64,
-    /// Scans of these spaces wait until they are let through, but for those of the catalog.
-    holding: Mutex<Vec<Space>>,
+    /// Scans of these spaces that ask for so many rows at least wait until they are let through, but for those of the catalog.
+    holding: Mutex<Vec<(Space, usize)>>,
     scans: Semaphore,
     held: AtomicUsize,
     /// The answer to the next scan of items waits until it is let through.
@@ -149,17 +149,22 @@ impl Probe {
 
     /// Lets scans wait from now on.
     pub fn hold_scans(&self) {
-        self.hold(&Space::ALL);
+        self.hold(&Space::ALL, 0);
     }
 
     /// As [`Probe::hold_scans`], of one space. That of [`Space::Index`] is gone through by splits and full checks only.
     pub fn hold_scans_of(&self, space: Space) {
-        self.hold(&[space]);
+        self.hold(&[space], 0);
     }
 
-    fn hold(&self, spaces: &[Space]) {
+    /// Lets splits wait when they have copied all items. Full checks, which also go through [`Space::Index`], ask for fewer rows at once.
+    pub fn hold_splits(&self) {
+        self.hold(&[Space::Index], 100);
+    }
+
+    fn hold(&self, spaces: &[Space], min_rows: usize) {
         self.scans.forget_permits(self.scans.available_permits());
-        *self.holding.lock() = spaces.to_vec();
+        *self.holding.lock() = spaces.iter().map(|space| (*space, min_rows)).collect();
     }
 
     /// Waits until so many scans wait.
@@ -243,7 +248,11 @@ impl Probe {
     /// Whether a read is to wait; it is counted then.
     fn holds(&self, ask: &Ask) -> bool {
         let holding = self.holding.lock();
-        let is_held = ask.scans.iter().any(|scan| holding.contains(&scan.space));
+        let waits = |scan: &Scan| {
+            let mut held = holding.iter();
+            held.any(|(space, min_rows)| scan.space == *space && scan.max_rows >= *min_rows)
+        };
+        let is_held = ask.scans.iter().any(waits);
         self.held.fetch_add(usize::from(is_held), Ordering::SeqCst);
         is_held
     }

@@ -12,6 +12,7 @@
 //! where it stood when they began, and what lies behind is copied by its dirty keys. In memory are a page, what waits for a commit, and dirty keys.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bolide_model::{Error, ErrorKind, Result, UnixMillis};
 use bolide_storage::{Ask, Head, Key, Scan, Space};
@@ -33,6 +34,9 @@ const PAGE_BYTES: usize = 256 * 1024;
 /// Dirty keys that the end of the copy may find, while requests wait; and how often they are brought down to that.
 const FEW_KEYS: usize = 500;
 const CATCH_UP_ROUNDS: usize = 64;
+
+/// Longest rest after a page.
+const MAX_REST: Duration = Duration::from_millis(200);
 
 /// How often the end of the copy waits for commits that are still on their way.
 const END_TRIES: usize = 16;
@@ -93,10 +97,15 @@ impl Copy {
     /// From the engine; `Unavailable` if more is written than can be copied, or if the account closes.
     pub async fn copy_pages(&mut self) -> Result<()> {
         for at in 0..self.walks.len() {
+            let clock = self.running.clock().clone();
+            let mut began = clock.now();
             while self.copy_page(at).await? {
-                self.catch_up().await?;
-                // Others go first.
-                tokio::task::yield_now().await;
+                // Beside writers half of the time is theirs, that of the disk too (docs/benchmarks.md).
+                match self.catch_up().await? {
+                    0 => tokio::task::yield_now().await,
+                    _ => clock.sleep(clock.since(began).min(MAX_REST)).await,
+                }
+                began = clock.now();
             }
         }
         self.catch_up_until_few().await?;

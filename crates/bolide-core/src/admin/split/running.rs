@@ -3,18 +3,29 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bolide_model::time::Monotonic;
 use bolide_model::{Error, ErrorKind, Result};
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Splits {
+    clock: Monotonic,
     is_closing: AtomicBool,
     /// Splits hold the read side; who waits for their end takes the write side.
     running: Arc<RwLock<()>>,
 }
 
 impl Splits {
+    /// No splits yet, that will go by a clock.
+    pub fn new(clock: Monotonic) -> Splits {
+        Splits {
+            clock,
+            is_closing: AtomicBool::new(false),
+            running: Arc::default(),
+        }
+    }
+
     /// Registers a split.
     pub async fn begin(self: &Arc<Self>) -> RunningSplit {
         RunningSplit {
@@ -43,6 +54,11 @@ pub(crate) struct RunningSplit {
 }
 
 impl RunningSplit {
+    /// The clock that it goes by.
+    pub fn clock(&self) -> &Monotonic {
+        &self.splits.clock
+    }
+
     /// Whether the account is closing.
     pub fn must_end(&self) -> bool {
         self.splits.is_closing.load(Ordering::SeqCst)

@@ -38,6 +38,8 @@ pub struct Race {
     dice: Dice,
     followers: Followers,
     splits: usize,
+    /// Deletions of the whole key since the last purge: there may be few at once.
+    deletions: usize,
 }
 
 /// A client with what it knows.
@@ -79,6 +81,7 @@ impl Race {
             container,
             followers,
             splits: 0,
+            deletions: 0,
             second: START,
             moments: Arc::default(),
             clients: clients.collect(),
@@ -92,7 +95,7 @@ impl Race {
             self.second += 1;
             self.clock.set(UnixMillis(self.second * 1000));
         }
-        let purge = self.dice.percent(30).then(|| self.purge());
+        let purge = (self.dice.percent(30) || self.deletions > 1).then(|| self.purge());
         let split = self.splits < MOST_SPLITS && self.dice.percent(4);
         let split = if split { Some(self.split().await) } else { None };
         let start = Arc::new(Barrier::new(CLIENTS));
@@ -122,7 +125,10 @@ impl Race {
         }
         if let Some(purge) = purge {
             purge.await.expect("a purge");
+            self.deletions = 0;
         }
+        let is_deletion = |made: &&Made| matches!(made.call, Call::DropAll);
+        self.deletions += all.iter().filter(is_deletion).count();
         if let Some(split) = split {
             self.store.engine().release_scans();
             split.await.expect("a split");

@@ -207,8 +207,6 @@ impl Runner {
 
     /// P5.
     pub(super) async fn verify(&mut self) -> Stepped {
-        // It would wait for what the split waits for.
-        self.end_split().await?;
         let report = self
             .account()
             .verify(self.container())

@@ -28,8 +28,7 @@ impl Runner {
     }
 
     /// How many items that were deleted with their key are still stored. The engine must be calm.
-    pub(super) async fn stored_of_dropped(&mut self, ghosts_left: usize) -> Result<usize, String> {
-        self.end_split().await?;
+    pub(super) async fn stored_of_dropped(&self, ghosts_left: usize) -> Result<usize, String> {
         let report = self.account().verify(self.container()).await;
         let report = report.map_err(|error| format!("verify: {error}"))?;
         differ("problems of the storage", &report.problems, &Vec::new())?;

@@ -7,7 +7,6 @@ use bolide_core::{Account, Container, Pacing, PacingSettings, PurgeMode, SplitRe
 use bolide_model::RequestUnits;
 use bolide_model::container::ContainerProperties;
 use bolide_model::epk::EpkRange;
-use bolide_storage::Space;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -90,7 +89,7 @@ impl Runner {
         self.be_calm(true);
         let parent = ranges[nth % ranges.len()].0;
         let (account, container) = (self.account().clone(), self.container().clone());
-        self.store.engine().hold_scans_of(Space::Index);
+        self.store.engine().hold_splits();
         let task = tokio::spawn(async move { account.split(&container, Some(parent)).await });
         while self.store.engine().held_scans() == 0 && !task.is_finished() {
             tokio::task::yield_now().await;

@@ -1,0 +1,208 @@
+//! How long a writer waits while its range is split in two.
+//!
+//! Clients call the core in the benchmark's process, on the embedded engine with one fsync for whatever waits at the same time. Each updates
+//! items of one container, one after the other, for some seconds before its only range is split, and while that lasts. A split that
+//! keeps requests out shows as the longest wait; one that only takes processor and disk, in the percentiles.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bolide_core::{Account, AccountOptions, Container, UpsertItem};
+use bolide_model::container::ContainerProperties;
+use bolide_model::document::Document;
+use bolide_model::time::Clock;
+use bolide_storage_lsm::{LsmEngine, LsmOptions};
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+use crate::figures::Latencies;
+use crate::table::Table;
+use crate::{Result, item};
+
+/// Clients that load the items.
+const LOADERS: u64 = 32;
+/// A wait of this length is counted.
+const LONG: Duration = Duration::from_millis(50);
+
+/// How much is measured.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Options {
+    /// Items in the range.
+    #[arg(long, default_value_t = 1_000_000)]
+    items: u64,
+    /// Clients that write, one request at a time each.
+    #[arg(long, default_value_t = 4)]
+    writers: u64,
+    /// Seconds of writes before the split.
+    #[arg(long, default_value_t = 10)]
+    rest_seconds: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            items: 1_000_000,
+            writers: 4,
+            rest_seconds: 10,
+        }
+    }
+}
+
+/// What one phase came to.
+struct Phase {
+    name: &'static str,
+    time: Duration,
+    latencies: Vec<Duration>,
+}
+
+/// Runs the benchmark.
+pub fn run(options: &Options) -> Result<String> {
+    let dir = tempfile::tempdir()?;
+    let engine = LsmEngine::open(dir.path(), Arc::new(Clock::System), LsmOptions::default())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let phases = runtime.block_on(async {
+        let bench = Arc::new(Bench::of(Arc::new(engine), options.items).await?);
+        bench.load().await?;
+        let rest = bench.writing(options.writers);
+        tokio::time::sleep(Duration::from_secs(options.rest_seconds)).await;
+        let rest = rest.end("at rest").await?;
+        let splitting = bench.writing(options.writers);
+        let split = bench.account.split(&bench.container, None).await;
+        let splitting = splitting.end("while the range is split").await?;
+        split.map_err(text)?;
+        bench.account.close().await.map_err(text)?;
+        Ok::<_, crate::Error>([rest, splitting])
+    })?;
+    let mut table = Table::new([
+        "phase",
+        "seconds",
+        "writes/s",
+        "p50 µs",
+        "p99 µs",
+        "p99.9 µs",
+        "longest ms",
+        "above 50 ms",
+    ]);
+    for phase in phases {
+        let long = phase.latencies.iter().filter(|latency| **latency >= LONG).count();
+        let writes = phase.latencies.len() as f64;
+        let latencies: Latencies = phase.latencies.into_iter().collect();
+        let micros = |percent| format!("{:.0}", latencies.percentile(percent).as_secs_f64() * 1e6);
+        table.row([
+            phase.name.to_owned(),
+            format!("{:.1}", phase.time.as_secs_f64()),
+            format!("{:.0}", writes / phase.time.as_secs_f64()),
+            micros(50.0),
+            micros(99.0),
+            micros(99.9),
+            format!("{:.1}", latencies.percentile(100.0).as_secs_f64() * 1e3),
+            long.to_string(),
+        ]);
+    }
+    Ok(format!(
+        "## Split\n\n{} writers, {} items of {} bytes in one range.\n\n{table}",
+        options.writers,
+        options.items,
+        item::BYTES
+    ))
+}
+
+struct Bench {
+    account: Arc<Account>,
+    container: Arc<Container>,
+    items: u64,
+}
+
+impl Bench {
+    async fn of(engine: Arc<LsmEngine>, items: u64) -> Result<Bench> {
+        let account = Account::open(engine, AccountOptions::default()).await.map_err(text)?;
+        let ctx = account.begin().await.map_err(text)?;
+        let database = account.create_database(&ctx, "bench", None).await.map_err(text)?;
+        let definition = json!({"id": "items", "partitionKey": {"paths": ["/id"], "kind": "Hash", "version": 2}});
+        let properties = ContainerProperties::from_json(&definition).map_err(text)?;
+        let created = account.create_container(&ctx, database.rid, properties, None);
+        let container = created.await.map_err(text)?;
+        Ok(Bench {
+            account,
+            container,
+            items,
+        })
+    }
+
+    async fn load(self: &Arc<Self>) -> Result<()> {
+        let next = Arc::new(AtomicU64::new(0));
+        let loader = || {
+            let (bench, next) = (self.clone(), next.clone());
+            tokio::spawn(async move {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= bench.items {
+                        return Ok::<_, crate::Error>(());
+                    }
+                    let document = item::document(&item::id(number), None);
+                    item::create(&bench.account, &bench.container, &document).await?;
+                }
+            })
+        };
+        let loaders: Vec<_> = (0..LOADERS).map(|_| loader()).collect();
+        for loader in loaders {
+            loader.await??;
+        }
+        Ok(())
+    }
+
+    /// Lets clients write until they are told to end.
+    fn writing(self: &Arc<Self>, writers: u64) -> Writing {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let writer = |writer| tokio::spawn(self.clone().write(writer, is_over.clone()));
+        Writing {
+            began: Instant::now(),
+            writers: (0..writers).map(writer).collect(),
+            is_over: is_over.clone(),
+        }
+    }
+
+    async fn write(self: Arc<Self>, writer: u64, is_over: Arc<AtomicBool>) -> Result<Vec<Duration>> {
+        let (mut number, mut latencies) = (writer << 32, Vec::new());
+        while !is_over.load(Ordering::Relaxed) {
+            number += 1;
+            let at = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % self.items;
+            let text_of_item = item::document(&item::id(at), None);
+            let upsert = UpsertItem {
+                document: Document::parse(text_of_item.as_bytes()).map_err(text)?,
+                partition_key: None,
+                if_match: None,
+            };
+            let sent = Instant::now();
+            let ctx = self.account.begin().await.map_err(text)?;
+            let upserted = self.account.upsert_item(&ctx, &self.container, upsert).await;
+            upserted.map_err(|refusal| refusal.error.to_string())?;
+            latencies.push(sent.elapsed());
+        }
+        Ok(latencies)
+    }
+}
+
+/// Clients that write.
+struct Writing {
+    began: Instant,
+    writers: Vec<JoinHandle<Result<Vec<Duration>>>>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Writing {
+    async fn end(self, name: &'static str) -> Result<Phase> {
+        let time = self.began.elapsed();
+        self.is_over.store(true, Ordering::Relaxed);
+        let mut latencies = Vec::new();
+        for writer in self.writers {
+            latencies.extend(writer.await??);
+        }
+        Ok(Phase { name, time, latencies })
+    }
+}
+
+fn text(error: bolide_model::Error) -> String {
+    error.to_string()
+}

@@ -15,7 +15,6 @@
 //!   partition   the worker that writes, and what it knows: everything above goes through it or reads beside it
 //! ```
 
-mod account;
 mod admin;
 mod answer;
 mod api;
@@ -33,13 +32,14 @@ mod items;
 mod memory;
 mod partition;
 mod query;
+mod runtime;
 mod scan;
 mod scripts;
 mod sql;
 mod throughput;
 
-pub use account::{Account, AccountOptions, RequestContext};
 pub use answer::{Answer, Answered, RangePosition, Refusal, Work};
+pub use api::Account;
 pub use background::PurgeMode;
 pub use catalog::{
     DatabaseInfo, DefinitionUsage, EncryptionKeyInfo, Offer, OfferResource, PermissionInfo, PermissionMode,
@@ -59,6 +59,7 @@ pub use items::{
 };
 pub use memory::{MemoryBudget, MemoryShare};
 pub use query::{QueryItems, QueryMetrics, QueryPage};
+pub use runtime::{AccountOptions, RequestContext};
 pub use scan::Scope;
 pub use scripts::{
     ExecuteProcedure, Executed, ItemWrite, ScriptFigures, ScriptHosting, TriggeredWrite, TriggeredWritten,

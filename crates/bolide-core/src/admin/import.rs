@@ -23,7 +23,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _};
 use sha2::Digest as _;
 
-use crate::account::Account;
+use crate::admin::Admin;
 use crate::catalog::Catalog;
 use crate::change_log::{self as history, Change};
 use crate::container::{Container, ContainerState};
@@ -74,21 +74,14 @@ struct Known {
     unique: Vec<(Digest, u32)>,
 }
 
-impl Account {
-    /// Loads items that keep their `_ts`, one JSON object a line, from parts of a text. Returns how many were written.
-    ///
-    /// # Errors
-    /// - `BadRequest`: the container is not fresh (TTL-275), or a line is no item; the message has the line's number. Lines are all
-    ///   checked before anything is written.
-    /// - `Conflict`, `UniqueKeyConflict`: two lines hold the same id or unique key; nothing is written either.
-    /// - `TooLarge`: a line is longer than an item may be. `Throttled`: there is no memory for what must be known of each line.
-    /// - Those of `parts`.
-    pub async fn import<S>(&self, container: &Arc<Container>, parts: S) -> Result<u64>
+impl Admin<'_> {
+    /// See `Account::import`.
+    pub(crate) async fn import<S>(&self, container: &Arc<Container>, parts: S) -> Result<u64>
     where
         S: Stream<Item = Result<Bytes>> + Unpin,
     {
         check_fresh(&container.state())?;
-        let aside = Aside::open(self.catalog().clone()).await?;
+        let aside = Aside::open(self.catalog.clone()).await?;
         let loaded = self.import_over(&aside, container, parts).await;
         aside.remove().await;
         loaded
@@ -134,7 +127,7 @@ impl Account {
     where
         S: Stream<Item = Result<Bytes>> + Unpin,
     {
-        let now = self.server_time().seconds();
+        let now = self.runtime.server_time().seconds();
         let working = WORKING_BYTES.min(self.memory().longest_share());
         let mut share = self.memory().take(working, MEMORY_PATIENCE).await?;
         let (mut lines, mut known) = (Lines::default(), Known::default());

@@ -9,3 +9,37 @@ pub use split::SplitReport;
 pub(crate) use split::Splits;
 pub use statistics::{ContainerFigures, ForecastSlice, TtlPreview, TtlReport, TtlRule, TtlState, TtlWhy, Usage};
 pub use verify::VerifyReport;
+
+use std::sync::Arc;
+
+use bolide_model::Result;
+use bolide_model::rid::ContainerRid;
+
+use crate::background::Background;
+use crate::catalog::Catalog;
+use crate::container::Container;
+use crate::memory::MemoryBudget;
+use crate::runtime::Runtime;
+
+/// What looking after an account takes.
+#[derive(Clone, Copy)]
+pub(crate) struct Admin<'a> {
+    pub runtime: &'a Runtime,
+    pub catalog: &'a Arc<Catalog>,
+    pub background: &'a Background,
+    pub splits: &'a Arc<Splits>,
+}
+
+impl Admin<'_> {
+    fn memory(&self) -> &MemoryBudget {
+        self.runtime.memory()
+    }
+
+    fn all_containers(&self) -> Vec<Arc<Container>> {
+        self.catalog.all_containers()
+    }
+
+    fn container_by_rid(&self, rid: ContainerRid) -> Result<Arc<Container>> {
+        self.catalog.container_by_rid(rid)
+    }
+}

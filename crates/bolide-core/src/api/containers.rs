@@ -8,11 +8,12 @@ use bolide_model::rid::{ContainerRid, DatabaseRid};
 use bolide_model::{RequestUnits, Result};
 use serde_json::Value;
 
-use crate::account::{Account, RequestContext, throttled};
+use super::Account;
 use crate::answer::RangePosition;
 use crate::catalog::Catalog;
 use crate::container::{Container, ContainerInfo};
 use crate::items::epk_of_key;
+use crate::runtime::{RequestContext, throttled};
 use crate::throughput::{OfferType, PacingSettings, Throughput};
 
 /// Containers.

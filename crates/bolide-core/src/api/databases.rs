@@ -5,8 +5,9 @@ use std::sync::Arc;
 use bolide_model::Result;
 use bolide_model::rid::DatabaseRid;
 
-use crate::account::{Account, RequestContext};
+use super::Account;
 use crate::catalog::{Catalog, DatabaseInfo};
+use crate::runtime::RequestContext;
 use crate::throughput::Throughput;
 
 /// Databases.

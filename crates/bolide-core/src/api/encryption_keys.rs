@@ -6,8 +6,9 @@ use bolide_model::Result;
 use bolide_model::encryption_key::EncryptionKeyProperties;
 use bolide_model::rid::{DatabaseRid, EncryptionKeyRid};
 
-use crate::account::{Account, RequestContext};
+use super::Account;
 use crate::catalog::{Catalog, EncryptionKeyInfo};
+use crate::runtime::RequestContext;
 
 /// Client encryption keys.
 impl Account {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use bolide_model::Result;
 use bolide_model::rid::OfferRid;
 
-use crate::account::{Account, RequestContext};
+use super::Account;
 use crate::catalog::{Catalog, Offer};
+use crate::runtime::RequestContext;
 use crate::throughput::Throughput;
 
 /// Offers.
@@ -39,7 +40,7 @@ impl Account {
         let replace =
             |catalog: Arc<Catalog>| async move { catalog.replace_offer(rid, throughput, if_match.as_deref()).await };
         let offer = self.catalog().carry_out(replace).await?;
-        self.split_for_throughput(&offer).await?;
+        self.admin().split_for_throughput(&offer).await?;
         Ok(offer)
     }
 }

@@ -6,8 +6,9 @@ use bolide_model::Result;
 use bolide_model::names::validate_resource_id;
 use bolide_model::rid::{PermissionRid, UserRid};
 
-use crate::account::{Account, RequestContext};
+use super::Account;
 use crate::catalog::{Catalog, PermissionInfo, PermissionProperties};
+use crate::runtime::RequestContext;
 
 /// Permissions.
 impl Account {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use bolide_model::Result;
 
-use crate::account::{Account, RequestContext};
+use super::Account;
 use crate::catalog::Catalog;
 use crate::container::{Container, Script, ScriptDraft, ScriptKind, ScriptName};
+use crate::runtime::RequestContext;
 
 /// Scripts as resources.
 impl Account {

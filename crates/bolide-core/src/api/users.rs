@@ -6,8 +6,9 @@ use bolide_model::Result;
 use bolide_model::names::validate_resource_id;
 use bolide_model::rid::{DatabaseRid, UserRid};
 
-use crate::account::{Account, RequestContext};
+use super::Account;
 use crate::catalog::{Catalog, UserInfo};
+use crate::runtime::RequestContext;
 
 /// Users.
 impl Account {

@@ -383,7 +383,7 @@ impl NewContainer {
 /// What earlier policies left of the history goes: it begins with the next write.
 async fn begin_history(state: &Arc<ContainerState>) -> Result<()> {
     for partition in &state.layout.partitions {
-        history::trim::begin(state, partition).await?;
+        history::trim::begin(state.retention(), partition).await?;
     }
     Ok(())
 }

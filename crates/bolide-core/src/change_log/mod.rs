@@ -13,7 +13,6 @@
 //! front once they are older than the retention ([`trim`]); until then readers hide them.
 
 mod entry;
-pub(crate) mod queues;
 pub(crate) mod trim;
 
 use bolide_model::UnixSeconds;

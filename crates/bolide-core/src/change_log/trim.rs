@@ -9,7 +9,6 @@ use bolide_model::{Error, ErrorKind, Result};
 use bolide_storage::{Scan, Space};
 
 use super::{HistoryEntry, has_left};
-use crate::container::ContainerState;
 use crate::format::keys::{self, LogPosition};
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step};
@@ -19,20 +18,19 @@ const ROWS: usize = 200;
 const BYTES: usize = 512 * 1024;
 
 /// One step; tells whether it was the last that is needed now.
-pub(crate) async fn step(state: &Arc<ContainerState>, partition: &Arc<Partition>) -> Result<bool> {
-    let state = state.clone();
-    partition.upkeep(move |round| decide(round, &state)).await
+pub(crate) async fn step(retention: Option<i64>, partition: &Arc<Partition>) -> Result<bool> {
+    partition.upkeep(move |round| decide(round, retention)).await
 }
 
 /// Takes out everything that is due.
-pub(crate) async fn all(state: &Arc<ContainerState>, partition: &Arc<Partition>) -> Result<()> {
-    while !step(state, partition).await? {}
+pub(crate) async fn all(retention: Option<i64>, partition: &Arc<Partition>) -> Result<()> {
+    while !step(retention, partition).await? {}
     Ok(())
 }
 
 /// Begins a history with the next write: what an earlier policy left behind goes first.
-pub(crate) async fn begin(state: &Arc<ContainerState>, partition: &Arc<Partition>) -> Result<()> {
-    all(state, partition).await?;
+pub(crate) async fn begin(retention: Option<i64>, partition: &Arc<Partition>) -> Result<()> {
+    all(retention, partition).await?;
     partition
         .upkeep(|round| {
             // The commit that carries this has an LSN too.
@@ -43,8 +41,8 @@ pub(crate) async fn begin(state: &Arc<ContainerState>, partition: &Arc<Partition
         .await
 }
 
-fn decide(round: &mut Round<'_>, state: &ContainerState) -> Step<bool> {
-    let (retention, now) = (state.retention(), round.seconds());
+fn decide(round: &mut Round<'_>, retention: Option<i64>) -> Step<bool> {
+    let now = round.seconds();
     let scan = Scan {
         space: Space::Log,
         from: keys::history(round.state.history_from).bytes,

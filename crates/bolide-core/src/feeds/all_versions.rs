@@ -11,9 +11,7 @@ use bolide_storage::{Head, Page};
 
 use super::held::Held;
 use super::{FeedStart, ReadChanges, page_items};
-use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, RangePosition, Work};
-use crate::catalog::Catalog;
 use crate::change_log::{ChangeKind, HistoryEntry, has_left};
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
@@ -21,6 +19,7 @@ use crate::continuation::change_feed::{Place, decode, encode, resume};
 use crate::executor::Watch;
 use crate::format::keys::{self, LogPosition};
 use crate::memory::MemoryShare;
+use crate::runtime::{RequestContext, Runtime};
 use crate::scan::{Slice, bear, touch};
 
 /// Entries and bytes of them read at once.
@@ -53,29 +52,9 @@ pub struct VersionPage {
     pub memory: MemoryShare,
 }
 
-impl Account {
-    /// Begins the history of a container without `changeFeedPolicy`, as its feed is to start from now: it is kept for seven days from now on, as
-    /// in an account with continuous backup. Does nothing where there is a policy, or a history.
-    pub async fn keep_all_versions(&self, container: &Arc<Container>) -> Result<()> {
-        let is_settled = {
-            let state = container.state();
-            state.keeps_all_versions || state.properties.change_feed_policy.is_some()
-        };
-        if is_settled {
-            return Ok(());
-        }
-        let container = container.clone();
-        let keep = |catalog: Arc<Catalog>| async move { catalog.keep_all_versions(&container).await };
-        self.catalog().carry_out(keep).await
-    }
-
-    /// Reads changes in all versions, deletes included.
-    ///
-    /// # Errors
-    /// - `BadRequest`: the container keeps no history; the feed is to start at its beginning or at a time, which this mode cannot; the
-    ///   continuation is none, or older than the retention, so that changes behind it are gone.
-    /// - `RangeGone`: the range asked for was split.
-    pub async fn all_versions(
+impl Runtime {
+    /// See `Account::all_versions`.
+    pub(crate) async fn all_versions(
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,
@@ -99,7 +78,7 @@ impl Account {
             most,
             held: Held::of(self.memory()),
         };
-        let (page, work) = self.execute_in(container, |watch| job.run(watch)).await?;
+        let (page, work) = self.execute_until(container.ending(), |watch| job.run(watch)).await?;
         self.charge_touched(ctx, &visit, &work);
         Ok(Answer { value: page, work })
     }

@@ -12,7 +12,6 @@ use bytes::Bytes;
 
 use super::held::Held;
 use super::page_items;
-use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, RangePosition, Work};
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
@@ -22,6 +21,7 @@ use crate::format::keys::LogPosition;
 use crate::format::record::LogEntry;
 use crate::memory::MemoryShare;
 use crate::partition::{AsOf, Partition};
+use crate::runtime::{RequestContext, Runtime};
 use crate::scan::{Scope, Slice, bear, touch};
 
 /// Log entries looked at in one read.
@@ -63,12 +63,9 @@ pub struct ChangePage {
     pub memory: MemoryShare,
 }
 
-impl Account {
-    /// Reads changes.
-    ///
-    /// # Errors
-    /// `BadRequest` for a continuation that is not one; `RangeGone` if the range asked for was split.
-    pub async fn change_feed(
+impl Runtime {
+    /// See `Account::change_feed`.
+    pub(crate) async fn change_feed(
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,
@@ -88,7 +85,7 @@ impl Account {
             most,
             held: Held::of(self.memory()),
         };
-        let (page, work) = self.execute_in(container, |watch| job.run(watch)).await?;
+        let (page, work) = self.execute_until(container.ending(), |watch| job.run(watch)).await?;
         self.charge_touched(ctx, &visit, &work);
         Ok(Answer { value: page, work })
     }

@@ -12,7 +12,6 @@ use bytes::Bytes;
 
 use super::held::Held;
 use super::page_items;
-use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Work};
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
@@ -22,6 +21,7 @@ use crate::continuation::{
 };
 use crate::executor::Watch;
 use crate::memory::{MemoryBudget, MemoryShare};
+use crate::runtime::{RequestContext, Runtime};
 use crate::scan::{ItemWalk, Scope, Slice, WalkedItem, WalkedItems, bear, begin_at};
 
 /// Lists items.
@@ -52,12 +52,9 @@ const KIND: &[u8] = b"read feed";
 const IN_ORDER_OF_CREATION: usize = 1_000;
 const IN_ORDER_BYTES: usize = 2 * 1024 * 1024;
 
-impl Account {
-    /// Lists live items. No page is empty but the only one, and each is judged when it is asked for (TTL-247, TTL-248).
-    ///
-    /// # Errors
-    /// `BadRequest` for a continuation that is not one; `RangeGone` if the range asked for was split.
-    pub async fn read_feed(
+impl Runtime {
+    /// See `Account::read_feed`.
+    pub(crate) async fn read_feed(
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,
@@ -87,7 +84,9 @@ impl Account {
             memory: self.memory().clone(),
             held: Held::of(self.memory()),
         };
-        let (page, work) = self.execute_in(container, |watch| filling.run(watch)).await?;
+        let (page, work) = self
+            .execute_until(container.ending(), |watch| filling.run(watch))
+            .await?;
         self.charge_touched(ctx, &visit, &work);
         Ok(Answer { value: page, work })
     }

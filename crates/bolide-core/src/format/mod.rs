@@ -5,4 +5,5 @@ pub(crate) mod entries;
 pub(crate) mod etag;
 pub(crate) mod key_interval;
 pub(crate) mod keys;
+pub(crate) mod queues;
 pub(crate) mod record;

@@ -13,13 +13,13 @@ use super::ItemTarget;
 use super::condition::{DOCUMENT_BYTES, RETRY_AFTER, TIME};
 use super::prepare::Draft;
 use super::read::find;
-use crate::account::Account;
 use crate::container::ContainerState;
 use crate::content::StoredItem;
 use crate::format::keys::LogPosition;
 use crate::format::record::Record;
 use crate::partition::round::{Step, Stop};
 use crate::partition::{AsOf, Partition};
+use crate::runtime::Runtime;
 
 /// What a patch makes of one version of its item.
 #[derive(Clone, Default)]
@@ -49,7 +49,7 @@ impl Ahead {
     }
 }
 
-impl Account {
+impl Runtime {
     /// Makes what a patch makes of the version that is stored now, if it is too large to be patched in a worker.
     ///
     /// # Errors

@@ -15,12 +15,12 @@ use super::logical_partition::Logical;
 use super::prepare::{Draft, epk_of_key, own_key};
 use super::write::{Kind, Written};
 use super::{ItemTarget, ItemWritten};
-use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered};
 use crate::container::{Container, ContainerState, Visit};
 use crate::content::StoredItem;
 use crate::format::etag::Etag;
 use crate::partition::round::{Round, Step, Stop};
+use crate::runtime::{RequestContext, Runtime};
 
 /// Operations on one logical partition, all or nothing.
 #[derive(Debug, Clone)]
@@ -124,21 +124,19 @@ pub enum OperationDone {
     Deleted,
 }
 
-impl Account {
-    /// Carries out a batch.
-    ///
-    /// # Errors
-    /// For the batch as a whole only, such as a partition key with the wrong number of components; a refused operation is an answer.
-    pub async fn batch(&self, ctx: &RequestContext, container: &Arc<Container>, batch: Batch) -> Answered<BatchAnswer> {
+impl Runtime {
+    /// See `Account::batch`.
+    pub(crate) async fn batch(
+        &self,
+        ctx: &RequestContext,
+        container: &Arc<Container>,
+        batch: Batch,
+    ) -> Answered<BatchAnswer> {
         self.batch_answering(ctx, container, batch, Vec::new()).await
     }
 
-    /// As [`Account::batch`], for an answer with items that were written: with those of the operations that `answers_written` says. A
-    /// batch whose answer would be larger than a page is refused.
-    ///
-    /// # Errors
-    /// As [`Account::batch`].
-    pub async fn batch_answering(
+    /// See `Account::batch_answering`.
+    pub(crate) async fn batch_answering(
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,

@@ -22,7 +22,6 @@ use bolide_query::{Environment, Interrupt, QueryError};
 
 use super::ItemTarget;
 use super::read::find;
-use crate::account::Account;
 use crate::container::ContainerState;
 use crate::content::StoredItem;
 use crate::executor::Watch;
@@ -30,6 +29,7 @@ use crate::format::keys::LogPosition;
 use crate::format::record::Record;
 use crate::partition::round::{Step, Stop};
 use crate::partition::{AsOf, Partition};
+use crate::runtime::Runtime;
 use crate::sql::{Condition, QueryMemory, query_error};
 
 /// Work that a worker does for the conditions of one request: about so many nanoseconds.
@@ -127,7 +127,7 @@ pub(crate) fn tries() -> std::ops::Range<usize> {
     0..TRIES
 }
 
-impl Account {
+impl Runtime {
     /// Compiles a patch's condition.
     ///
     /// # Errors

@@ -8,20 +8,15 @@ use bolide_model::{Error, ErrorKind, charge};
 use super::logical_partition::Logical;
 use super::prepare::epk_of_key;
 use super::write::Written;
-use crate::account::{Account, RequestContext};
 use crate::answer::Answered;
 use crate::container::Container;
 use crate::partition::round::{Round, Step, Stop};
 use crate::partition::tombstones::{MAX, MAX_PER_KEY, PartitionKeyTombstone};
+use crate::runtime::{RequestContext, Runtime};
 
-impl Account {
-    /// Deletes all items of a partition key. They are gone for every request that begins after the answer, and are removed in the
-    /// background, which survives restarts; the all-versions feed shows each as a delete when it is removed.
-    ///
-    /// # Errors
-    /// - `PartitionKeyMismatch`: the key has too few or too many components.
-    /// - `Forbidden`: too many keys wait for the removal of their items, or this one too often.
-    pub async fn delete_all_of_key(
+impl Runtime {
+    /// See `Account::delete_all_of_key`.
+    pub(crate) async fn delete_all_of_key(
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,

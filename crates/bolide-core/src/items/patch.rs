@@ -10,19 +10,14 @@ use super::condition::{self, Judged};
 use super::prepare::epk_of_key;
 use super::write::Written;
 use super::{ItemWritten, PatchItem};
-use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Refusal};
 use crate::container::{Container, Visit};
 use crate::partition::round::Stop;
+use crate::runtime::{RequestContext, Runtime};
 
-impl Account {
-    /// Changes parts of a live item.
-    ///
-    /// # Errors
-    /// - `PatchConditionFailed`: the patch's condition is false.
-    /// - `BadRequest`: an operation cannot be applied; the message has its number.
-    /// - otherwise as [`Account::replace_item`].
-    pub async fn patch_item(
+impl Runtime {
+    /// See `Account::patch_item`.
+    pub(crate) async fn patch_item(
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,

@@ -5,7 +5,6 @@ use bolide_model::{Lsn, RequestUnits, Result, UnixMillis, charge};
 use bolide_storage::{Ask, Head, Key};
 
 use super::{ItemRead, ItemTarget, ReadItem, item_not_found};
-use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Refusal, Work};
 use crate::container::{Container, ContainerState, Visit};
 use crate::content::StoredItem;
@@ -13,15 +12,17 @@ use crate::content::logical;
 use crate::format::keys;
 use crate::format::record::Record;
 use crate::partition::{AsOf, Partition};
+use crate::runtime::{RequestContext, Runtime};
 use crate::scan::Slice;
 
-impl Account {
-    /// Reads an item.
-    ///
-    /// # Errors
-    /// - `NotFound`: no live item has this name; an expired item counts as absent, whatever condition was set (TTL-236).
-    /// - `PartitionKeyMismatch`: the key has too few or too many components.
-    pub async fn read_item(&self, ctx: &RequestContext, container: &Container, read: &ReadItem) -> Answered<ItemRead> {
+impl Runtime {
+    /// See `Account::read_item`.
+    pub(crate) async fn read_item(
+        &self,
+        ctx: &RequestContext,
+        container: &Container,
+        read: &ReadItem,
+    ) -> Answered<ItemRead> {
         let visit = container.enter().await?;
         let definition = &visit.state.properties.partition_key;
         definition.check_full(&read.partition_key)?;
@@ -108,9 +109,9 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    pub fn of(account: &Account, ctx: &RequestContext) -> Admission {
+    pub fn of(runtime: &Runtime, ctx: &RequestContext) -> Admission {
         Admission {
-            is_enforced: account.enforces_throughput() && !ctx.is_upkeep,
+            is_enforced: runtime.enforces_throughput() && !ctx.is_upkeep,
             now: ctx.now,
         }
     }
@@ -120,7 +121,7 @@ impl Admission {
             return Ok(());
         }
         let admitted = partition.meter().lock().admit(self.now);
-        admitted.map_err(crate::account::throttled)
+        admitted.map_err(crate::runtime::throttled)
     }
 
     pub fn admit_all(&self, slices: &[Slice], state: &ContainerState) -> Result<()> {
@@ -128,7 +129,7 @@ impl Admission {
     }
 }
 
-impl Account {
+impl Runtime {
     /// Counts what an operation over several ranges consumed, in each range what was done there.
     pub(crate) fn charge_touched(&self, ctx: &RequestContext, visit: &Visit<'_>, work: &Work) {
         if visit.state.pacing.count_only_load || ctx.is_upkeep {

@@ -8,19 +8,14 @@ use bolide_model::{Lsn, RequestUnits, charge};
 use super::logical_partition::Logical;
 use super::prepare::{Draft, epk_of_document, epk_of_key};
 use super::{CreateItem, DeleteItem, ItemWritten, ReplaceItem, UpsertItem};
-use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Refusal};
 use crate::container::{Container, Visit};
 use crate::partition::round::{Round, Step};
+use crate::runtime::{RequestContext, Runtime};
 
-impl Account {
-    /// Creates an item.
-    ///
-    /// # Errors
-    /// - `Conflict`: a live item has this id in the partition. An expired one does not count (TTL-241).
-    /// - `UniqueKeyConflict`: a live item holds one of its unique keys (TTL-251).
-    /// - `BadRequest`, `PartitionKeyMismatch`, `TooLarge`: as the message says; nothing was changed (TTL-218).
-    pub async fn create_item(
+impl Runtime {
+    /// See `Account::create_item`.
+    pub(crate) async fn create_item(
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,
@@ -35,11 +30,8 @@ impl Account {
         .await
     }
 
-    /// Creates an item, or replaces the live one with its id.
-    ///
-    /// # Errors
-    /// As [`Account::create_item`] without `Conflict`; `PreconditionFailed` if a live item is another version.
-    pub async fn upsert_item(
+    /// See `Account::upsert_item`.
+    pub(crate) async fn upsert_item(
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,
@@ -55,14 +47,8 @@ impl Account {
         .await
     }
 
-    /// Replaces a live item.
-    ///
-    /// # Errors
-    /// - `NotFound`: no live item has this name; wins over a condition that does not hold (TTL-242).
-    /// - `PreconditionFailed`: it is another version.
-    /// - `Conflict`: the document has another id, and a live item has that one.
-    /// - otherwise as [`Account::create_item`].
-    pub async fn replace_item(
+    /// See `Account::replace_item`.
+    pub(crate) async fn replace_item(
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,
@@ -78,11 +64,8 @@ impl Account {
         .await
     }
 
-    /// Deletes a live item.
-    ///
-    /// # Errors
-    /// `NotFound` and `PreconditionFailed` as [`Account::replace_item`].
-    pub async fn delete_item(
+    /// See `Account::delete_item`.
+    pub(crate) async fn delete_item(
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,

@@ -4,6 +4,7 @@ pub(crate) mod admission_queue;
 pub(crate) mod after_commit;
 mod alarm;
 pub(crate) mod dirty_keys;
+pub(crate) mod forecast;
 mod loaded;
 pub(crate) mod orders;
 mod pages;

@@ -18,8 +18,8 @@ use bolide_model::ttl::Class;
 use bolide_model::{Error, ErrorKind, RequestUnits, Result};
 use bytes::{BufMut, Bytes, BytesMut};
 
+use super::forecast::Forecast;
 use super::tombstones::PartitionKeyTombstones;
-use crate::admin::statistics::forecast::Forecast;
 use crate::format::keys::{ExpiryPosition, LogPosition};
 use crate::format::record::Record;
 

@@ -26,7 +26,6 @@ use bolide_query::{
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Work};
 use crate::container::{Container, ContainerState};
 use crate::continuation::query::Owner;
@@ -34,8 +33,9 @@ use crate::executor::Watch;
 use crate::feeds::page_items;
 use crate::items::Admission;
 use crate::memory::MemoryShare;
+use crate::runtime::{RequestContext, Runtime};
 use crate::scan::Scope;
-use crate::scripts::QueryFunctions;
+use crate::scripts::{Places, QueryFunctions};
 use crate::sql::{QueryMemory, parameters, query_error, random_seed, schema_of};
 pub(crate) use ahead::AheadCache;
 use page::PageRun;
@@ -126,47 +126,49 @@ impl QueryMetrics {
     }
 }
 
-impl Account {
-    /// Runs one page of a query.
-    ///
-    /// # Errors
-    /// - `QuerySyntax`: the text is no query; the body says where.
-    /// - `BadRequest`: it would read several logical partitions, and the caller has not said that it may; or a continuation that is not one.
-    /// - `CrossPartitionQuery`: it is left to the client to merge the results of the ranges; the plan says how.
-    /// - `RangeGone`: the range asked for was split.
-    pub async fn query(
+/// Runs queries.
+#[derive(Clone, Copy)]
+pub(crate) struct Queries<'a> {
+    pub runtime: &'a Runtime,
+    /// Where user-defined functions run.
+    pub places: &'a Arc<Places>,
+    pub ahead: &'a Arc<AheadCache>,
+}
+
+impl Queries<'_> {
+    /// See `Account::query`.
+    pub(crate) async fn query(
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,
         query: &QueryItems,
     ) -> Answered<QueryPage> {
-        let functions = QueryFunctions::for_query(self, container, &query.text, ctx.now);
+        let functions =
+            QueryFunctions::for_query(self.runtime.monotonic(), self.places, container, &query.text, ctx.now);
         let visit = container.enter_interruptible().await?;
         let job = QueryJob {
             container: container.clone(),
             state: visit.state.clone(),
             query: query.clone(),
-            admission: Admission::of(self, ctx),
+            admission: Admission::of(self.runtime, ctx),
             now: ctx.now,
             udfs: functions.udfs(),
-            state_bytes: self.query_state_bytes(),
-            page_time: self.query_page_time(),
-            memory: QueryMemory::of(self.memory()),
-            ahead: self.ahead().clone(),
+            state_bytes: self.runtime.query_state_bytes(),
+            page_time: self.runtime.query_page_time(),
+            memory: QueryMemory::of(self.runtime.memory()),
+            ahead: self.ahead.clone(),
         };
-        let done = self.execute_in(container, |watch| job.run(watch)).await;
+        let done = self
+            .runtime
+            .execute_until(container.ending(), |watch| job.run(watch))
+            .await;
         let (page, work) = functions.or_failure(done)?;
-        self.charge_touched(ctx, &visit, &work);
+        self.runtime.charge_touched(ctx, &visit, &work);
         Ok(Answer { value: page, work })
     }
 
-    /// The plan by which a client merges the results of several ranges, as the service writes it (cosmos-rest §6.4).
-    ///
-    /// `features` is what the client says it can merge, as its header has it. A partition key narrows the ranges to its own.
-    ///
-    /// # Errors
-    /// `QuerySyntax`: the text is no query, or it needs what the client does not have.
-    pub async fn query_plan(
+    /// See `Account::query_plan`.
+    pub(crate) async fn query_plan(
         &self,
         container: &Container,
         text: &str,
@@ -183,7 +185,7 @@ impl Account {
         };
         let (text, parameters, features) = (text.to_owned(), parameters(values), features.to_owned());
         let partition_key = partition_key.cloned();
-        let memory = QueryMemory::of(self.memory());
+        let memory = QueryMemory::of(self.runtime.memory());
         let work = async move |watch| {
             let query = compile(&text, &parameters, &schema, &watch, &memory)?;
             let features = SupportedFeatures::parse(&features);
@@ -198,29 +200,28 @@ impl Account {
             let ranges = route::plan_ranges(&plan.ranges, definition, partition_key.as_ref(), &memory)?;
             Ok(plan.to_json(&ranges).to_string())
         };
-        self.executor().run(self.query_time(), work).await
+        self.runtime.executor().run(self.runtime.query_time(), work).await
     }
 
-    /// What a query would do, in words: a step per line.
-    ///
-    /// # Errors
-    /// `QuerySyntax`: the text is no query.
-    pub async fn explain_query(&self, container: &Container, text: &str, values: &[(String, Value)]) -> Result<String> {
+    /// See `Account::explain_query`.
+    pub(crate) async fn explain_query(
+        &self,
+        container: &Container,
+        text: &str,
+        values: &[(String, Value)],
+    ) -> Result<String> {
         let schema = schema_of(&container.properties());
         let (text, parameters) = (text.to_owned(), parameters(values));
-        let memory = QueryMemory::of(self.memory());
+        let memory = QueryMemory::of(self.runtime.memory());
         let work = async move |watch| {
             let query = compile(&text, &parameters, &schema, &watch, &memory)?;
             query.explain().map_err(query_error)
         };
-        self.executor().run(self.query_time(), work).await
+        self.runtime.executor().run(self.runtime.query_time(), work).await
     }
 
-    /// Runs a query over a list of resources, each as JSON text, and returns all rows.
-    ///
-    /// # Errors
-    /// `QuerySyntax`: the text is no query.
-    pub async fn query_documents(
+    /// See `Account::query_documents`.
+    pub(crate) async fn query_documents(
         &self,
         ctx: &RequestContext,
         text: &str,
@@ -228,8 +229,8 @@ impl Account {
         documents: Vec<Bytes>,
     ) -> Result<Vec<Bytes>> {
         let (text, parameters, now) = (text.to_owned(), parameters(values), ctx.now);
-        let memory = QueryMemory::of(self.memory());
-        let state_bytes = self.query_state_bytes();
+        let memory = QueryMemory::of(self.runtime.memory());
+        let state_bytes = self.runtime.query_state_bytes();
         let work = async move |watch: Arc<Watch>| {
             let query = compile(&text, &parameters, &Schema::metadata(), &watch, &memory)?;
             let environment = Environment {
@@ -242,7 +243,7 @@ impl Account {
             };
             rows_of(&query, environment, &documents).map_err(query_error)
         };
-        self.executor().run(self.query_time(), work).await
+        self.runtime.executor().run(self.runtime.query_time(), work).await
     }
 }
 

@@ -10,18 +10,18 @@ use bolide_model::{Lsn, RequestUnits, Result};
 use bolide_script::{Call, Finished, Kind};
 use futures_util::future::BoxFuture;
 
-use super::places::Place;
+use super::places::{Place, Places};
 use super::run::run;
 use super::scene::Scene;
 use super::system;
 use super::watch::Watch;
-use crate::account::{Account, RequestContext};
 use crate::answer::{Answer, Answered, Refusal};
 use crate::container::{Conduct, Container, ContainerState, Script, ScriptKind, ScriptName, Visit};
 use crate::items::epk_of_key;
 use crate::partition::Partition;
 use crate::partition::orders::Order;
 use crate::partition::turn::{Turn, TurnEnd, TurnJob};
+use crate::runtime::{RequestContext, Runtime};
 
 /// Executes a stored procedure.
 #[derive(Debug, Clone)]
@@ -45,17 +45,16 @@ pub struct Executed {
     pub log: String,
 }
 
-impl Account {
-    /// Executes a stored procedure: everything it writes is one commit, or nothing is (TTL-252). Verdicts, `_ts` and all of its reads
-    /// are at the server time of its start.
-    ///
-    /// # Errors
-    /// - `NotFound`: there is no stored procedure of this name.
-    /// - `Forbidden`: it is blocked, because it kept violating its limits.
-    /// - `ScriptSyntax`, `ScriptFailed`, `ScriptTimeout`, `TooLarge`: it did not come to its end; nothing was changed.
-    /// - `Throttled`: too many scripts run or wait.
-    /// - `PartitionKeyMismatch`: the key has the wrong number of components.
-    pub async fn execute_procedure(
+/// Runs scripts in transactions.
+#[derive(Clone, Copy)]
+pub(crate) struct ScriptRunner<'a> {
+    pub runtime: &'a Runtime,
+    pub places: &'a Arc<Places>,
+}
+
+impl ScriptRunner<'_> {
+    /// See `Account::execute_procedure`.
+    pub(crate) async fn execute_procedure(
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,
@@ -71,7 +70,7 @@ impl Account {
         let visit = container.enter_uninterruptible().await?;
         let epk = epk_of_key(&visit.state, &execute.partition_key)?;
         let partition = visit.state.layout.partition_of(&epk)?.clone();
-        self.admit(ctx, &partition, &visit)?;
+        self.runtime.admit(ctx, &partition, &visit)?;
 
         let scene = Scene::new(
             container.clone(),
@@ -105,7 +104,7 @@ impl Account {
             let visit = container.enter().await?;
             visit.state.layout.partition_of(&epk(&visit.state)?)?.clone()
         };
-        self.script_places().for_transaction(&partition).await
+        self.places.for_transaction(&partition).await
     }
 
     /// Accounts for what a transaction of scripts took.
@@ -121,11 +120,11 @@ impl Account {
         let charge = RequestUnits(used.0.max(1.0)).rounded();
         match outcome {
             Ok((value, lsn)) => {
-                let work = self.charge(ctx, partition, visit, charge, lsn);
+                let work = self.runtime.charge(ctx, partition, visit, charge, lsn);
                 Ok(Answer { value, work })
             }
             Err(error) => {
-                let work = self.charge(ctx, partition, visit, charge, partition.lsn());
+                let work = self.runtime.charge(ctx, partition, visit, charge, partition.lsn());
                 Err(Refusal { error, work })
             }
         }
@@ -140,12 +139,12 @@ impl Account {
             .share(visit.state.layout.partitions.len())
             .ceiling();
         ScriptClock {
-            monotonic: self.monotonic().clone(),
-            is_virtual: self.has_virtual_clock(),
-            time: self.script_places().time,
+            monotonic: self.runtime.monotonic().clone(),
+            is_virtual: self.runtime.has_virtual_clock(),
+            time: self.places.time,
             // As much as the seconds that a script has could give it.
             charge_limit: ceiling
-                .filter(|_| self.enforces_throughput())
+                .filter(|_| self.runtime.enforces_throughput())
                 .map(|per_second| per_second * 5.0),
         }
     }

@@ -17,7 +17,6 @@ use tokio::runtime::Handle;
 use super::places::{Place, Places};
 use super::run::script_error;
 use super::watch::{Running, Watch};
-use crate::account::Account;
 use crate::container::{Container, Script, ScriptKind, Scripts};
 use crate::executor::Ending;
 use crate::memory::MemoryShare;
@@ -68,13 +67,18 @@ struct Calls {
 
 impl QueryFunctions {
     /// The functions for a page of a query; none if its text cannot call any.
-    pub fn for_query(account: &Account, container: &Container, text: &str, now: UnixMillis) -> QueryFunctions {
+    pub fn for_query(
+        clock: &Monotonic,
+        places: &Arc<Places>,
+        container: &Container,
+        text: &str,
+        now: UnixMillis,
+    ) -> QueryFunctions {
         if !may_call(text) {
             return QueryFunctions(None);
         }
-        let places = account.script_places();
         QueryFunctions(Some(Arc::new(Caller {
-            clock: account.monotonic().clone(),
+            clock: clock.clone(),
             now,
             scripts: container.scripts(),
             place: Where::Own(places.clone(), Handle::current(), container.ending().clone()),

@@ -26,6 +26,7 @@ mod watch;
 pub use bolide_script::Hosting as ScriptHosting;
 /// Serves scripts in a process for them.
 pub use bolide_script::serve_process as serve_scripts;
+pub(crate) use execute::ScriptRunner;
 pub use execute::{ExecuteProcedure, Executed};
 pub(crate) use functions::QueryFunctions;
 pub(crate) use places::Places;

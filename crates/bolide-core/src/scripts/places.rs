@@ -13,11 +13,12 @@ use bolide_model::time::Monotonic;
 use bolide_script::Hosts;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::account::{Account, AccountOptions};
+use crate::container::Container;
 use crate::memory::{MemoryBudget, MemoryShare};
 use crate::partition::Partition;
 use crate::partition::admission_queue::AdmissionQueue;
 use crate::partition::orders::Order;
+use crate::runtime::AccountOptions;
 use crate::sql::QueryMemory;
 
 /// Memory of a script at most: the engine's, and messages on their way.
@@ -56,11 +57,9 @@ pub struct ScriptFigures {
     pub waiting: usize,
 }
 
-impl Account {
-    /// What scripts are doing now.
-    pub fn script_figures(&self) -> ScriptFigures {
-        let places = self.script_places();
-        let containers = self.all_containers();
+impl ScriptFigures {
+    /// What the scripts of some containers are doing now.
+    pub(crate) fn of(places: &Places, containers: &[Arc<Container>]) -> ScriptFigures {
         let in_partitions = containers.iter().map(|container| {
             let layout = container.state().layout.clone();
             layout

@@ -8,12 +8,11 @@ use bolide_model::{Error, Lsn, Result, UnixSeconds};
 use bolide_script::{Call, Kind};
 use futures_util::future::BoxFuture;
 
-use super::execute::{Charged, ScriptClock, call};
+use super::execute::{Charged, ScriptClock, ScriptRunner, call};
 use super::places::Place;
 use super::run::run;
 use super::scene::Scene;
 use super::watch::Watch;
-use crate::account::{Account, RequestContext};
 use crate::answer::Answered;
 use crate::container::{
     Conduct, Container, ContainerState, Script, ScriptKind, Scripts, TriggerOperation, TriggerTime,
@@ -21,6 +20,7 @@ use crate::container::{
 use crate::items::{ItemTarget, ItemWritten, Judged, epk_of_key};
 use crate::partition::orders::Order;
 use crate::partition::turn::{Turn, TurnEnd, TurnJob};
+use crate::runtime::RequestContext;
 
 /// A write of one item, with the triggers that it names.
 #[derive(Debug, Clone)]
@@ -120,15 +120,9 @@ impl TriggeredWrite {
     }
 }
 
-impl Account {
-    /// Writes an item with triggers. What the triggers write, and the write itself, are one commit, or nothing is.
-    ///
-    /// # Errors
-    /// - `BadRequest`: a trigger is not there, or not for this kind of write; or a trigger leaves a body that is no document of the
-    ///   same logical partition.
-    /// - `Forbidden`: a trigger is blocked, because it kept violating its limits.
-    /// - what the triggers and the write are refused with.
-    pub async fn write_with_triggers(
+impl ScriptRunner<'_> {
+    /// See `Account::write_with_triggers`.
+    pub(crate) async fn write_with_triggers(
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,
@@ -150,11 +144,11 @@ impl Account {
         let key = triggered.key(&visit.state)?;
         let epk = epk_of_key(&visit.state, &key)?;
         let partition = visit.state.layout.partition_of(&epk)?.clone();
-        self.admit(ctx, &partition, &visit)?;
+        self.runtime.admit(ctx, &partition, &visit)?;
 
         let condition = match &triggered.write {
             ItemWrite::Patch(_, patch) => match patch.condition.as_deref() {
-                Some(text) => Some(Judged::in_turn(self.compile_condition(text).await?)),
+                Some(text) => Some(Judged::in_turn(self.runtime.compile_condition(text).await?)),
                 None => None,
             },
             _ => None,

@@ -20,7 +20,7 @@ use bolide_model::epk::EpkRange;
 use bolide_model::{Error, ErrorKind, Result};
 use bolide_storage::PartitionId;
 
-use crate::account::Account;
+use crate::admin::Admin;
 use crate::catalog::{Catalog, Offer, OfferResource};
 use crate::container::{Container, ContainerState, Layout};
 use crate::partition::{Partition, Placement};
@@ -39,18 +39,13 @@ pub struct SplitReport {
     pub children: Vec<u32>,
 }
 
-impl Account {
-    /// Splits a range in two; by default the one with the most items. It stays in use meanwhile; requests wait for the last changes only. Goes
-    /// on to its end if it is dropped. Splits of a container go one after the other.
-    ///
-    /// # Errors
-    /// `RangeGone` if there is no such range; `BadRequest` if it is too narrow to be split; `NotFound` if the container was deleted;
-    /// `Unavailable` if more is written than can be copied, or if the account closes. Then nothing has changed.
-    pub async fn split(&self, container: &Arc<Container>, range: Option<u32>) -> Result<SplitReport> {
+impl Admin<'_> {
+    /// See `Account::split`.
+    pub(crate) async fn split(&self, container: &Arc<Container>, range: Option<u32>) -> Result<SplitReport> {
         let split = Split {
-            catalog: self.catalog().clone(),
+            catalog: self.catalog.clone(),
             container: container.clone(),
-            running: Arc::new(self.splits().begin().await),
+            running: Arc::new(self.splits.begin().await),
         };
         let split = tokio::spawn(async move { split.run(range).await });
         split.await.unwrap_or_else(|_| Err(Error::internal("a split panicked")))

@@ -6,7 +6,7 @@ use bolide_model::rid::ContainerRid;
 use bolide_model::{ErrorKind, Result, UnixSeconds};
 
 use super::{TtlState, ghosts, report};
-use crate::account::Account;
+use crate::admin::Admin;
 use crate::background::jobs::delete_by_key as drops;
 use crate::container::{Container, ContainerState};
 use crate::partition::Partition;
@@ -59,20 +59,14 @@ pub struct ContainerFigures {
     pub state: TtlState,
 }
 
-impl Account {
-    /// What a container holds now, exactly.
-    ///
-    /// # Errors
-    /// From the engine.
-    pub async fn usage(&self, container: &Arc<Container>) -> Result<Usage> {
+impl Admin<'_> {
+    /// See `Account::usage`.
+    pub(crate) async fn usage(&self, container: &Arc<Container>) -> Result<Usage> {
         Ok(self.figures_of(container).await?.usage)
     }
 
-    /// What each range of a container holds now, by the range's id.
-    ///
-    /// # Errors
-    /// From the engine.
-    pub async fn range_usage(&self, container: &Arc<Container>) -> Result<Vec<(u32, Usage)>> {
+    /// See `Account::range_usage`.
+    pub(crate) async fn range_usage(&self, container: &Arc<Container>) -> Result<Vec<(u32, Usage)>> {
         let visit = container.enter_uninterruptible().await?;
         let mut ranges = Vec::new();
         let (all, now) = ghosts::counted_together(&visit.state).await?;
@@ -83,11 +77,8 @@ impl Account {
         Ok(ranges)
     }
 
-    /// Figures of every container, but for those that are deleted meanwhile.
-    ///
-    /// # Errors
-    /// From the engine.
-    pub async fn container_figures(&self) -> Result<Vec<ContainerFigures>> {
+    /// See `Account::container_figures`.
+    pub(crate) async fn container_figures(&self) -> Result<Vec<ContainerFigures>> {
         let mut all = Vec::new();
         for container in self.all_containers() {
             match self.figures_of(&container).await {
@@ -138,7 +129,7 @@ impl Account {
             figures.ru_billed_total += counted.billed_total.0;
         }
         let policy = visit.state.settings.policy;
-        figures.state = TtlState::of(policy, figures.ghosts.items, figures.credit, self.purge_is_held());
+        figures.state = TtlState::of(policy, figures.ghosts.items, figures.credit, self.background.is_held());
         Ok(figures)
     }
 }

@@ -10,9 +10,9 @@ use bolide_model::ttl::Horizon;
 use bolide_model::{Result, UnixSeconds};
 use bolide_storage::Page;
 
-use crate::change_log::queues::{self, Queue};
 use crate::container::ContainerState;
 use crate::format::keys::{ExpiryPosition, LogPosition};
+use crate::format::queues::{self, Queue};
 use crate::partition::Partition;
 use crate::partition::round::{Round, Step};
 use crate::partition::state::{Cursors, PartitionState};

@@ -11,14 +11,14 @@ use bolide_storage::{Ask, Head};
 use super::amounts;
 use super::forecast::{self, Ends, SLICES};
 use super::ghosts;
-use crate::account::Account;
+use crate::admin::Admin;
 use crate::background::jobs::delete_by_key as drops;
-use crate::change_log::queues::{Queue, QueueEntry};
 use crate::container::{Container, ContainerState, Stretch};
 use crate::content::StoredItem;
 use crate::content::logical;
 use crate::executor::Watch;
 use crate::format::keys::{self, ExpiryPosition, LogPosition};
+use crate::format::queues::{Queue, QueueEntry};
 use crate::format::record::Record;
 use crate::items::decode_number;
 use crate::partition::state::PartitionState;
@@ -132,17 +132,14 @@ pub enum TtlRule {
     Floor,
 }
 
-impl Account {
-    /// A container's expiry at a glance.
-    ///
-    /// # Errors
-    /// From the engine.
-    pub async fn ttl_report(&self, container: &Arc<Container>) -> Result<TtlReport> {
+impl Admin<'_> {
+    /// See `Account::ttl_report`.
+    pub(crate) async fn ttl_report(&self, container: &Arc<Container>) -> Result<TtlReport> {
         let visit = container.enter_uninterruptible().await?;
         let state = &visit.state;
         let mut report = TtlReport::empty(state.settings.policy);
         let mut oldest = None;
-        self.begin_upkeep().await?;
+        self.runtime.begin_upkeep().await?;
         let (all, now) = ghosts::counted_together(state).await?;
         report.forecast = empty_forecast(now);
         for (partition, counted) in state.layout.partitions.iter().zip(all) {
@@ -163,18 +160,20 @@ impl Account {
             report.add_ends(state, partition, &counted, &ends, now).await?;
         }
         report.oldest_pending_seconds = oldest.map_or(0, |oldest| (now.0 - oldest).max(0));
-        report.state = TtlState::of(report.policy, report.backlog_items, report.credit, self.purge_is_held());
+        report.state = TtlState::of(
+            report.policy,
+            report.backlog_items,
+            report.credit,
+            self.background.is_held(),
+        );
         Ok(report)
     }
 
-    /// What another default would do now; changes nothing.
-    ///
-    /// # Errors
-    /// From the engine.
-    pub async fn ttl_preview(&self, container: &Arc<Container>, policy: Policy) -> Result<TtlPreview> {
+    /// See `Account::ttl_preview`.
+    pub(crate) async fn ttl_preview(&self, container: &Arc<Container>, policy: Policy) -> Result<TtlPreview> {
         let visit = container.enter_interruptible().await?;
         let state = &visit.state;
-        let now = self.begin_upkeep().await?.now.seconds();
+        let now = self.runtime.begin_upkeep().await?.now.seconds();
         let (before, after) = (
             state.settings.horizon(now),
             state.settings.change(policy, now).horizon(now),
@@ -190,21 +189,18 @@ impl Account {
             for_each_stamp(&state, &watch, count).await?;
             Ok(preview)
         };
-        self.execute_in(container, walk).await
+        self.runtime.execute_until(container.ending(), walk).await
     }
 
-    /// Why an item is there or not.
-    ///
-    /// # Errors
-    /// `PartitionKeyMismatch`; and from the engine.
-    pub async fn ttl_why(&self, container: &Arc<Container>, id: &str, key: &PartitionKey) -> Result<TtlWhy> {
+    /// See `Account::ttl_why`.
+    pub(crate) async fn ttl_why(&self, container: &Arc<Container>, id: &str, key: &PartitionKey) -> Result<TtlWhy> {
         let visit = container.enter().await?;
         let state = &visit.state;
         let definition = &state.properties.partition_key;
         definition.check_full(key)?;
         let epk = logical::of(definition, key);
         let partition = state.layout.partition_of(&epk)?;
-        let now = self.begin_upkeep().await?.now;
+        let now = self.runtime.begin_upkeep().await?.now;
         let (record, head) = stored_under(partition, &epk, id).await?;
         let policy = state.settings.policy;
         let Some(record) = record else {

@@ -21,7 +21,7 @@ use bolide_model::{Error, ErrorKind, Result};
 use bolide_storage::{Key, Scan, Space};
 use bytes::Bytes;
 
-use crate::account::Account;
+use crate::admin::Admin;
 use crate::admin::statistics::ghosts;
 use crate::container::{Container, ContainerState};
 use crate::format::keys;
@@ -75,14 +75,9 @@ impl VerifyReport {
     }
 }
 
-impl Account {
-    /// Checks all items of a container against indexes, unique keys, queues, counters and the history, beside requests. It ends when it is
-    /// dropped.
-    ///
-    /// # Errors
-    /// From the engine; `NotFound` if the container was deleted meanwhile; `Throttled` if there is no memory for the items of a history;
-    /// `Unavailable` if it was disturbed too often. What does not fit together is no error but in the report.
-    pub async fn verify(&self, container: &Arc<Container>) -> Result<VerifyReport> {
+impl Admin<'_> {
+    /// See `Account::verify`.
+    pub(crate) async fn verify(&self, container: &Arc<Container>) -> Result<VerifyReport> {
         let _alone = container.check_alone().await;
         let layout = container.enter().await?.state.layout.clone();
         let mut ranges: VecDeque<u32> = layout.partitions.iter().map(|partition| partition.range).collect();

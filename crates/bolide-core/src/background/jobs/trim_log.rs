@@ -27,8 +27,8 @@ impl Job for TrimLog {
     }
 
     fn step(&self, _: StepLimits) -> BoxFuture<'_, Result<StepReport>> {
-        let trim = async |state| {
-            let is_last = trim::step(&state, &self.0.partition).await?;
+        let trim = async |state: std::sync::Arc<crate::container::ContainerState>| {
+            let is_last = trim::step(state.retention(), &self.0.partition).await?;
             let end = if is_last { End::Drained } else { End::Unfinished };
             Ok(Step { purged: 0, end })
         };

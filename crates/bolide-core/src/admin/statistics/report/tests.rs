@@ -5,7 +5,8 @@ use bolide_storage::memory::MemoryEngine;
 use serde_json::json;
 
 use super::*;
-use crate::AccountOptions;
+use crate::api::Account;
+use crate::runtime::AccountOptions;
 
 /// A dashboard slowed the purge of a server that nobody used.
 #[tokio::test]

@@ -94,7 +94,14 @@ async fn serve(
 fn spawn(call: Call, mut host: Remote, place: Place) -> Result<()> {
     let body = move || {
         let grant = host.running.grant();
-        let result = place.hosts().run(&call, &grant, &mut host);
+        let mut result = place.hosts().run(&call, &grant, &mut host);
+        if host.running.was_late() {
+            // It may have caught what its operation was ended with, before its process was.
+            result = Err(ScriptError {
+                problem: Problem::OutOfTime,
+                message: out_of_time().message,
+            });
+        }
         // What is done leaves its place first; the host has it, too.
         let sender = host.sender.clone();
         drop((place, host));

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -140,6 +141,8 @@ pub(super) struct Running {
     pub cancel: Cancel,
     /// When it asked for its first operation.
     first_asked: OnceLock<Instant>,
+    /// What the host did for it was ended because its time was over.
+    is_late: AtomicBool,
 }
 
 impl Running {
@@ -149,6 +152,7 @@ impl Running {
             watch,
             cancel,
             first_asked: OnceLock::new(),
+            is_late: AtomicBool::new(false),
         }
     }
 
@@ -161,7 +165,20 @@ impl Running {
 
     /// Whether it must end, with whatever the host does for it.
     pub fn is_over(&self) -> bool {
-        self.cancel.is_cancelled() || self.watch.left().is_zero()
+        self.cancel.is_cancelled() || self.is_late_now()
+    }
+
+    /// Whether an operation of it was ended because its time was over. Whatever the script makes of that, it did not complete in time.
+    pub fn was_late(&self) -> bool {
+        self.is_late.load(Ordering::SeqCst)
+    }
+
+    fn is_late_now(&self) -> bool {
+        let is_late = self.watch.left().is_zero();
+        if is_late {
+            self.is_late.store(true, Ordering::SeqCst);
+        }
+        is_late
     }
 
     /// What it may use.
@@ -182,6 +199,6 @@ impl Interrupts for Running {
         if self.cancel.is_cancelled() {
             return Some(Interrupt::Cancelled);
         }
-        self.watch.left().is_zero().then_some(Interrupt::DeadlineExceeded)
+        self.is_late_now().then_some(Interrupt::DeadlineExceeded)
     }
 }

@@ -15,7 +15,7 @@ use bolide_model::document::{Document, Patch};
 use bolide_model::partition_key::{Component, PartitionKey};
 use bolide_model::ttl::Policy;
 use bolide_storage::memory::MemoryEngine;
-use bolide_storage::{Ask, Batch, CommitToken, Engine as _, Key, PartitionId, Put, Scan, Space};
+use bolide_storage::{Batch, CommitToken, Engine as _, Key, PartitionId, Put, ReadRequest, Scan, Space};
 use bytes::Bytes;
 use serde_json::json;
 
@@ -47,7 +47,7 @@ pub fn run(data: &[u8]) {
     });
 }
 
-fn first_rows(space: Space) -> Ask {
+fn first_rows(space: Space) -> ReadRequest {
     let scan = Scan {
         space,
         from: Bytes::new(),
@@ -57,9 +57,9 @@ fn first_rows(space: Space) -> Ask {
         max_bytes: usize::MAX,
         keys_only: false,
     };
-    Ask {
+    ReadRequest {
         scans: vec![scan],
-        ..Ask::default()
+        ..ReadRequest::default()
     }
 }
 

@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use bolide_model::UnixMillis;
 use bolide_model::time::{Clock, MonotoneClock, Span};
 use bolide_storage::{
-    Ask, Batch, Down, Engine, EngineFuture, Head, Held, HomeId, JointOutcome, Outcome, PartitionId, Reply, Settled,
-    Ticket,
+    Batch, Engine, EngineError, EngineFuture, Head, Held, HomeId, JointOutcome, Outcome, PartitionId, ReadRequest,
+    ReadResponse, Resolved, Ticket,
 };
 use tokio::sync::oneshot;
 
@@ -67,7 +67,7 @@ impl LsmEngine {
     }
 
     /// Sends a job to the committer and waits for its answer; `None` if the committer died before it answered.
-    async fn ask<T>(&self, job: impl FnOnce(oneshot::Sender<T>) -> Job) -> Option<T> {
+    async fn send_job<T>(&self, job: impl FnOnce(oneshot::Sender<T>) -> Job) -> Option<T> {
         let (answer, answered) = oneshot::channel();
         self.committer.send(self.jobs.as_ref()?, job(answer))?;
         answered.await.ok()
@@ -76,12 +76,12 @@ impl LsmEngine {
 
 fn start(name: &str, dir: &Path, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
     let started = std::thread::Builder::new().name(name.into()).spawn(work);
-    started.map_err(crate::home::io_error("starting a thread of the store", dir))
+    started.map_err(crate::store_dir::io_error("starting a thread of the store", dir))
 }
 
 /// The committer died, which only a bug or a store that asserts can bring about.
-fn no_committer() -> Down {
-    Down::Unavailable("the writer of the store has stopped; restart the server".into())
+fn no_committer() -> EngineError {
+    EngineError::Unavailable("the writer of the store has stopped; restart the server".into())
 }
 
 impl Engine for LsmEngine {
@@ -89,11 +89,15 @@ impl Engine for LsmEngine {
         "lsm"
     }
 
-    fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, Down>> {
-        Box::pin(async move { self.views.read(partition, &ask) })
+    fn read(
+        &self,
+        partition: PartitionId,
+        request: ReadRequest,
+    ) -> EngineFuture<'_, Result<ReadResponse, EngineError>> {
+        Box::pin(async move { self.views.read(partition, &request) })
     }
 
-    fn commit(&self, partition: PartitionId, mut batch: Batch) -> EngineFuture<'_, Result<Outcome, Down>> {
+    fn commit(&self, partition: PartitionId, mut batch: Batch) -> EngineFuture<'_, Result<Outcome, EngineError>> {
         Box::pin(async move {
             let ticket = batch.ticket();
             if batch.may_block
@@ -105,7 +109,7 @@ impl Engine for LsmEngine {
                 }
             }
             let done = self
-                .ask(|answer| {
+                .send_job(|answer| {
                     Job::Write(Write::Commit {
                         partition,
                         batch,
@@ -118,18 +122,21 @@ impl Engine for LsmEngine {
         })
     }
 
-    fn commit_together(&self, batches: Vec<(PartitionId, Batch)>) -> EngineFuture<'_, Result<JointOutcome, Down>> {
+    fn commit_together(
+        &self,
+        batches: Vec<(PartitionId, Batch)>,
+    ) -> EngineFuture<'_, Result<JointOutcome, EngineError>> {
         Box::pin(async move {
             let unknown = JointOutcome::unknown(&batches);
             let done = self
-                .ask(|answer| Job::Write(Write::CommitTogether { batches, answer }))
+                .send_job(|answer| Job::Write(Write::CommitTogether { batches, answer }))
                 .await;
             // It may have died behind the write.
             done.unwrap_or(Ok(unknown))
         })
     }
 
-    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, Down>> {
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, EngineError>> {
         Box::pin(async move {
             let hold = self.views.hold(home, until, self.time.now())?;
             let held = LsmHeld::new(hold, self.views.clone(), self.time.clone());
@@ -137,23 +144,23 @@ impl Engine for LsmEngine {
         })
     }
 
-    fn settle(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Settled, Down>> {
+    fn resolve(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Resolved, EngineError>> {
         Box::pin(async move {
-            let settled = self
-                .ask(|answer| Job::Settle {
+            let resolved = self
+                .send_job(|answer| Job::Resolve {
                     partition,
                     ticket,
                     answer,
                 })
                 .await;
-            settled.unwrap_or_else(|| Err(no_committer()))
+            resolved.unwrap_or_else(|| Err(no_committer()))
         })
     }
 
-    fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), Down>> {
+    fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
             let created = self
-                .ask(|answer| {
+                .send_job(|answer| {
                     Job::Write(Write::Create {
                         partition,
                         head,
@@ -165,9 +172,11 @@ impl Engine for LsmEngine {
         })
     }
 
-    fn remove(&self, partition: PartitionId) -> EngineFuture<'_, Result<(), Down>> {
+    fn remove(&self, partition: PartitionId) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
-            let removed = self.ask(|answer| Job::Write(Write::Remove { partition, answer })).await;
+            let removed = self
+                .send_job(|answer| Job::Write(Write::Remove { partition, answer }))
+                .await;
             removed.unwrap_or_else(|| Err(no_committer()))
         })
     }
@@ -180,18 +189,18 @@ impl Engine for LsmEngine {
         self.durable_time.get()
     }
 
-    fn make_time_durable(&self, until: UnixMillis) -> EngineFuture<'_, Result<(), Down>> {
+    fn make_time_durable(&self, until: UnixMillis) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
             if self.durable_time.get() >= until {
                 return Ok(());
             }
-            let made = self.ask(|answer| Job::KeepTime { until, answer }).await;
+            let made = self.send_job(|answer| Job::KeepTime { until, answer }).await;
             made.unwrap_or_else(|| Err(no_committer()))
         })
     }
 
-    fn close(&self) -> EngineFuture<'_, Result<(), Down>> {
-        Box::pin(async move { self.ask(Job::Close).await.unwrap_or_else(|| Err(no_committer())) })
+    fn close(&self) -> EngineFuture<'_, Result<(), EngineError>> {
+        Box::pin(async move { self.send_job(Job::Close).await.unwrap_or_else(|| Err(no_committer())) })
     }
 }
 

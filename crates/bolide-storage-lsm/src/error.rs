@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bolide_storage::{Down, Space};
+use bolide_storage::{EngineError, Space};
 
 use crate::store::Store;
 use crate::tables;
@@ -103,11 +103,11 @@ fn is_corruption(error: &fjall::Error) -> bool {
 }
 
 /// An error met while reading a key space. Damage is looked for and named.
-pub(crate) fn down(error: &fjall::Error, space: Space, store: &Arc<Store>) -> Down {
+pub(crate) fn engine_error(error: &fjall::Error, space: Space, store: &Arc<Store>) -> EngineError {
     if is_corruption(error) {
-        Down::Corrupt(store.damage.report(error, space, store))
+        EngineError::Corrupt(store.damage.report(error, space, store))
     } else {
-        Down::Unavailable(error.to_string())
+        EngineError::Unavailable(error.to_string())
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bolide_model::time::MonotoneClock;
-use bolide_storage::{Ask, EngineFuture, Held, Hold, HoldError, PartitionId, Reply};
+use bolide_storage::{EngineFuture, Held, Hold, HoldError, PartitionId, ReadRequest, ReadResponse};
 
 use crate::view::{HomeView, Views};
 
@@ -24,11 +24,11 @@ impl LsmHeld {
 }
 
 impl Held for LsmHeld {
-    fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, HoldError>> {
+    fn read(&self, partition: PartitionId, request: ReadRequest) -> EngineFuture<'_, Result<ReadResponse, HoldError>> {
         Box::pin(async move {
             self.views.note_call();
             let view = self.hold.snapshot(self.time.now())?;
-            Ok(view.read(partition, &ask)?)
+            Ok(view.read(partition, &request)?)
         })
     }
 }

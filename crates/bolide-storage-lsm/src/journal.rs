@@ -22,7 +22,7 @@ use bytes::Buf;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::OpenError;
-use crate::home::io_error;
+use crate::store_dir::io_error;
 
 const TRAILER: [u8; 4] = *b"FJL\x03";
 const START: u8 = 1;

@@ -69,6 +69,6 @@ impl LsmOptions {
     }
 }
 
-/// Descriptors beside those of cached tables: lock files, mark and journal (5), what a flush and a compaction read and write (one table of
+/// Descriptors beside those of cached tables: lock files, watermark and journal (5), what a flush and a compaction read and write (one table of
 /// each run, and fresh tables are runs of their own), and reads of tables that are not cached yet.
 const UNCACHED_FILES: usize = 64;

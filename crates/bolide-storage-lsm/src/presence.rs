@@ -44,10 +44,10 @@ impl Presence {
     pub(crate) fn check(&mut self) -> Result<(), String> {
         let (lock, id) = &self.lock;
         if is_gone(lock, *id) {
-            let home = lock.parent().unwrap_or(lock);
+            let store_dir = lock.parent().unwrap_or(lock);
             return Err(format!(
                 "the data directory was removed, moved or replaced. path={}",
-                home.display()
+                store_dir.display()
             ));
         }
         let Some((mut number, mut id)) = self.journal else {

@@ -13,9 +13,9 @@ use fjall::config::{BlockSizePolicy, CompressionPolicy};
 use fjall::{AbstractTree as _, CompressionType, Database, Keyspace, KeyspaceCreateOptions, Readable, SeqNo, Snapshot};
 
 use crate::committer::{filter_of, idle};
+use crate::durable_watermark::Numbers;
 use crate::error::open_error;
 use crate::layout::{HeadRow, Kind, SPACE_NAMES, Sequence, sequence_key};
-use crate::mark::Numbers;
 use crate::tables::{self, Damage};
 use crate::{Durability, LsmOptions, OpenError, journal};
 
@@ -216,7 +216,7 @@ fn open_database(path: &Path, options: &LsmOptions) -> fjall::Result<Store> {
 fn remove_unfinished(path: &Path) -> Result<(), OpenError> {
     let exists = |path: PathBuf| {
         path.try_exists()
-            .map_err(crate::home::io_error("looking for the store", &path))
+            .map_err(crate::store_dir::io_error("looking for the store", &path))
     };
     // The file is made before it is written.
     let is_versioned = fs::metadata(path.join("version")).is_ok_and(|version| version.len() > 0);
@@ -225,7 +225,7 @@ fn remove_unfinished(path: &Path) -> Result<(), OpenError> {
         if is_used {
             return Err(OpenError::Corrupt("the store's version file is missing".into()));
         }
-        fs::remove_dir_all(path).map_err(crate::home::io_error("clearing an unfinished store", path))?;
+        fs::remove_dir_all(path).map_err(crate::store_dir::io_error("clearing an unfinished store", path))?;
     }
     Ok(())
 }

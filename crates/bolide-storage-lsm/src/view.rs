@@ -10,18 +10,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use bolide_model::UnixMillis;
-use bolide_storage::{Ask, Down, Head, Hold, Holds, HomeId, Key, Page, PartitionId, Reply, Scan};
+use bolide_storage::{EngineError, Head, Hold, Holds, HomeId, Key, Page, PartitionId, ReadRequest, ReadResponse, Scan};
 use bytes::{Buf as _, Bytes};
-use fjall::{Guard, Readable, Snapshot};
+use fjall::{Guard, Readable};
 use parking_lot::{Mutex, RwLock};
 
-use crate::error::down;
+use crate::error::engine_error;
 use crate::layout::{PREFIX_BYTES, row_key, rows_end};
 use crate::store::Store;
 
-/// One moment of the store.
-struct Moment {
-    snapshot: Snapshot,
+/// One snapshot of the store.
+struct Snapshot {
+    inner: fjall::Snapshot,
     store: Arc<Store>,
 }
 
@@ -29,30 +29,30 @@ struct Moment {
 #[derive(Default)]
 pub(crate) struct Views {
     current: RwLock<View>,
-    /// Every moment that may still be read, the oldest first.
-    moments: Mutex<Moments>,
+    /// Every snapshot that may still be read, the oldest first.
+    snapshots: Mutex<Snapshots>,
     /// How often was read and published.
     calls: AtomicU64,
     holds: Holds<HomeView>,
 }
 
-/// Moments that may still be read, the oldest first, and some that are gone.
+/// Snapshots that may still be read, the oldest first, and some that are gone.
 #[derive(Default)]
-struct Moments(VecDeque<Weak<Moment>>);
+struct Snapshots(VecDeque<Weak<Snapshot>>);
 
-/// Moments that are gone are cleared away when so many were published.
-const CLEARED_MOMENTS: usize = 64;
+/// Snapshots that are gone are cleared away when so many were published.
+const CLEARED_SNAPSHOTS: usize = 64;
 
-/// The partitions of a home at one moment.
+/// The partitions of a home at one snapshot.
 pub(crate) struct HomeView {
-    moment: Arc<Moment>,
+    snapshot: Arc<Snapshot>,
     heads: HashMap<PartitionId, Head>,
 }
 
 #[derive(Default)]
 struct View {
     /// `None` while the store is closed to be opened again.
-    moment: Option<Arc<Moment>>,
+    snapshot: Option<Arc<Snapshot>>,
     heads: HashMap<PartitionId, Head>,
 }
 
@@ -61,12 +61,12 @@ impl Views {
     ///
     /// Must be called between two writes.
     pub(crate) fn publish(&self, store: &Arc<Store>, changes: impl IntoIterator<Item = (PartitionId, Option<Head>)>) {
-        let moment = Arc::new(Moment {
-            snapshot: store.db.snapshot(),
+        let snapshot = Arc::new(Snapshot {
+            inner: store.db.snapshot(),
             store: store.clone(),
         });
         self.calls.fetch_add(1, Ordering::Relaxed);
-        self.moments.lock().push(&moment);
+        self.snapshots.lock().push(&snapshot);
         let mut view = self.current.write();
         for (partition, head) in changes {
             match head {
@@ -74,11 +74,11 @@ impl Views {
                 None => view.heads.remove(&partition),
             };
         }
-        let before = view.moment.replace(moment);
+        let before = view.snapshot.replace(snapshot);
         drop(view);
         // Closing a snapshot may take a lock of the store; readers need not wait for it.
         drop(before);
-        self.moments.lock().forget_oldest();
+        self.snapshots.lock().forget_oldest();
     }
 
     /// Lets go of what is held beyond its time.
@@ -87,14 +87,19 @@ impl Views {
     }
 
     /// Holds the newest view of a home.
-    pub(crate) fn hold(&self, home: HomeId, until: UnixMillis, now: UnixMillis) -> Result<Arc<Hold<HomeView>>, Down> {
+    pub(crate) fn hold(
+        &self,
+        home: HomeId,
+        until: UnixMillis,
+        now: UnixMillis,
+    ) -> Result<Arc<Hold<HomeView>>, EngineError> {
         self.expire(now);
         let view = self.current.read();
-        let moment = view.moment.clone().ok_or_else(no_store)?;
+        let snapshot = view.snapshot.clone().ok_or_else(no_store)?;
         let of_home = view.heads.iter().filter(|(partition, _)| partition.home() == home);
         let heads = of_home.map(|(partition, head)| (*partition, *head)).collect();
         // While the view is locked: whoever withdraws it finds all that is held of it.
-        self.holds.add(HomeView { moment, heads }, until, now)
+        self.holds.add(HomeView { snapshot, heads }, until, now)
     }
 
     /// Counts a read.
@@ -104,8 +109,8 @@ impl Views {
 
     /// The number of the store's writes that the oldest reader stands at; 0 if there is nothing to be read.
     pub(crate) fn oldest(&self) -> u64 {
-        let oldest = self.moments.lock().oldest();
-        oldest.map_or(0, |moment| moment.snapshot.seqno())
+        let oldest = self.snapshots.lock().oldest();
+        oldest.map_or(0, |snapshot| snapshot.inner.seqno())
     }
 
     /// How often was read and published so far.
@@ -113,25 +118,25 @@ impl Views {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// How many moments are remembered, those that are gone included.
+    /// How many snapshots are remembered, those that are gone included.
     #[cfg(test)]
-    pub(crate) fn moments(&self) -> usize {
-        self.moments.lock().0.len()
+    pub(crate) fn snapshots(&self) -> usize {
+        self.snapshots.lock().0.len()
     }
 
-    /// Keeps the newest moment as a reader does.
+    /// Keeps the newest snapshot as a reader does.
     #[cfg(test)]
     pub(crate) fn newest(&self) -> impl Sized + use<> {
-        self.current.read().moment.clone()
+        self.current.read().snapshot.clone()
     }
 
     /// Whether the store has changed its tables since the newest view was published. A view keeps what it was made of: memtables that were
     /// written out since, and tombstones that are gone from the tables.
     pub(crate) fn is_behind(&self, store: &Store) -> bool {
         let view = self.current.read();
-        view.moment
+        view.snapshot
             .as_ref()
-            .is_some_and(|moment| moment.snapshot.seqno() < store.db.visible_seqno())
+            .is_some_and(|snapshot| snapshot.inner.seqno() < store.db.visible_seqno())
     }
 
     /// Shows nothing: from now on, reads find the store unavailable, and what was held has expired.
@@ -141,68 +146,68 @@ impl Views {
         self.holds.release_all();
     }
 
-    /// Answers an ask from the newest view.
-    pub(crate) fn read(&self, partition: PartitionId, ask: &Ask) -> Result<Reply, Down> {
+    /// Answers a request from the newest view.
+    pub(crate) fn read(&self, partition: PartitionId, request: &ReadRequest) -> Result<ReadResponse, EngineError> {
         self.note_call();
-        let (moment, head) = self.moment(partition)?;
-        moment.read(partition, head, ask)
+        let (snapshot, head) = self.snapshot(partition)?;
+        snapshot.read(partition, head, request)
     }
 
-    fn moment(&self, partition: PartitionId) -> Result<(Arc<Moment>, Head), Down> {
+    fn snapshot(&self, partition: PartitionId) -> Result<(Arc<Snapshot>, Head), EngineError> {
         let view = self.current.read();
-        let moment = view.moment.as_ref().ok_or_else(no_store)?;
-        let head = view.heads.get(&partition).ok_or(Down::NoPartition(partition))?;
-        Ok((moment.clone(), *head))
+        let snapshot = view.snapshot.as_ref().ok_or_else(no_store)?;
+        let head = view.heads.get(&partition).ok_or(EngineError::NoPartition(partition))?;
+        Ok((snapshot.clone(), *head))
     }
 }
 
-fn no_store() -> Down {
-    Down::Unavailable("the store is being opened again".into())
+fn no_store() -> EngineError {
+    EngineError::Unavailable("the store is being opened again".into())
 }
 
-impl Moments {
-    fn push(&mut self, moment: &Arc<Moment>) {
+impl Snapshots {
+    fn push(&mut self, snapshot: &Arc<Snapshot>) {
         // What is held keeps its place at the front, and thousands may come and go behind it.
-        if self.0.len() >= CLEARED_MOMENTS && self.0.len() == self.0.capacity() {
-            self.0.retain(|moment| moment.strong_count() > 0);
+        if self.0.len() >= CLEARED_SNAPSHOTS && self.0.len() == self.0.capacity() {
+            self.0.retain(|snapshot| snapshot.strong_count() > 0);
         }
-        self.0.push_back(Arc::downgrade(moment));
+        self.0.push_back(Arc::downgrade(snapshot));
     }
 
     fn forget_oldest(&mut self) {
-        while self.0.front().is_some_and(|moment| moment.strong_count() == 0) {
+        while self.0.front().is_some_and(|snapshot| snapshot.strong_count() == 0) {
             self.0.pop_front();
         }
     }
 
-    fn oldest(&self) -> Option<Arc<Moment>> {
+    fn oldest(&self) -> Option<Arc<Snapshot>> {
         self.0.iter().find_map(Weak::upgrade)
     }
 }
 
 impl HomeView {
-    /// Answers an ask as the partition was then.
-    pub(crate) fn read(&self, partition: PartitionId, ask: &Ask) -> Result<Reply, Down> {
-        let head = self.heads.get(&partition).ok_or(Down::NoPartition(partition))?;
-        self.moment.read(partition, *head, ask)
+    /// Answers a request as the partition was then.
+    pub(crate) fn read(&self, partition: PartitionId, request: &ReadRequest) -> Result<ReadResponse, EngineError> {
+        let head = self.heads.get(&partition).ok_or(EngineError::NoPartition(partition))?;
+        self.snapshot.read(partition, *head, request)
     }
 }
 
-impl Moment {
-    fn read(&self, partition: PartitionId, head: Head, ask: &Ask) -> Result<Reply, Down> {
-        let (gets, pages) = ask.answer(|key| self.get(partition, key), |scan| self.scan(partition, scan))?;
-        Ok(Reply { head, gets, pages })
+impl Snapshot {
+    fn read(&self, partition: PartitionId, head: Head, request: &ReadRequest) -> Result<ReadResponse, EngineError> {
+        let (gets, pages) = request.answer(|key| self.get(partition, key), |scan| self.scan(partition, scan))?;
+        Ok(ReadResponse { head, gets, pages })
     }
 
-    fn get(&self, partition: PartitionId, key: &Key) -> Result<Option<Bytes>, Down> {
+    fn get(&self, partition: PartitionId, key: &Key) -> Result<Option<Bytes>, EngineError> {
         let found = self
-            .snapshot
+            .inner
             .get(self.store.space(key.space), row_key(partition, &key.bytes));
-        let found = found.map_err(|error| down(&error, key.space, &self.store))?;
+        let found = found.map_err(|error| engine_error(&error, key.space, &self.store))?;
         Ok(found.map(Bytes::from))
     }
 
-    fn scan(&self, partition: PartitionId, scan: &Scan) -> Result<Page, Down> {
+    fn scan(&self, partition: PartitionId, scan: &Scan) -> Result<Page, EngineError> {
         if scan.is_empty() {
             return Ok(Page::default());
         }
@@ -211,14 +216,14 @@ impl Moment {
             .to
             .as_ref()
             .map_or_else(|| rows_end(partition), |to| row_key(partition, to));
-        let rows = self.snapshot.range(self.store.space(scan.space), from..to);
+        let rows = self.inner.range(self.store.space(scan.space), from..to);
         let row = |guard| row(guard, scan.keys_only);
         let filled = if scan.reverse {
             Page::fill(scan, rows.rev().map(row))
         } else {
             Page::fill(scan, rows.map(row))
         };
-        filled.map_err(|error| down(&error, scan.space, &self.store))
+        filled.map_err(|error| engine_error(&error, scan.space, &self.store))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bolide_model::limits::KEY_BYTES;
 
-use crate::{Batch, CommitToken, Head, Key, Settled, Ticket};
+use crate::{Batch, CommitToken, Head, Key, Resolved, Ticket};
 
 impl Batch {
     /// The head of the partition once this batch is committed.
@@ -34,7 +34,7 @@ impl Batch {
     /// Says what makes this batch unfit to follow `head`, whoever sends it. Engines answer [`crate::Outcome::Refused`] with it.
     ///
     /// A base that is not the head is not a flaw but [`crate::Outcome::Stale`]; ask for that first.
-    pub fn flaw(&self, head: Head) -> Option<String> {
+    pub fn validate(&self, head: Head) -> Option<String> {
         if self.next <= self.base {
             return Some(format!(
                 "a commit must move the log forward. base={} next={}",
@@ -57,9 +57,9 @@ impl Batch {
     }
 }
 
-/// The newest commits of one partition, by which an engine settles tickets.
+/// The newest commits of one partition, by which an engine resolves tickets.
 ///
-/// It goes back [`SETTLED_COMMITS`].
+/// It goes back [`RESOLVABLE_COMMITS`].
 #[derive(Debug)]
 pub struct History {
     /// The head before the oldest commit in `commits`.
@@ -67,9 +67,9 @@ pub struct History {
     commits: VecDeque<(CommitToken, Head)>,
 }
 
-/// Commits of a partition whose outcome [`Engine::settle`](crate::Engine::settle) knows at least. A worker settles before it commits
+/// Commits of a partition whose outcome [`Engine::resolve`](crate::Engine::resolve) knows at least. A worker resolves before it commits
 /// again, so few are enough.
-pub const SETTLED_COMMITS: usize = 16;
+pub const RESOLVABLE_COMMITS: usize = 16;
 
 impl History {
     /// The history of a partition whose head is `head`, before any commit.
@@ -92,19 +92,19 @@ impl History {
 
     /// Remembers a commit by its token and the head it made.
     pub fn push_commit(&mut self, token: CommitToken, head: Head) {
-        if self.commits.len() == SETTLED_COMMITS {
+        if self.commits.len() == RESOLVABLE_COMMITS {
             self.start = self.commits.pop_front().map_or(self.start, |(_, head)| head);
         }
         self.commits.push_back((token, head));
     }
 
     /// What became of the commit `ticket` names, provided that it is no longer under way; `None` if it is older than this memory.
-    pub fn settle(&self, ticket: &Ticket) -> Option<Settled> {
+    pub fn resolve(&self, ticket: &Ticket) -> Option<Resolved> {
         let done = self.commits.iter().find(|(token, _)| *token == ticket.token);
         match done {
-            Some((_, head)) => Some(Settled::Done(*head)),
+            Some((_, head)) => Some(Resolved::Done(*head)),
             // It would have been committed on top of `base`, and everything since `start` is remembered.
-            None if self.start.lsn <= ticket.base => Some(Settled::NotDone),
+            None if self.start.lsn <= ticket.base => Some(Resolved::NotDone),
             None => None,
         }
     }

@@ -115,20 +115,20 @@ pub struct Scan {
 
 /// What to read from a partition, all at one snapshot.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct ReadRequest {
     /// Keys to look up.
     pub gets: Vec<Key>,
     /// Ranges to scan.
     pub scans: Vec<Scan>,
-    /// When the answer has so many bytes of keys and values, the rest is left out: [`Reply::gets`] ends there, and the pages of scans that
+    /// When the answer has so many bytes of keys and values, the rest is left out: [`ReadResponse::gets`] ends there, and the pages of scans that
     /// are not made are empty, with `more`.
     pub max_bytes: usize,
 }
 
-impl Default for Ask {
+impl Default for ReadRequest {
     /// Nothing, without a limit.
-    fn default() -> Ask {
-        Ask {
+    fn default() -> ReadRequest {
+        ReadRequest {
             gets: Vec::new(),
             scans: Vec::new(),
             max_bytes: usize::MAX,
@@ -142,18 +142,18 @@ pub struct Page {
     /// Key and value, in the order of the scan.
     pub rows: Vec<(Bytes, Bytes)>,
     /// More rows follow the last one inside the range. Resume behind the last key; where there are no rows, the scan was not made
-    /// ([`Ask::max_bytes`]).
+    /// ([`ReadRequest::max_bytes`]).
     pub more: bool,
 }
 
-/// The answer to an [`Ask`].
+/// The answer to a [`ReadRequest`].
 #[derive(Debug, Clone)]
-pub struct Reply {
+pub struct ReadResponse {
     /// The head of the partition in the snapshot everything below was read from.
     pub head: Head,
-    /// One entry per key of `Ask::gets`, in its order; at least one, and fewer than keys where [`Ask::max_bytes`] was reached.
+    /// One entry per key of `ReadRequest::gets`, in its order; at least one, and fewer than keys where [`ReadRequest::max_bytes`] was reached.
     pub gets: Vec<Option<Bytes>>,
-    /// One page per scan of `Ask::scans`, in its order.
+    /// One page per scan of `ReadRequest::scans`, in its order.
     pub pages: Vec<Page>,
 }
 
@@ -192,7 +192,7 @@ pub enum Outcome {
     Done(Head),
     /// The head was not at `base`: nothing happened. Read again, decide again.
     Stale,
-    /// The engine cannot tell. [`Engine::settle`] can.
+    /// The engine cannot tell. [`Engine::resolve`] can.
     Unknown(Ticket),
     /// Nothing happened and a retry will not help: disk full, store poisoned. The text is for the user.
     Refused(String),
@@ -211,7 +211,7 @@ pub struct Ticket {
 
 /// What became of a commit of unknown outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Settled {
+pub enum Resolved {
     /// It is durable.
     Done(Head),
     /// It did not happen, and it never will.
@@ -220,7 +220,7 @@ pub enum Settled {
 
 /// The engine cannot be reached, or cannot serve. Certainly nothing happened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Down {
+pub enum EngineError {
     /// For now; a retry may succeed.
     #[error("the storage engine is unavailable: {0}")]
     Unavailable(String),
@@ -235,7 +235,7 @@ pub enum Down {
 /// Keeps physical partitions.
 ///
 /// # Contract
-/// - **Snapshot**: a [`Reply`] shows one moment of its partition, which its `head` names.
+/// - **Snapshot**: a [`ReadResponse`] shows one moment of its partition, which its `head` names.
 /// - **Atomicity**: after a commit, or a crash in the middle of one, all of its puts and deletes are there or none; those of a joint commit
 ///   in all of its partitions.
 /// - **Order**: commits of one partition happen one after the other; `Batch::base` must be the head's `lsn`, else [`Outcome::Stale`].
@@ -257,33 +257,37 @@ pub trait Engine: Send + Sync + 'static {
     }
 
     /// Reads keys and ranges of one partition at one snapshot.
-    fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, Down>>;
+    fn read(&self, partition: PartitionId, request: ReadRequest)
+    -> EngineFuture<'_, Result<ReadResponse, EngineError>>;
 
     /// Commits a batch.
-    fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, Down>>;
+    fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, EngineError>>;
 
     /// Commits batches of several partitions, which lie in one home: all of them or none. Each is judged as [`Engine::commit`] judges it; what one
     /// fails by, all fail by. Batches of different homes, and two of one partition, are refused; none at all are done.
     ///
-    /// After [`JointOutcome::Unknown`], settling one of the tickets, with its partition, settles all: what it says holds for every batch.
-    fn commit_together(&self, batches: Vec<(PartitionId, Batch)>) -> EngineFuture<'_, Result<JointOutcome, Down>>;
+    /// After [`JointOutcome::Unknown`], resolving one of the tickets, with its partition, resolves all: what it says holds for every batch.
+    fn commit_together(
+        &self,
+        batches: Vec<(PartitionId, Batch)>,
+    ) -> EngineFuture<'_, Result<JointOutcome, EngineError>>;
 
     /// Takes a snapshot of all partitions of a home, and holds it while server time is below `until`, for [`MAX_HOLD_MS`](crate::MAX_HOLD_MS) at
     /// most. It shows whatever was done before the call, and of each joint commit all or nothing.
     ///
     /// What is held is not freed: rows that were overwritten or deleted since, and removed partitions. The engine may let go of it earlier.
-    /// [`Down::Unavailable`] while [`MAX_HOLDS`](crate::MAX_HOLDS) others are held.
-    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, Down>>;
+    /// [`EngineError::Unavailable`] while [`MAX_HOLDS`](crate::MAX_HOLDS) others are held.
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, EngineError>>;
 
-    /// Finds out what became of a commit of unknown outcome. After `NotDone` it can never become done. [`Down::Unavailable`], and again at
-    /// each retry, when more than [`SETTLED_COMMITS`](crate::SETTLED_COMMITS) have been made since its `base`.
-    fn settle(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Settled, Down>>;
+    /// Finds out what became of a commit of unknown outcome. After `NotDone` it can never become done. [`EngineError::Unavailable`], and again at
+    /// each retry, when more than [`RESOLVABLE_COMMITS`](crate::RESOLVABLE_COMMITS) have been made since its `base`.
+    fn resolve(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Resolved, EngineError>>;
 
     /// Creates a partition with `head` as its first head. Does nothing if it is there already.
-    fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), Down>>;
+    fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), EngineError>>;
 
     /// Removes a partition with all its keys, in the background if it is large. Does nothing if it is not there.
-    fn remove(&self, partition: PartitionId) -> EngineFuture<'_, Result<(), Down>>;
+    fn remove(&self, partition: PartitionId) -> EngineFuture<'_, Result<(), EngineError>>;
 
     /// Server time now, as an interval that surely contains it. A point on one machine.
     fn time(&self) -> Span;
@@ -294,8 +298,8 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Raises [`Engine::durable_time`] to `until` at least; `until` may be ahead of [`Engine::time`]. Those that wait at the same time share
     /// one write, and a full disk does not stand in the way.
-    fn make_time_durable(&self, until: UnixMillis) -> EngineFuture<'_, Result<(), Down>>;
+    fn make_time_durable(&self, until: UnixMillis) -> EngineFuture<'_, Result<(), EngineError>>;
 
     /// Makes everything acknowledged durable, whatever the durability mode, before the process ends.
-    fn close(&self) -> EngineFuture<'_, Result<(), Down>>;
+    fn close(&self) -> EngineFuture<'_, Result<(), EngineError>>;
 }

@@ -13,8 +13,8 @@ use bolide_model::time::Span;
 use parking_lot::Mutex;
 
 use crate::{
-    Ask, Batch, CommitToken, Down, Engine, EngineFuture, Head, Held, HoldError, HomeId, JointOutcome, Outcome,
-    PartitionId, Reply, Settled, Ticket,
+    Batch, CommitToken, Engine, EngineError, EngineFuture, Head, Held, HoldError, HomeId, JointOutcome, Outcome,
+    PartitionId, ReadRequest, ReadResponse, Resolved, Ticket,
 };
 
 /// How often what goes wrong.
@@ -26,7 +26,7 @@ pub struct Faults {
     pub stale_percent: u64,
     /// Of 100 commits, those told [`Outcome::Unknown`]. They share three fates: done, lost, and late.
     pub unknown_percent: u64,
-    /// Of 100 calls of any kind, those told [`Down::Unavailable`] before anything happened. Of 100 reads of held snapshots, as many lose
+    /// Of 100 calls of any kind, those told [`EngineError::Unavailable`] before anything happened. Of 100 reads of held snapshots, as many lose
     /// theirs.
     pub down_percent: u64,
     /// How far both ends of [`Engine::time`] are from the truth.
@@ -105,7 +105,7 @@ enum Fate {
     Done,
     /// Unknown, and it never arrived.
     Lost,
-    /// Unknown, and it arrives before a later commit, or never: settling decides which.
+    /// Unknown, and it arrives before a later commit, or never: resolving decides which.
     Late,
     /// No fault.
     Fine,
@@ -142,7 +142,7 @@ impl FaultyEngine {
         }
     }
 
-    fn stumble(&self) -> Result<(), Down> {
+    fn stumble(&self) -> Result<(), EngineError> {
         if self.dice.lock().is_hit(self.faults.down_percent) {
             Err(away())
         } else {
@@ -151,7 +151,7 @@ impl FaultyEngine {
     }
 
     /// Lets late commits of a partition arrive, by chance.
-    async fn deliver(&self, partition: PartitionId) -> Result<(), Down> {
+    async fn deliver(&self, partition: PartitionId) -> Result<(), EngineError> {
         for delivery in self.arriving(partition) {
             let batches = delivery.batches.clone();
             let arrived = match <[_; 1]>::try_from(batches) {
@@ -160,8 +160,8 @@ impl FaultyEngine {
             };
             match arrived {
                 // A partition that is gone by now takes its late commits along.
-                Ok(()) | Err(Down::NoPartition(_)) => {}
-                Err(down) => return Err(down),
+                Ok(()) | Err(EngineError::NoPartition(_)) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(())
@@ -182,8 +182,8 @@ impl FaultyEngine {
             .collect()
     }
 
-    /// What has not arrived by now never will: that is what settling is for. Unavailable while it is on its way.
-    fn forget(&self, partition: PartitionId, token: CommitToken) -> Result<(), Down> {
+    /// What has not arrived by now never will: that is what resolving is for. Unavailable while it is on its way.
+    fn forget(&self, partition: PartitionId, token: CommitToken) -> Result<(), EngineError> {
         let mut late = self.late.lock();
         let Some(at) = late.iter().position(|late| late.has(partition, token)) else {
             return Ok(());
@@ -205,14 +205,18 @@ impl Engine for FaultyEngine {
         self.inner.is_shared()
     }
 
-    fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, Down>> {
+    fn read(
+        &self,
+        partition: PartitionId,
+        request: ReadRequest,
+    ) -> EngineFuture<'_, Result<ReadResponse, EngineError>> {
         Box::pin(async move {
             self.stumble()?;
-            self.inner.read(partition, ask).await
+            self.inner.read(partition, request).await
         })
     }
 
-    fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, Down>> {
+    fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, EngineError>> {
         Box::pin(async move {
             self.deliver(partition).await?;
             let ticket = batch.ticket();
@@ -233,14 +237,17 @@ impl Engine for FaultyEngine {
         })
     }
 
-    fn commit_together(&self, batches: Vec<(PartitionId, Batch)>) -> EngineFuture<'_, Result<JointOutcome, Down>> {
+    fn commit_together(
+        &self,
+        batches: Vec<(PartitionId, Batch)>,
+    ) -> EngineFuture<'_, Result<JointOutcome, EngineError>> {
         Box::pin(async move {
             for (partition, _) in &batches {
                 self.deliver(*partition).await?;
             }
             let unknown = JointOutcome::unknown(&batches);
             match self.fate() {
-                // Nobody could settle it.
+                // Nobody could resolve it.
                 _ if batches.is_empty() => self.inner.commit_together(batches).await,
                 Fate::Away => Err(away()),
                 Fate::Stale => Ok(JointOutcome::Stale),
@@ -258,7 +265,7 @@ impl Engine for FaultyEngine {
         })
     }
 
-    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, Down>> {
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, EngineError>> {
         Box::pin(async move {
             self.stumble()?;
             let held = FaultyHeld {
@@ -271,23 +278,23 @@ impl Engine for FaultyEngine {
         })
     }
 
-    fn settle(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Settled, Down>> {
+    fn resolve(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Resolved, EngineError>> {
         Box::pin(async move {
             self.stumble()?;
             self.deliver(partition).await?;
             self.forget(partition, ticket.token)?;
-            self.inner.settle(partition, ticket).await
+            self.inner.resolve(partition, ticket).await
         })
     }
 
-    fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), Down>> {
+    fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
             self.stumble()?;
             self.inner.create(partition, head).await
         })
     }
 
-    fn remove(&self, partition: PartitionId) -> EngineFuture<'_, Result<(), Down>> {
+    fn remove(&self, partition: PartitionId) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
             self.stumble()?;
             self.inner.remove(partition).await
@@ -307,11 +314,11 @@ impl Engine for FaultyEngine {
         self.inner.durable_time()
     }
 
-    fn make_time_durable(&self, until: UnixMillis) -> EngineFuture<'_, Result<(), Down>> {
+    fn make_time_durable(&self, until: UnixMillis) -> EngineFuture<'_, Result<(), EngineError>> {
         self.inner.make_time_durable(until)
     }
 
-    fn close(&self) -> EngineFuture<'_, Result<(), Down>> {
+    fn close(&self) -> EngineFuture<'_, Result<(), EngineError>> {
         self.inner.close()
     }
 }
@@ -335,7 +342,7 @@ struct FaultyHeld {
 }
 
 impl Held for FaultyHeld {
-    fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, HoldError>> {
+    fn read(&self, partition: PartitionId, request: ReadRequest) -> EngineFuture<'_, Result<ReadResponse, HoldError>> {
         Box::pin(async move {
             let hit = || self.dice.lock().is_hit(self.down_percent);
             let (is_away, is_lost) = (hit(), hit());
@@ -345,13 +352,13 @@ impl Held for FaultyHeld {
             if is_away {
                 return Err(away().into());
             }
-            self.inner.read(partition, ask).await
+            self.inner.read(partition, request).await
         })
     }
 }
 
-fn away() -> Down {
-    Down::Unavailable("injected".into())
+fn away() -> EngineError {
+    EngineError::Unavailable("injected".into())
 }
 
 /// Chance that can be repeated: SplitMix64.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use bolide_model::UnixMillis;
 use parking_lot::Mutex;
 
-use crate::{Ask, Down, EngineFuture, PartitionId, Reply};
+use crate::{EngineError, EngineFuture, PartitionId, ReadRequest, ReadResponse};
 
 /// The longest a snapshot is held, in milliseconds of server time.
 pub const MAX_HOLD_MS: i64 = 60_000;
@@ -24,8 +24,8 @@ pub trait Held: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// - [`HoldError::Expired`]: the snapshot is gone. So it is for every later read.
-    /// - [`HoldError::Engine`]: as [`Engine::read`](crate::Engine::read); [`Down::NoPartition`] for one that was not there then, or lies in another home.
-    fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, HoldError>>;
+    /// - [`HoldError::Engine`]: as [`Engine::read`](crate::Engine::read); [`EngineError::NoPartition`] for one that was not there then, or lies in another home.
+    fn read(&self, partition: PartitionId, request: ReadRequest) -> EngineFuture<'_, Result<ReadResponse, HoldError>>;
 }
 
 /// Why a held snapshot cannot be read.
@@ -36,7 +36,7 @@ pub enum HoldError {
     Expired,
     /// The engine cannot serve this read.
     #[error(transparent)]
-    Engine(#[from] Down),
+    Engine(#[from] EngineError),
 }
 
 /// The snapshots that an engine holds.
@@ -66,12 +66,12 @@ impl<S> Holds<S> {
     /// Holds a snapshot until server time reaches `until`, for [`MAX_HOLD_MS`] from `now` at most.
     ///
     /// # Errors
-    /// [`Down::Unavailable`] while [`MAX_HOLDS`] others are held.
-    pub fn add(&self, snapshot: S, until: UnixMillis, now: UnixMillis) -> Result<Arc<Hold<S>>, Down> {
+    /// [`EngineError::Unavailable`] while [`MAX_HOLDS`] others are held.
+    pub fn add(&self, snapshot: S, until: UnixMillis, now: UnixMillis) -> Result<Arc<Hold<S>>, EngineError> {
         self.expire(now);
         let mut holds = self.holds.lock();
         if holds.len() >= MAX_HOLDS {
-            return Err(Down::Unavailable(format!(
+            return Err(EngineError::Unavailable(format!(
                 "too many snapshots are held. limit={MAX_HOLDS}"
             )));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::{Batch, Down, Head, PartitionId, Ticket};
+use crate::{Batch, EngineError, Head, PartitionId, Ticket};
 
 /// How a joint commit ended: what [`Outcome`](crate::Outcome) says, of all its batches at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub enum JointOutcome {
     Done(Vec<Head>),
     /// The head of one partition at least was not at its batch's `base`: nothing happened.
     Stale,
-    /// The engine cannot tell. One ticket for each batch, in their order; settling any of them settles all.
+    /// The engine cannot tell. One ticket for each batch, in their order; resolving any of them resolves all.
     Unknown(Vec<Ticket>),
     /// Nothing happened and a retry will not help. The text is for the user.
     Refused(String),
@@ -31,31 +31,31 @@ impl JointOutcome {
 
 /// The answer to batches that cannot be committed together on the heads that `head` tells; `None` if they can be.
 ///
-/// In this order: refused if they lie in different homes or name a partition twice; [`Down::NoPartition`] for the first that is not there;
-/// stale if one of them is; refused if one has a flaw ([`Batch::flaw`]).
+/// In this order: refused if they lie in different homes or name a partition twice; [`EngineError::NoPartition`] for the first that is not there;
+/// stale if one of them is; refused if one has a flaw ([`Batch::validate`]).
 pub fn rejection(
     batches: &[(PartitionId, Batch)],
     head: impl Fn(PartitionId) -> Option<Head>,
-) -> Option<Result<JointOutcome, Down>> {
-    if let Some(flaw) = flaw_of_partitions(batches) {
+) -> Option<Result<JointOutcome, EngineError>> {
+    if let Some(flaw) = validate_partitions(batches) {
         return Some(Ok(JointOutcome::Refused(flaw)));
     }
     let mut heads = Vec::with_capacity(batches.len());
     for (partition, _) in batches {
         match head(*partition) {
             Some(head) => heads.push(head),
-            None => return Some(Err(Down::NoPartition(*partition))),
+            None => return Some(Err(EngineError::NoPartition(*partition))),
         }
     }
     let mut judged = batches.iter().zip(&heads);
     if judged.clone().any(|((_, batch), head)| batch.base != head.lsn) {
         return Some(Ok(JointOutcome::Stale));
     }
-    let flaw = judged.find_map(|((_, batch), head)| batch.flaw(*head));
+    let flaw = judged.find_map(|((_, batch), head)| batch.validate(*head));
     flaw.map(|flaw| Ok(JointOutcome::Refused(flaw)))
 }
 
-fn flaw_of_partitions(batches: &[(PartitionId, Batch)]) -> Option<String> {
+fn validate_partitions(batches: &[(PartitionId, Batch)]) -> Option<String> {
     let (first, _) = batches.first()?;
     let mut named = HashSet::with_capacity(batches.len());
     for (partition, _) in batches {

@@ -4,7 +4,7 @@
 //! number and time stamp (its [`Head`]). An [`Engine`] keeps partitions; everything above keys and bytes (documents, expiry,
 //! indexes, feeds, uniqueness) is decided once, in the partition worker of `bolide-core`, on top of it.
 //!
-//!   worker ──read(Ask)──▶ engine ──Reply at one snapshot──▶ worker decides ──commit(Batch)──▶ Done | Stale | Unknown | Refused
+//!   worker ──read(ReadRequest)──▶ engine ──ReadResponse at one snapshot──▶ worker decides ──commit(Batch)──▶ Done | Stale | Unknown | Refused
 //!
 //! [`memory`] is the engine for tests and `--memory`, [`faults`] wraps any engine with injected trouble, and [`suite`] is the
 //! definition of done that every engine runs.
@@ -23,10 +23,10 @@ mod partition;
 #[cfg(feature = "suite")]
 pub mod suite;
 
-pub use batch::{History, SETTLED_COMMITS};
+pub use batch::{History, RESOLVABLE_COMMITS};
 pub use engine::{
-    Ask, Batch, CommitToken, Down, Edition, Engine, EngineFuture, Head, Key, Outcome, Page, Put, Reply, Scan, Settled,
-    Space, Ticket,
+    Batch, CommitToken, Edition, Engine, EngineError, EngineFuture, Head, Key, Outcome, Page, Put, ReadRequest,
+    ReadResponse, Resolved, Scan, Space, Ticket,
 };
 pub use hold::{Held, Hold, HoldError, Holds, MAX_HOLD_MS, MAX_HOLDS};
 pub use joint::{JointOutcome, rejection};

@@ -15,8 +15,8 @@ use bytes::Bytes;
 use parking_lot::RwLock;
 
 use crate::{
-    Ask, Batch, Down, Engine, EngineFuture, Head, Held, History, Hold, HoldError, Holds, HomeId, JointOutcome, Key,
-    Outcome, Page, PartitionId, Reply, Scan, Settled, Space, Ticket, rejection,
+    Batch, Engine, EngineError, EngineFuture, Head, Held, History, Hold, HoldError, Holds, HomeId, JointOutcome, Key,
+    Outcome, Page, PartitionId, ReadRequest, ReadResponse, Resolved, Scan, Space, Ticket, rejection,
 };
 
 /// Keeps partitions in memory, for as long as the process lives.
@@ -47,11 +47,15 @@ impl MemoryEngine {
         }
     }
 
-    fn partition(&self, id: PartitionId) -> Result<Arc<RwLock<Partition>>, Down> {
-        self.partitions.read().get(&id).cloned().ok_or(Down::NoPartition(id))
+    fn partition(&self, id: PartitionId) -> Result<Arc<RwLock<Partition>>, EngineError> {
+        self.partitions
+            .read()
+            .get(&id)
+            .cloned()
+            .ok_or(EngineError::NoPartition(id))
     }
 
-    fn commit_now(&self, partition: PartitionId, batch: Batch) -> Result<Outcome, Down> {
+    fn commit_now(&self, partition: PartitionId, batch: Batch) -> Result<Outcome, EngineError> {
         self.holds.expire(self.time.now());
         let partition = self.partition(partition)?;
         let mut partition = partition.write();
@@ -59,7 +63,7 @@ impl MemoryEngine {
         if batch.base != head.lsn {
             return Ok(Outcome::Stale);
         }
-        if let Some(flaw) = batch.flaw(head) {
+        if let Some(flaw) = batch.validate(head) {
             return Ok(Outcome::Refused(flaw));
         }
         // Under the lock: nobody may see the commit before server time has reached its stamp.
@@ -68,7 +72,7 @@ impl MemoryEngine {
         Ok(Outcome::Done(partition.head()))
     }
 
-    fn commit_together_now(&self, batches: Vec<(PartitionId, Batch)>) -> Result<JointOutcome, Down> {
+    fn commit_together_now(&self, batches: Vec<(PartitionId, Batch)>) -> Result<JointOutcome, EngineError> {
         self.holds.expire(self.time.now());
         let partitions = self.of_ids(batches.iter().map(|(partition, _)| *partition));
         let mut locked: BTreeMap<_, _> = partitions.iter().map(|(id, found)| (*id, found.write())).collect();
@@ -84,7 +88,7 @@ impl MemoryEngine {
         Ok(done)
     }
 
-    fn hold_now(&self, home: HomeId, until: UnixMillis) -> Result<MemoryHeld, Down> {
+    fn hold_now(&self, home: HomeId, until: UnixMillis) -> Result<MemoryHeld, EngineError> {
         let ids: Vec<PartitionId> = self.partitions.read().keys().copied().collect();
         let partitions = self.of_ids(ids.into_iter().filter(|id| id.home() == home));
         // All at once, so that no joint commit falls in between.
@@ -115,34 +119,41 @@ impl Engine for MemoryEngine {
         self.is_shared
     }
 
-    fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, Down>> {
+    fn read(
+        &self,
+        partition: PartitionId,
+        request: ReadRequest,
+    ) -> EngineFuture<'_, Result<ReadResponse, EngineError>> {
         Box::pin(async move {
             let partition = self.partition(partition)?;
             let partition = partition.read();
-            Ok(partition.spaces.answer(partition.head(), &ask))
+            Ok(partition.spaces.answer(partition.head(), &request))
         })
     }
 
-    fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, Down>> {
+    fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, EngineError>> {
         Box::pin(async move { self.commit_now(partition, batch) })
     }
 
-    fn commit_together(&self, batches: Vec<(PartitionId, Batch)>) -> EngineFuture<'_, Result<JointOutcome, Down>> {
+    fn commit_together(
+        &self,
+        batches: Vec<(PartitionId, Batch)>,
+    ) -> EngineFuture<'_, Result<JointOutcome, EngineError>> {
         Box::pin(async move { self.commit_together_now(batches) })
     }
 
-    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, Down>> {
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, EngineError>> {
         Box::pin(async move { Ok(Arc::new(self.hold_now(home, until)?) as Arc<dyn Held>) })
     }
 
-    fn settle(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Settled, Down>> {
+    fn resolve(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Resolved, EngineError>> {
         Box::pin(async move {
-            let settled = self.partition(partition)?.read().history.settle(&ticket);
-            settled.ok_or_else(|| Down::Unavailable("the commit is too old to be settled".into()))
+            let resolved = self.partition(partition)?.read().history.resolve(&ticket);
+            resolved.ok_or_else(|| EngineError::Unavailable("the commit is too old to be resolved".into()))
         })
     }
 
-    fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), Down>> {
+    fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
             self.time.observe(head.stamp);
             self.partitions
@@ -153,7 +164,7 @@ impl Engine for MemoryEngine {
         })
     }
 
-    fn remove(&self, partition: PartitionId) -> EngineFuture<'_, Result<(), Down>> {
+    fn remove(&self, partition: PartitionId) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
             self.partitions.write().remove(&partition);
             Ok(())
@@ -169,11 +180,11 @@ impl Engine for MemoryEngine {
         UnixMillis(i64::MAX)
     }
 
-    fn make_time_durable(&self, _until: UnixMillis) -> EngineFuture<'_, Result<(), Down>> {
+    fn make_time_durable(&self, _until: UnixMillis) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async { Ok(()) })
     }
 
-    fn close(&self) -> EngineFuture<'_, Result<(), Down>> {
+    fn close(&self) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async { Ok(()) })
     }
 }
@@ -213,10 +224,10 @@ impl Partition {
 struct Spaces([Arc<BTreeMap<Bytes, Bytes>>; Space::ALL.len()]);
 
 impl Spaces {
-    fn answer(&self, head: Head, ask: &Ask) -> Reply {
+    fn answer(&self, head: Head, request: &ReadRequest) -> ReadResponse {
         let get = |key: &Key| Ok::<_, Infallible>(self.space(key.space).get(&key.bytes).cloned());
-        let Ok((gets, pages)) = ask.answer(get, |scan| Ok(self.scan(scan)));
-        Reply { head, gets, pages }
+        let Ok((gets, pages)) = request.answer(get, |scan| Ok(self.scan(scan)));
+        ReadResponse { head, gets, pages }
     }
 
     fn scan(&self, scan: &Scan) -> Page {
@@ -262,12 +273,12 @@ struct MemoryHeld {
 }
 
 impl Held for MemoryHeld {
-    fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, HoldError>> {
+    fn read(&self, partition: PartitionId, request: ReadRequest) -> EngineFuture<'_, Result<ReadResponse, HoldError>> {
         Box::pin(async move {
             let snapshot = self.hold.snapshot(self.time.now())?;
             let found = snapshot.0.get(&partition);
-            let (head, spaces) = found.ok_or(Down::NoPartition(partition))?;
-            Ok(spaces.answer(*head, &ask))
+            let (head, spaces) = found.ok_or(EngineError::NoPartition(partition))?;
+            Ok(spaces.answer(*head, &request))
         })
     }
 }

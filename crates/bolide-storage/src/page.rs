@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::{Ask, Key, Page, Scan};
+use crate::{Key, Page, ReadRequest, Scan};
 
 impl Scan {
     /// Whether no key can lie in the range. Engines ask first: ordered maps refuse ranges that end before they begin.
@@ -11,7 +11,7 @@ impl Scan {
     }
 }
 
-impl Ask {
+impl ReadRequest {
     /// Looks up the keys and makes the scans, until the answer has as much as it may.
     pub fn answer<E>(
         &self,
@@ -43,7 +43,7 @@ impl Ask {
 }
 
 impl Page {
-    /// The page of a scan that is left out ([`Ask::max_bytes`]).
+    /// The page of a scan that is left out ([`ReadRequest::max_bytes`]).
     fn not_made() -> Page {
         Page {
             rows: Vec::new(),

@@ -18,7 +18,7 @@ use bolide_model::document::Document;
 use bolide_model::epk::{Epk, EpkRange};
 use bolide_model::ttl::{Own, Stamp};
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixSeconds, limits};
-use bolide_storage::{Ask, Head, Key, PartitionId, Space};
+use bolide_storage::{Head, Key, PartitionId, ReadRequest, Space};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _};
 use sha2::Digest as _;
@@ -33,7 +33,7 @@ use crate::format::etag::Etag;
 use crate::format::record::{Parts, Record};
 use crate::items::{add, number_in_range, unique_digests};
 use crate::memory::MemoryShare;
-use crate::partition::{Partition, Placement, down};
+use crate::partition::{Partition, Placement, engine_error};
 use crate::throughput::{Meter, PacingSettings};
 
 /// Items of one commit.
@@ -322,7 +322,7 @@ impl Aside {
         let id = PartitionId(catalog.carry_out(take).await?);
         let now = catalog.now().await?;
         let head = Head::first(now);
-        catalog.engine().create(id, head).await.map_err(down)?;
+        catalog.engine().create(id, head).await.map_err(engine_error)?;
         let placement = Placement {
             id,
             range: 0,
@@ -359,12 +359,12 @@ impl Aside {
 
     /// The texts of some lines, or of the first of them as far as one commit takes them.
     async fn read(&self, entries: &[Entry]) -> Result<Vec<Bytes>> {
-        let ask = Ask {
+        let request = ReadRequest {
             gets: entries.iter().map(|entry| Aside::key(entry.line)).collect(),
             max_bytes: COMMIT_BYTES,
-            ..Ask::default()
+            ..ReadRequest::default()
         };
-        let texts = self.partition.read_raw(ask).await?.gets;
+        let texts = self.partition.read_raw(request).await?.gets;
         let missing = || Error::new(ErrorKind::Corrupt, "a line that was put aside is missing");
         texts.into_iter().map(|text| text.ok_or_else(missing)).collect()
     }

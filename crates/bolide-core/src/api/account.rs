@@ -80,7 +80,11 @@ impl Account {
             scheduler.stop().await;
         }
         clock::make_durable(self.runtime.engine(), self.server_time()).await;
-        self.runtime.engine().close().await.map_err(crate::partition::down)
+        self.runtime
+            .engine()
+            .close()
+            .await
+            .map_err(crate::partition::engine_error)
     }
 
     /// Begins a request: reads server time, whose second is durable (TTL-203).

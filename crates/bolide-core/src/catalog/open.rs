@@ -17,7 +17,7 @@ use super::rows::RowKey;
 use crate::clock;
 use crate::partition::Alarm;
 use crate::partition::round::{Round, Step};
-use crate::partition::{Partition, Placement, down};
+use crate::partition::{Partition, Placement, engine_error};
 use crate::throughput::{Meter, PacingSettings};
 
 impl Catalog {
@@ -28,7 +28,7 @@ impl Catalog {
     pub async fn open(engine: Arc<dyn Engine>, definition_bytes: usize) -> Result<Catalog> {
         let now = clock::exact_now(engine.as_ref()).await?;
         let head = Head::first(now);
-        engine.create(PartitionId::CATALOG, head).await.map_err(down)?;
+        engine.create(PartitionId::CATALOG, head).await.map_err(engine_error)?;
         let placement = Placement {
             id: PartitionId::CATALOG,
             range: 0,

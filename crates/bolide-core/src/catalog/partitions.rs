@@ -12,7 +12,7 @@ use super::batch::CatalogBatch;
 use super::rows::{ContainerRow, Row, RowKey};
 use crate::container::{Change, Container, ContainerState, Layout};
 use crate::partition::round::Step;
-use crate::partition::{Partition, Placement, down};
+use crate::partition::{Partition, Placement, engine_error};
 use crate::throughput::Meter;
 
 /// How soon to ask again for the outcome of a commit.
@@ -33,7 +33,7 @@ impl Catalog {
                 continue;
             }
             let head = Head::first(now);
-            self.engine.create(placement.id, head).await.map_err(down)?;
+            self.engine.create(placement.id, head).await.map_err(engine_error)?;
             let meter = Meter::shared(&row.pacing, row.placements.len(), now.seconds());
             partitions.push(Partition::open(self.engine.clone(), placement.clone(), meter, self.alarm.clone()).await?);
         }
@@ -46,7 +46,7 @@ impl Catalog {
     /// Removes partitions of a container whose row is gone.
     pub(super) async fn remove_partitions(&self, placements: &[Placement]) -> Result<()> {
         for placement in placements {
-            self.engine.remove(placement.id).await.map_err(down)?;
+            self.engine.remove(placement.id).await.map_err(engine_error)?;
         }
         Ok(())
     }
@@ -137,7 +137,7 @@ impl Catalog {
     /// Removes partitions that a commit has named; also after a restart.
     pub async fn remove_dropped(&self, partitions: Vec<PartitionId>) -> Result<()> {
         for partition in &partitions {
-            self.engine.remove(*partition).await.map_err(down)?;
+            self.engine.remove(*partition).await.map_err(engine_error)?;
         }
         self.commit(move |batch| {
             for partition in &partitions {

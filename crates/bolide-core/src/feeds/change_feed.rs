@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds, charge, limits};
-use bolide_storage::{Ask, Key, Page, Space};
+use bolide_storage::{Key, Page, ReadRequest, Space};
 use bytes::Bytes;
 
 use super::held::Held;
@@ -294,9 +294,9 @@ impl ChangeReader<'_> {
     /// The live items of some changes; `None` for what has ended or was written again since.
     async fn fetch(&self, changes: &[Change]) -> Result<Vec<Option<StoredItem>>> {
         let key = |change: &Change| Key::new(Space::Item, change.item_key.clone());
-        let request = || Ask {
+        let request = || ReadRequest {
             gets: changes.iter().map(key).collect(),
-            ..Ask::default()
+            ..ReadRequest::default()
         };
         let as_of = AsOf::Time {
             settings: &self.state.settings,

@@ -2,7 +2,7 @@
 
 use bolide_model::epk::Epk;
 use bolide_model::{Lsn, RequestUnits, Result, UnixMillis, charge};
-use bolide_storage::{Ask, Head, Key};
+use bolide_storage::{Head, Key, ReadRequest};
 
 use super::{ItemRead, ItemTarget, ReadItem, item_not_found};
 use crate::answer::{Answer, Answered, Refusal, Work};
@@ -184,9 +184,9 @@ async fn get(partition: &Partition, key: &Key, as_of: AsOf<'_>) -> Result<(Optio
     Ok((snapshot.record(0, &key.bytes)?, snapshot.head))
 }
 
-fn request<const N: usize>(keys: [Key; N]) -> Ask {
-    Ask {
+fn request<const N: usize>(keys: [Key; N]) -> ReadRequest {
+    ReadRequest {
         gets: keys.to_vec(),
-        ..Ask::default()
+        ..ReadRequest::default()
     }
 }

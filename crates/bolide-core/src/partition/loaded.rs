@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bolide_model::{Error, ErrorKind};
-use bolide_storage::{Ask, Key, Page, Reply, Scan, Space};
+use bolide_storage::{Key, Page, ReadRequest, ReadResponse, Scan, Space};
 use bytes::Bytes;
 
 use super::round::{Step, Stop};
@@ -63,9 +63,9 @@ impl Loaded {
     }
 
     /// Asks for all that is missing, or as much as one read may hold and there is room for.
-    pub fn ask(&self, missing: &Missing) -> Ask {
+    pub fn read_request(&self, missing: &Missing) -> ReadRequest {
         let room = self.most.map_or(ROUND_BYTES, |most| most.saturating_sub(self.bytes));
-        Ask {
+        ReadRequest {
             gets: missing.gets.clone(),
             scans: missing.scans.clone(),
             max_bytes: ROUND_BYTES.min(room.max(1)),
@@ -73,14 +73,14 @@ impl Loaded {
     }
 
     /// Takes the answer to what was missing, as far as it goes.
-    pub fn take(&mut self, missing: Missing, reply: Reply) {
-        for (key, value) in missing.gets.into_iter().zip(reply.gets) {
+    pub fn take(&mut self, missing: Missing, response: ReadResponse) {
+        for (key, value) in missing.gets.into_iter().zip(response.gets) {
             self.bytes += value.as_ref().map_or(0, Bytes::len);
             self.gets.insert(key, value);
         }
         let ids = missing.scans.iter().map(ScanId::of);
         self.scans
-            .extend(ids.zip(reply.pages).filter(|(_, page)| page.is_made()));
+            .extend(ids.zip(response.pages).filter(|(_, page)| page.is_made()));
     }
 
     /// Whether it is as much as a round of several transactions reads.

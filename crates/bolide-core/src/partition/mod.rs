@@ -40,7 +40,7 @@ use shared::Shared;
 pub(crate) use snapshot::{AsOf, Snapshot, StoredRow};
 use state::PartitionState;
 use turn::{PendingTurn, TurnJob};
-pub(crate) use worker::down;
+pub(crate) use worker::engine_error;
 use worker::{Queued, Queues, Worker, read_state};
 
 /// Transactions that may wait for a worker before senders wait too.
@@ -231,7 +231,7 @@ impl Partition {
             if missing.is_empty() {
                 return Ok(());
             }
-            let reply = self.read_raw(loaded.ask(&missing)).await?;
+            let reply = self.read_raw(loaded.read_request(&missing)).await?;
             loaded.take(missing, reply);
         }
     }

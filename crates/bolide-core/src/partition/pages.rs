@@ -2,7 +2,7 @@
 //! own.
 
 use bolide_model::Result;
-use bolide_storage::{Ask, Scan, Space};
+use bolide_storage::{ReadRequest, Scan, Space};
 use bytes::Bytes;
 
 use super::Partition;
@@ -70,9 +70,9 @@ impl<'a> RawPages<'a> {
             max_bytes: BYTES,
             keys_only: false,
         };
-        let request = || Ask {
+        let request = || ReadRequest {
             scans: vec![scan.clone()],
-            ..Ask::default()
+            ..ReadRequest::default()
         };
         let (mut reply, tombstones) = self.partition.read_raw_with_tombstones(request).await?;
         self.tombstones = tombstones;

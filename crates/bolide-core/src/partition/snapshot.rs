@@ -11,13 +11,13 @@
 
 use bolide_model::ttl::{Horizon, Settings};
 use bolide_model::{Result, UnixMillis};
-use bolide_storage::{Ask, Head, Page, Reply, Scan, Space};
+use bolide_storage::{Head, Page, ReadRequest, ReadResponse, Scan, Space};
 use bytes::Bytes;
 
 use super::state::PartitionState;
 use super::tombstones::TombstoneView;
 use super::visibility::Visibility;
-use super::{Partition, down};
+use super::{Partition, engine_error};
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::Record;
 
@@ -137,7 +137,7 @@ impl Partition {
     ///
     /// # Errors
     /// From the engine.
-    pub async fn snapshot(&self, request: impl Fn() -> Ask, as_of: AsOf<'_>) -> Result<Snapshot> {
+    pub async fn snapshot(&self, request: impl Fn() -> ReadRequest, as_of: AsOf<'_>) -> Result<Snapshot> {
         let (reply, tombstones) = self.read_raw_with_tombstones(request).await?;
         let horizon = as_of.horizon(reply.head);
         Ok(Snapshot {
@@ -154,9 +154,9 @@ impl Partition {
     /// From the engine.
     pub async fn read_log(&self, from: LogPosition, max_rows: usize, max_bytes: usize) -> Result<(Head, Page)> {
         let scan = log_scan(from.to_bytes(), Some(keys::log_end()), max_rows, max_bytes);
-        let request = Ask {
+        let request = ReadRequest {
             scans: vec![scan],
-            ..Ask::default()
+            ..ReadRequest::default()
         };
         let reply = self.read_raw(request).await?;
         Ok((reply.head, first_page(reply.pages)))
@@ -173,10 +173,10 @@ impl Partition {
         max_bytes: usize,
     ) -> Result<(Head, Page, LogPosition)> {
         let mut reply = self
-            .read_raw(Ask {
+            .read_raw(ReadRequest {
                 gets: vec![keys::state()],
                 scans: vec![log_scan(keys::history(from).bytes, None, max_rows, max_bytes)],
-                ..Ask::default()
+                ..ReadRequest::default()
             })
             .await?;
         let state = match reply.gets.pop().flatten() {
@@ -191,22 +191,25 @@ impl Partition {
     /// # Errors
     /// From the engine.
     pub async fn head(&self) -> Result<Head> {
-        Ok(self.read_raw(Ask::default()).await?.head)
+        Ok(self.read_raw(ReadRequest::default()).await?.head)
     }
 
     /// Reads rows as they are stored, ghosts included: for `background` and `admin`, as `cargo xtask tidy` checks.
     ///
     /// # Errors
     /// From the engine.
-    pub async fn read_raw(&self, request: Ask) -> Result<Reply> {
-        self.engine.read(self.id, request).await.map_err(down)
+    pub async fn read_raw(&self, request: ReadRequest) -> Result<ReadResponse> {
+        self.engine.read(self.id, request).await.map_err(engine_error)
     }
 
     /// As [`Partition::read_raw`], with the tombstones that hide some of the rows. `request` may be asked for more than once.
     ///
     /// # Errors
     /// From the engine.
-    pub async fn read_raw_with_tombstones(&self, request: impl Fn() -> Ask) -> Result<(Reply, TombstoneView)> {
+    pub async fn read_raw_with_tombstones(
+        &self,
+        request: impl Fn() -> ReadRequest,
+    ) -> Result<(ReadResponse, TombstoneView)> {
         loop {
             let pin = self.shared.tombstones.pin();
             let reply = self.read_raw(request()).await?;

@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use bolide_model::ttl::Settings;
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
-use bolide_storage::{Ask, Engine, Head, PartitionId, Reply, Scan, Space};
+use bolide_storage::{Engine, Head, PartitionId, ReadRequest, ReadResponse, Scan, Space};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
-use super::down;
+use super::engine_error;
 use super::round::{Decided, Loaded, Round, Step, Stop, Suspended};
 use super::state::PartitionState;
 use super::tombstones::TombstoneView;
@@ -102,7 +102,7 @@ impl Turn {
                 Ok(value) => return Ok(value),
                 Err(Stop::Refused(error) | Stop::Unprepared(error)) => return Err(TurnEnd::Refused(error)),
                 Err(Stop::Missing) => {
-                    let reply = self.read(self.loaded.ask(&missing)).await?;
+                    let reply = self.read(self.loaded.read_request(&missing)).await?;
                     self.loaded.take(missing, reply);
                 }
             }
@@ -127,11 +127,11 @@ impl Turn {
             max_bytes,
             keys_only: false,
         };
-        let ask = Ask {
+        let request = ReadRequest {
             scans: vec![scan],
-            ..Ask::default()
+            ..ReadRequest::default()
         };
-        let page = self.read(ask).await?.pages.pop().unwrap_or_default();
+        let page = self.read(request).await?.pages.pop().unwrap_or_default();
         let next = match page.rows.last() {
             Some((key, _)) if page.more => Some(crate::format::keys::after(key)),
             _ => None,
@@ -177,8 +177,8 @@ impl Turn {
         self.draft.take().expect("a step puts the draft back")
     }
 
-    async fn read(&self, ask: Ask) -> Result<Reply, TurnEnd> {
-        let reply = self.engine.read(self.partition, ask).await.map_err(down)?;
+    async fn read(&self, request: ReadRequest) -> Result<ReadResponse, TurnEnd> {
+        let reply = self.engine.read(self.partition, request).await.map_err(engine_error)?;
         if reply.head == self.head {
             Ok(reply)
         } else {

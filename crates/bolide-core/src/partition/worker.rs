@@ -4,7 +4,7 @@
 //!   requests ──▶ queue ──▶ [decide ◀─read─ engine] until nothing is missing ──commit──▶ engine
 //!                             ▲                                                │
 //!                             └────────── Stale: forget all, again ────────────┤
-//!                                         Unknown: settle ─────────────────────┤
+//!                                         Unknown: resolve ─────────────────────┤
 //!   answers ◀──────────────────────────── Done ────────────────────────────────┘
 //! ```
 //!
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
-use bolide_storage::{Batch, CommitToken, Down, Engine, Head, Key, Outcome, PartitionId, Settled, Ticket};
+use bolide_storage::{Batch, CommitToken, Engine, EngineError, Head, Key, Outcome, PartitionId, Resolved, Ticket};
 use futures_util::FutureExt;
 use tokio::sync::mpsc;
 
@@ -242,9 +242,9 @@ impl Worker {
             }
             let reply = self
                 .engine
-                .read(self.partition, loaded.ask(&missing))
+                .read(self.partition, loaded.read_request(&missing))
                 .await
-                .map_err(down)?;
+                .map_err(engine_error)?;
             if reply.head == self.head {
                 loaded.take(missing, reply);
             } else {
@@ -319,13 +319,13 @@ impl Worker {
             deletes: changes.deletes,
             may_block: self.is_alone,
         };
-        let head = match self.engine.commit(self.partition, batch).await.map_err(down)? {
+        let head = match self.engine.commit(self.partition, batch).await.map_err(engine_error)? {
             Outcome::Done(head) => Some(head),
             Outcome::Stale => None,
             Outcome::Refused(why) => return Err(refused(why)),
             Outcome::Unknown(ticket) => {
-                let settled = self.settle(ticket).await;
-                settled.inspect_err(|_| self.unresolved.extend_from_slice(&keys))?
+                let resolved = self.resolve(ticket).await;
+                resolved.inspect_err(|_| self.unresolved.extend_from_slice(&keys))?
             }
         };
         if head.is_some() {
@@ -336,10 +336,10 @@ impl Worker {
         Ok(head)
     }
 
-    async fn settle(&self, ticket: Ticket) -> Result<Option<Head>> {
-        match self.engine.settle(self.partition, ticket).await {
-            Ok(Settled::Done(head)) => Ok(Some(head)),
-            Ok(Settled::NotDone) => Ok(None),
+    async fn resolve(&self, ticket: Ticket) -> Result<Option<Head>> {
+        match self.engine.resolve(self.partition, ticket).await {
+            Ok(Resolved::Done(head)) => Ok(Some(head)),
+            Ok(Resolved::NotDone) => Ok(None),
             Err(why) => Err(Error::new(
                 ErrorKind::Timeout,
                 format!("the outcome of the write is unknown: {why}"),
@@ -383,11 +383,11 @@ fn decide_guarded(transaction: &mut dyn Transaction, round: &mut Round<'_>) -> R
 
 /// Where a partition stands, and its counters as they are stored.
 pub(super) async fn read_state(engine: &dyn Engine, partition: PartitionId) -> Result<(Head, PartitionState)> {
-    let ask = bolide_storage::Ask {
+    let request = bolide_storage::ReadRequest {
         gets: vec![keys::state()],
-        ..bolide_storage::Ask::default()
+        ..bolide_storage::ReadRequest::default()
     };
-    let mut reply = engine.read(partition, ask).await.map_err(down)?;
+    let mut reply = engine.read(partition, request).await.map_err(engine_error)?;
     let state = match reply.gets.pop().flatten() {
         Some(row) => PartitionState::decode(&row)?,
         None => PartitionState::default(),
@@ -396,13 +396,13 @@ pub(super) async fn read_state(engine: &dyn Engine, partition: PartitionId) -> R
 }
 
 /// The error for an engine that cannot serve.
-pub(crate) fn down(down: Down) -> Error {
-    let kind = match &down {
-        Down::Unavailable(_) => ErrorKind::Unavailable,
-        Down::NoPartition(_) => ErrorKind::NotFound,
-        Down::Corrupt(_) => ErrorKind::Corrupt,
+pub(crate) fn engine_error(error: EngineError) -> Error {
+    let kind = match &error {
+        EngineError::Unavailable(_) => ErrorKind::Unavailable,
+        EngineError::NoPartition(_) => ErrorKind::NotFound,
+        EngineError::Corrupt(_) => ErrorKind::Corrupt,
     };
-    Error::new(kind, down.to_string())
+    Error::new(kind, error.to_string())
 }
 
 /// Commit tokens: random for each worker, then counting.

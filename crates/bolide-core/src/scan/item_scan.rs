@@ -6,7 +6,7 @@ use std::time::Duration;
 use bolide_model::time::Monotonic;
 use bolide_model::ttl::{Horizon, Settings};
 use bolide_model::{Error, Lsn, RequestUnits, Result, UnixMillis};
-use bolide_storage::{Ask, Scan, Space};
+use bolide_storage::{ReadRequest, Scan, Space};
 use bytes::Bytes;
 
 use super::Slice;
@@ -284,10 +284,10 @@ impl<'a> ItemWalk<'a> {
                 max_bytes: page_bytes.div_ceil(ranges.len()),
                 keys_only: false,
             };
-            let request = || Ask {
+            let request = || ReadRequest {
                 scans: ranges.iter().map(scan).collect(),
                 max_bytes: page_bytes,
-                ..Ask::default()
+                ..ReadRequest::default()
             };
             let as_of = match self.horizon {
                 Some(horizon) => AsOf::Horizon(horizon),

@@ -7,8 +7,8 @@ use bolide_model::UnixMillis;
 use bolide_model::time::Span;
 use bolide_storage::faults::{Faults, FaultyEngine};
 use bolide_storage::{
-    Ask, Batch, CommitToken, Down, Engine, EngineFuture, Head, Held, HomeId, JointOutcome, Key, Outcome, PartitionId,
-    Put, Reply, Scan, Settled, Space, Ticket,
+    Batch, CommitToken, Engine, EngineError, EngineFuture, Head, Held, HomeId, JointOutcome, Key, Outcome, PartitionId,
+    Put, ReadRequest, ReadResponse, Resolved, Scan, Space, Ticket,
 };
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -118,17 +118,22 @@ impl Probe {
             max_bytes: usize::MAX,
             keys_only: false,
         };
-        let ask = Ask {
+        let request = ReadRequest {
             scans: vec![scan],
-            ..Ask::default()
+            ..ReadRequest::default()
         };
-        let mut reply = self.inner.read(FIRST, ask).await.expect("a partition");
-        reply.pages.pop().expect("a page").rows
+        let mut response = self.inner.read(FIRST, request).await.expect("a partition");
+        response.pages.pop().expect("a page").rows
     }
 
     /// Damages the first container's storage: gives a key another value, or none.
     pub async fn rewrite(&self, key: Key, value: Option<Bytes>) {
-        let head = self.inner.read(FIRST, Ask::default()).await.expect("a partition").head;
+        let head = self
+            .inner
+            .read(FIRST, ReadRequest::default())
+            .await
+            .expect("a partition")
+            .head;
         let (puts, deletes) = match value {
             Some(value) => (vec![Put { key, value }], vec![]),
             None => (vec![], vec![key]),
@@ -246,13 +251,13 @@ impl Probe {
     }
 
     /// Whether a read is to wait; it is counted then.
-    fn holds(&self, ask: &Ask) -> bool {
+    fn holds(&self, request: &ReadRequest) -> bool {
         let holding = self.holding.lock();
         let waits = |scan: &Scan| {
             let mut held = holding.iter();
             held.any(|(space, min_rows)| scan.space == *space && scan.max_rows >= *min_rows)
         };
-        let is_held = ask.scans.iter().any(waits);
+        let is_held = request.scans.iter().any(waits);
         self.held.fetch_add(usize::from(is_held), Ordering::SeqCst);
         is_held
     }
@@ -264,14 +269,14 @@ impl Probe {
         }
     }
 
-    fn reach(&self) -> Result<&dyn Engine, Down> {
+    fn reach(&self) -> Result<&dyn Engine, EngineError> {
         if self.commits_left.load(Ordering::SeqCst) == 0 {
-            return Err(Down::Unavailable("cut off".into()));
+            return Err(EngineError::Unavailable("cut off".into()));
         }
         Ok(self.engine())
     }
 
-    fn reach_to_commit(&self) -> Result<&dyn Engine, Down> {
+    fn reach_to_commit(&self) -> Result<&dyn Engine, EngineError> {
         let engine = self.reach()?;
         let _ = self
             .commits_left
@@ -296,29 +301,33 @@ impl Engine for Probe {
         self.inner.is_shared()
     }
 
-    fn read(&self, partition: PartitionId, ask: Ask) -> EngineFuture<'_, Result<Reply, Down>> {
+    fn read(
+        &self,
+        partition: PartitionId,
+        request: ReadRequest,
+    ) -> EngineFuture<'_, Result<ReadResponse, EngineError>> {
         Box::pin(async move {
-            self.count(&self.reads, ask.gets.len() + ask.scans.len());
-            if partition != PartitionId::CATALOG && self.holds(&ask) {
+            self.count(&self.reads, request.gets.len() + request.scans.len());
+            if partition != PartitionId::CATALOG && self.holds(&request) {
                 self.scans.acquire().await.expect("it is never closed").forget();
                 self.held.fetch_sub(1, Ordering::SeqCst);
             }
-            let scans_items = ask.scans.iter().any(|scan| scan.space == Space::Item);
-            let reply = self.engine().read(partition, ask).await?;
+            let scans_items = request.scans.iter().any(|scan| scan.space == Space::Item);
+            let response = self.engine().read(partition, request).await?;
             if scans_items && self.is_next_answer_held.swap(false, Ordering::SeqCst) {
                 self.held_answers.fetch_add(1, Ordering::SeqCst);
                 self.answers.acquire().await.expect("it is never closed").forget();
                 self.held_answers.fetch_sub(1, Ordering::SeqCst);
             }
-            let value_bytes = reply.gets.iter().flatten().map(Bytes::len).sum();
+            let value_bytes = response.gets.iter().flatten().map(Bytes::len).sum();
             self.value_bytes.fetch_add(value_bytes, Ordering::SeqCst);
-            let found: usize = reply.pages.iter().map(|page| page.rows.len()).sum();
+            let found: usize = response.pages.iter().map(|page| page.rows.len()).sum();
             self.found.fetch_add(found as u64, Ordering::SeqCst);
-            Ok(reply)
+            Ok(response)
         })
     }
 
-    fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, Down>> {
+    fn commit(&self, partition: PartitionId, batch: Batch) -> EngineFuture<'_, Result<Outcome, EngineError>> {
         Box::pin(async move {
             self.count(&self.commits, batch.keys().count());
             let engine = self.reach_to_commit()?;
@@ -334,7 +343,10 @@ impl Engine for Probe {
         })
     }
 
-    fn commit_together(&self, batches: Vec<(PartitionId, Batch)>) -> EngineFuture<'_, Result<JointOutcome, Down>> {
+    fn commit_together(
+        &self,
+        batches: Vec<(PartitionId, Batch)>,
+    ) -> EngineFuture<'_, Result<JointOutcome, EngineError>> {
         Box::pin(async move {
             self.count(
                 &self.commits,
@@ -344,25 +356,25 @@ impl Engine for Probe {
         })
     }
 
-    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, Down>> {
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, EngineError>> {
         Box::pin(async move { self.engine().hold(home, until).await })
     }
 
-    fn settle(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Settled, Down>> {
+    fn resolve(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Resolved, EngineError>> {
         Box::pin(async move {
             let lost = self.lost.lock().as_ref().and_then(|lost| lost.token);
             if lost == Some(ticket.token) {
-                return Err(Down::Unavailable("lost".into()));
+                return Err(EngineError::Unavailable("lost".into()));
             }
-            self.reach()?.settle(partition, ticket).await
+            self.reach()?.resolve(partition, ticket).await
         })
     }
 
-    fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), Down>> {
+    fn create(&self, partition: PartitionId, head: Head) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async move { self.reach()?.create(partition, head).await })
     }
 
-    fn remove(&self, partition: PartitionId) -> EngineFuture<'_, Result<(), Down>> {
+    fn remove(&self, partition: PartitionId) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async move { self.reach()?.remove(partition).await })
     }
 
@@ -374,7 +386,7 @@ impl Engine for Probe {
         UnixMillis(self.durable_time.load(Ordering::SeqCst))
     }
 
-    fn make_time_durable(&self, until: UnixMillis) -> EngineFuture<'_, Result<(), Down>> {
+    fn make_time_durable(&self, until: UnixMillis) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
             self.reach()?.make_time_durable(until).await?;
             self.durable_time.fetch_max(until.0, Ordering::SeqCst);
@@ -382,7 +394,7 @@ impl Engine for Probe {
         })
     }
 
-    fn close(&self) -> EngineFuture<'_, Result<(), Down>> {
+    fn close(&self) -> EngineFuture<'_, Result<(), EngineError>> {
         Box::pin(async move { self.engine().close().await })
     }
 }

@@ -7,8 +7,8 @@ use bolide_model::UnixMillis;
 use fjall::PersistMode;
 
 use super::failure::REOPEN_INTERVAL;
-use super::{Committer, MARK_INTERVAL, removal};
-use crate::mark::Marked;
+use super::{Committer, WATERMARK_INTERVAL, removal};
+use crate::durable_watermark::Position;
 
 /// How often to look whether the store has written tables since the last view.
 pub(super) const REFRESH_INTERVAL: Duration = Duration::from_millis(250);
@@ -38,15 +38,16 @@ impl Committer {
         if self.is_closed {
             return None;
         }
-        if let Some(trouble) = &self.trouble {
-            return Some(trouble.retry_at);
+        if let Some(failure) = &self.failure {
+            return Some(failure.retry_at);
         }
-        let mark_at = (self.durable != self.mark.marked().numbers).then(|| self.mark_written_at + MARK_INTERVAL);
+        let watermark_at =
+            (self.durable != self.watermark.position().numbers).then(|| self.watermark_written_at + WATERMARK_INTERVAL);
         let removal_at = (!self.removals.is_empty()).then_some(self.removal_at);
         let look_at = self.compactor.look_at();
         [
             self.persist_at,
-            mark_at,
+            watermark_at,
             removal_at,
             look_at,
             self.refresh_at,
@@ -62,15 +63,15 @@ impl Committer {
         if self.next_chore().is_none_or(|at| at > now) {
             return;
         }
-        if self.trouble.is_some() {
-            return self.mend();
+        if self.failure.is_some() {
+            return self.reopen();
         }
         if self.persist_at.is_some_and(|at| at <= now) {
             self.persist(PersistMode::SyncData);
         }
-        if self.durable != self.mark.marked().numbers && self.mark_written_at + MARK_INTERVAL <= now {
+        if self.durable != self.watermark.position().numbers && self.watermark_written_at + WATERMARK_INTERVAL <= now {
             // If it fails it lags, which is allowed; the next one may succeed.
-            let _ = self.write_mark(self.durable_time.get());
+            let _ = self.write_watermark(self.durable_time.get());
         }
         if !self.removals.is_empty() && self.removal_at <= now {
             self.remove_some();
@@ -133,27 +134,27 @@ impl Committer {
     }
 
     /// Brings to the disk how far the store and server time are durable, the latter at least up to `time`.
-    pub(super) fn write_mark(&mut self, time: UnixMillis) -> io::Result<()> {
-        self.mark_written_at = self.monotonic.now();
-        let marked = Marked {
+    pub(super) fn write_watermark(&mut self, time: UnixMillis) -> io::Result<()> {
+        self.watermark_written_at = self.monotonic.now();
+        let position = Position {
             numbers: self.durable,
             time: time.max(self.durable_time.get()),
         };
-        let written = self.mark.write(marked);
+        let written = self.watermark.write(position);
         match &written {
-            Ok(()) => self.durable_time.raise(marked.time),
+            Ok(()) => self.durable_time.raise(position.time),
             Err(error) => tracing::warn!(
                 %error,
-                "the durable mark was not written: until it is, a crash may set server time back"
+                "the durable watermark was not written: until it is, a crash may set server time back"
             ),
         }
-        self.mark_failed = written.is_err();
+        self.watermark_failed = written.is_err();
         written
     }
 
     /// Deletes some rows of a removed partition, a few at a time so that commits need not wait.
     fn remove_some(&mut self) {
-        let is_tight = self.options.free_space.at(self.home.path()) < self.options.reserve_bytes / 2;
+        let is_tight = self.options.free_space.at(self.store_dir.path()) < self.options.reserve_bytes / 2;
         self.removal_at = self.monotonic.now() + if is_tight { REOPEN_INTERVAL } else { removal::PAUSE };
         let (false, Some(store), Some(removal)) = (is_tight, self.store.clone(), self.removals.front_mut()) else {
             return;

@@ -15,7 +15,7 @@ pub(super) const REOPEN_INTERVAL: Duration = Duration::from_secs(1);
 const RELEASE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why the store cannot be written, and when to look again.
-pub(super) struct Trouble {
+pub(super) struct Failure {
     pub(super) reason: String,
     pub(super) retry_at: Instant,
 }
@@ -23,14 +23,14 @@ pub(super) struct Trouble {
 impl Committer {
     /// Notes that the store no longer takes writes. Returns the reason users are given.
     pub(super) fn fail(&mut self, cause: &str) -> String {
-        let free = self.options.free_space.at(self.home.path());
+        let free = self.options.free_space.at(self.store_dir.path());
         let reason = format!("the store cannot be written: {cause}. free_bytes={free}");
         tracing::error!(
             cause,
             free,
             "the store failed; reads go on, writes are refused until it could be opened again"
         );
-        self.trouble = Some(Trouble {
+        self.failure = Some(Failure {
             reason: reason.clone(),
             retry_at: self.monotonic.now() + REOPEN_INTERVAL,
         });
@@ -39,7 +39,7 @@ impl Committer {
 
     /// Why the store failed, in words that help: it says only that it did when that was in the background.
     pub(super) fn cause_of(&self, error: &fjall::Error) -> String {
-        match (error, self.home.probe()) {
+        match (error, self.store_dir.probe()) {
             (fjall::Error::Poisoned, Ok(())) => "a table could not be written".to_owned(),
             (fjall::Error::Poisoned, Err(error)) => error.to_string(),
             (error, _) => error.to_string(),
@@ -47,23 +47,23 @@ impl Committer {
     }
 
     /// Opens a store that failed again, if the disk has room.
-    pub(super) fn mend(&mut self) {
-        let reopened = self.reopen();
-        let Some(trouble) = &mut self.trouble else { return };
+    pub(super) fn reopen(&mut self) {
+        let reopened = self.try_reopen();
+        let Some(failure) = &mut self.failure else { return };
         match reopened {
             Ok(()) => {
                 tracing::info!("the store takes writes again");
-                self.trouble = None;
+                self.failure = None;
             }
             Err(why) => {
                 tracing::debug!(why, "the store was not opened again");
-                trouble.retry_at = self.monotonic.now() + REOPEN_INTERVAL;
+                failure.retry_at = self.monotonic.now() + REOPEN_INTERVAL;
             }
         }
     }
 
-    pub(super) fn reopen(&mut self) -> Result<(), String> {
-        let free = self.options.free_space.at(self.home.path());
+    pub(super) fn try_reopen(&mut self) -> Result<(), String> {
+        let free = self.options.free_space.at(self.store_dir.path());
         if free < self.options.reserve_bytes {
             return Err(format!("too little space. free_bytes={free}"));
         }
@@ -71,7 +71,7 @@ impl Committer {
             presence.check()?;
         }
         // Reads go on while the store is open. It is closed only if it can be opened again.
-        self.home.probe().map_err(|error| error.to_string())?;
+        self.store_dir.probe().map_err(|error| error.to_string())?;
         self.compactor.finish();
         if let Some(store) = self.store.take() {
             self.views.withdraw();
@@ -81,10 +81,10 @@ impl Committer {
                 return Err("reads hold the store".into());
             }
         }
-        let path = self.home.store_path();
+        let path = self.store_dir.store_path();
         let store = Store::open(&path, &self.options).map_err(|error| error.to_string())?;
         let found = store.find(&path).map_err(|error| error.to_string())?;
-        missing(self.mark.marked().numbers, found.numbers).map_or(Ok(()), |lost| Err(lost.to_string()))?;
+        missing(self.watermark.position().numbers, found.numbers).map_or(Ok(()), |lost| Err(lost.to_string()))?;
         self.start_from(store, found);
         Ok(())
     }

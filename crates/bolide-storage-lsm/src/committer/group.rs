@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use bolide_model::UnixMillis;
 use bolide_storage::{
-    Batch, CommitToken, Down, Head, History, JointOutcome, Key, Outcome, PartitionId, Space, Ticket, rejection,
+    Batch, CommitToken, EngineError, Head, History, JointOutcome, Key, Outcome, PartitionId, Space, Ticket, rejection,
 };
 use bytes::Bytes;
 
@@ -97,7 +97,7 @@ impl Group {
                 answer,
             } => {
                 if let Some(why) = self.why_not_create(partition, removals) {
-                    drop(answer.send(Err(Down::Unavailable(why))));
+                    drop(answer.send(Err(EngineError::Unavailable(why))));
                     return;
                 }
                 if self.head(partition, partitions).is_none() {
@@ -120,14 +120,14 @@ impl Group {
         partition: PartitionId,
         batch: &Batch,
         partitions: &HashMap<PartitionId, History>,
-    ) -> Result<(), Result<Outcome, Down>> {
+    ) -> Result<(), Result<Outcome, EngineError>> {
         let head = self
             .head(partition, partitions)
-            .ok_or(Err(Down::NoPartition(partition)))?;
+            .ok_or(Err(EngineError::NoPartition(partition)))?;
         if batch.base != head.lsn {
             return Err(Ok(Outcome::Stale));
         }
-        match batch.flaw(head).or_else(|| self.why_no_room([batch].into_iter())) {
+        match batch.validate(head).or_else(|| self.why_no_room([batch].into_iter())) {
             Some(why) => Err(Ok(Outcome::Refused(why))),
             None => Ok(()),
         }
@@ -138,7 +138,7 @@ impl Group {
         &self,
         batches: &[(PartitionId, Batch)],
         partitions: &HashMap<PartitionId, History>,
-    ) -> Result<(), Result<JointOutcome, Down>> {
+    ) -> Result<(), Result<JointOutcome, EngineError>> {
         if let Some(answer) = rejection(batches, |partition| self.head(partition, partitions)) {
             return Err(answer);
         }
@@ -266,13 +266,17 @@ impl Group {
         self.answer_with(
             |_, _| Outcome::Refused(reason.to_owned()),
             |_, _| JointOutcome::Refused(reason.to_owned()),
-            || Err(Down::Unavailable(reason.to_owned())),
+            || Err(EngineError::Unavailable(reason.to_owned())),
         );
     }
 
     /// The write may have happened.
     pub(super) fn answer_unknown(self) {
-        let why = || Err(Down::Unavailable("the store failed in the middle of a write".into()));
+        let why = || {
+            Err(EngineError::Unavailable(
+                "the store failed in the middle of a write".into(),
+            ))
+        };
         self.answer_with(
             |_, ticket| Outcome::Unknown(ticket),
             |_, tickets| JointOutcome::Unknown(tickets),
@@ -284,7 +288,7 @@ impl Group {
         self,
         outcome: impl Fn(Head, Ticket) -> Outcome,
         joint: impl Fn(Vec<Head>, Vec<Ticket>) -> JointOutcome,
-        other: impl Fn() -> Result<(), Down>,
+        other: impl Fn() -> Result<(), EngineError>,
     ) {
         for pending in self.answers {
             // Nobody may be waiting any more.

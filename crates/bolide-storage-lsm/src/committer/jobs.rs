@@ -1,11 +1,11 @@
 //! What the committer is asked to do, and how it refuses.
 
 use bolide_model::UnixMillis;
-use bolide_storage::{Batch, Down, Head, JointOutcome, Outcome, PartitionId, Settled, Ticket};
+use bolide_storage::{Batch, EngineError, Head, JointOutcome, Outcome, PartitionId, Resolved, Ticket};
 use tokio::sync::oneshot;
 
 /// Where an answer goes. Nobody may be waiting any more; the job is done all the same.
-pub(crate) type Answer<T> = oneshot::Sender<Result<T, Down>>;
+pub(crate) type Answer<T> = oneshot::Sender<Result<T, EngineError>>;
 
 /// A change of the store. What waits at the same time is carried out together.
 pub(crate) enum Write {
@@ -32,10 +32,10 @@ pub(crate) enum Write {
 /// What the committer is asked to do, in the order it was asked.
 pub(crate) enum Job {
     Write(Write),
-    Settle {
+    Resolve {
         partition: PartitionId,
         ticket: Ticket,
-        answer: Answer<Settled>,
+        answer: Answer<Resolved>,
     },
     KeepTime {
         until: UnixMillis,
@@ -62,21 +62,21 @@ impl Write {
     }
 
     pub(super) fn refuse(self, refusal: &Refusal) {
-        let down = match refusal {
-            Refusal::Closed => Down::Unavailable("the store is closed".into()),
-            Refusal::Broken(reason) => Down::Unavailable(reason.clone()),
+        let error = match refusal {
+            Refusal::Closed => EngineError::Unavailable("the store is closed".into()),
+            Refusal::Broken(reason) => EngineError::Unavailable(reason.clone()),
         };
         // Nobody may be waiting any more.
         let _ = match (self, refusal) {
             (Write::Commit { answer, .. }, Refusal::Broken(reason)) => {
                 answer.send(Ok(Outcome::Refused(reason.clone()))).is_ok()
             }
-            (Write::Commit { answer, .. }, Refusal::Closed) => answer.send(Err(down)).is_ok(),
+            (Write::Commit { answer, .. }, Refusal::Closed) => answer.send(Err(error)).is_ok(),
             (Write::CommitTogether { answer, .. }, Refusal::Broken(reason)) => {
                 answer.send(Ok(JointOutcome::Refused(reason.clone()))).is_ok()
             }
-            (Write::CommitTogether { answer, .. }, Refusal::Closed) => answer.send(Err(down)).is_ok(),
-            (Write::Create { answer, .. } | Write::Remove { answer, .. }, _) => answer.send(Err(down)).is_ok(),
+            (Write::CommitTogether { answer, .. }, Refusal::Closed) => answer.send(Err(error)).is_ok(),
+            (Write::Create { answer, .. } | Write::Remove { answer, .. }, _) => answer.send(Err(error)).is_ok(),
         };
     }
 }

@@ -1,8 +1,8 @@
 //! The committer: the one that writes.
 //!
 //! It takes a job, and with it all writes that wait, merges them into one [`group`], and carries the group out as one write of the store with
-//! one fsync. Everything that must not meet a write is its work too, between groups: publishing views, settling
-//! tickets, deleting what removed partitions left ([`removal`]), writing the durable mark ([`chores`]), and opening the store again after it
+//! one fsync. Everything that must not meet a write is its work too, between groups: publishing views, resolving
+//! tickets, deleting what removed partitions left ([`removal`]), writing the durable watermark ([`chores`]), and opening the store again after it
 //! failed ([`failure`], [`opening`]). It has a thread; [`shared`] tells what is done elsewhere.
 
 mod chores;
@@ -23,14 +23,14 @@ use std::time::{Duration, Instant};
 
 use bolide_model::UnixMillis;
 use bolide_model::time::{MonotoneClock, Monotonic};
-use bolide_storage::{Down, History, PartitionId, Settled, Ticket};
+use bolide_storage::{EngineError, History, PartitionId, Resolved, Ticket};
 use fjall::PersistMode;
 
-use crate::home::Home;
+use crate::durable_watermark::{DurableWatermark, Numbers};
 use crate::layout::{Sequence, sequence_key};
-use crate::mark::{Mark, Numbers};
 use crate::presence::Presence;
 use crate::store::Store;
+use crate::store_dir::StoreDir;
 use crate::view::Views;
 use crate::{Durability, LsmOptions};
 
@@ -38,7 +38,7 @@ use chores::REFRESH_INTERVAL;
 use compactor::Compactor;
 pub(crate) use compactor::{filter_of, idle};
 pub(crate) use durable_time::DurableTime;
-use failure::Trouble;
+use failure::Failure;
 use group::{Group, Room};
 use jobs::{Answer, Refusal};
 pub(crate) use jobs::{Job, Write};
@@ -48,8 +48,8 @@ pub(crate) use shared::SharedCommitter;
 
 /// A group takes no more writes above this many bytes.
 const GROUP_BYTES: usize = 8 << 20;
-/// How often the durable mark is written, at most.
-const MARK_INTERVAL: Duration = Duration::from_secs(1);
+/// How often the durable watermark is written, at most.
+const WATERMARK_INTERVAL: Duration = Duration::from_secs(1);
 /// After so long without a write the store has time for what would disturb writes.
 const REST_INTERVAL: Duration = Duration::from_millis(500);
 /// A write of the store that takes longer is waited for on the committer's thread, so that others have the one it came from.
@@ -63,7 +63,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// See the module.
 pub(crate) struct Committer {
-    home: Home,
+    store_dir: StoreDir,
     /// `None` where it cannot be told.
     presence: Option<Presence>,
     /// The clock of chores.
@@ -75,7 +75,7 @@ pub(crate) struct Committer {
     durable_time: Arc<DurableTime>,
     /// `None` only if the store failed and could not be opened again.
     store: Option<Arc<Store>>,
-    trouble: Option<Trouble>,
+    failure: Option<Failure>,
     is_closed: bool,
     partitions: HashMap<PartitionId, History>,
     removals: VecDeque<Removal>,
@@ -88,10 +88,10 @@ pub(crate) struct Committer {
     written: Numbers,
     /// The newest write of each space that is surely on the disk.
     durable: Numbers,
-    mark: Mark,
-    mark_written_at: Instant,
-    /// Whether the last try to write the mark failed.
-    mark_failed: bool,
+    watermark: DurableWatermark,
+    watermark_written_at: Instant,
+    /// Whether the last try to write the watermark failed.
+    watermark_failed: bool,
     /// When the journal must be on the disk, in mode `interval`.
     persist_at: Option<Instant>,
     removal_at: Instant,
@@ -124,13 +124,13 @@ impl Committer {
                     writes.push(write);
                 }
                 // These ask for the state behind the writes before them.
-                Job::Settle {
+                Job::Resolve {
                     partition,
                     ticket,
                     answer,
                 } => {
                     self.write(std::mem::take(&mut writes));
-                    let _ = answer.send(self.settle(partition, &ticket));
+                    let _ = answer.send(self.resolve(partition, &ticket));
                 }
                 // Later: the stamps of the writes may be enough.
                 Job::KeepTime { until, answer } => time_waiters.push((until, answer)),
@@ -155,11 +155,13 @@ impl Committer {
         let until = until.max(self.time.now());
         let kept = if self.durable_time.get() >= until {
             Ok(())
-        } else if self.mark_failed && self.monotonic.since(self.mark_written_at) < MARK_INTERVAL {
-            Err(Down::Unavailable("the durable mark cannot be written".into()))
+        } else if self.watermark_failed && self.monotonic.since(self.watermark_written_at) < WATERMARK_INTERVAL {
+            Err(EngineError::Unavailable(
+                "the durable watermark cannot be written".into(),
+            ))
         } else {
-            self.write_mark(until)
-                .map_err(|error| Down::Unavailable(error.to_string()))
+            self.write_watermark(until)
+                .map_err(|error| EngineError::Unavailable(error.to_string()))
         };
         for (_, answer) in waiters {
             // Nobody may be waiting any more.
@@ -207,12 +209,12 @@ impl Committer {
         }
     }
 
-    /// Notes trouble if the files of the store are not in their place any more.
+    /// Notes a failure if the files of the store are not in their place any more.
     fn look_for_files(&mut self) {
         // What is not on the disk at once is not promised to be found again; a look now and then is enough there.
         let is_early =
             self.options.durability != Durability::Sync && self.monotonic.since(self.looked_at) < LOOK_INTERVAL;
-        if self.trouble.is_some() || self.is_closed || is_early {
+        if self.failure.is_some() || self.is_closed || is_early {
             return;
         }
         self.looked_at = self.monotonic.now();
@@ -234,19 +236,19 @@ impl Committer {
         if self.is_closed {
             return Err(Refusal::Closed);
         }
-        match (&self.trouble, &self.store) {
+        match (&self.failure, &self.store) {
             (None, Some(store)) => match self.compactor.hindrance(store) {
                 None => Ok(store.clone()),
                 Some(why) => Err(Refusal::Broken(format!("the store cannot be written: {why}"))),
             },
-            (Some(trouble), _) => Err(Refusal::Broken(trouble.reason.clone())),
+            (Some(failure), _) => Err(Refusal::Broken(failure.reason.clone())),
             (None, None) => Err(Refusal::Closed),
         }
     }
 
     fn room(&self, store: &Store) -> Room {
         Room {
-            free: self.options.free_space.at(self.home.path()),
+            free: self.options.free_space.at(self.store_dir.path()),
             // What is in memtables will be written once more, as tables.
             reserve: self.options.reserve_bytes.saturating_add(store.db.write_buffer_size()),
         }
@@ -302,7 +304,7 @@ impl Committer {
 
     /// Writes a piece of the journal ahead. Returns the file that is to be synced.
     fn write_journal_ahead(&mut self) -> Option<Arc<File>> {
-        let is_written = self.trouble.is_none() && !self.is_closed;
+        let is_written = self.failure.is_none() && !self.is_closed;
         self.journal_ahead.as_mut().filter(|_| is_written)?.advance()
     }
 
@@ -354,32 +356,35 @@ impl Committer {
         self.rested_at = Some(now + REST_INTERVAL);
     }
 
-    fn settle(&self, partition: PartitionId, ticket: &Ticket) -> Result<Settled, Down> {
-        if let Some(trouble) = &self.trouble {
-            return Err(Down::Unavailable(trouble.reason.clone()));
+    fn resolve(&self, partition: PartitionId, ticket: &Ticket) -> Result<Resolved, EngineError> {
+        if let Some(failure) = &self.failure {
+            return Err(EngineError::Unavailable(failure.reason.clone()));
         }
-        let history = self.partitions.get(&partition).ok_or(Down::NoPartition(partition))?;
+        let history = self
+            .partitions
+            .get(&partition)
+            .ok_or(EngineError::NoPartition(partition))?;
         history
-            .settle(ticket)
-            .ok_or_else(|| Down::Unavailable("the commit is too old to be settled".into()))
+            .resolve(ticket)
+            .ok_or_else(|| EngineError::Unavailable("the commit is too old to be resolved".into()))
     }
 
     /// Whether a commit is likely to be over so soon that the way to another thread would be a good part of its time. A fsync waits for tables
     /// on their way to the disk.
     fn is_quick(&self) -> bool {
         let is_at_rest = |store: &Arc<Store>| !store.is_busy() && !self.compactor.is_running();
-        self.trouble.is_none() && self.write_time <= QUICK_WRITE && self.store.as_ref().is_some_and(is_at_rest)
+        self.failure.is_none() && self.write_time <= QUICK_WRITE && self.store.as_ref().is_some_and(is_at_rest)
     }
 
     /// Makes everything acknowledged durable and the next open quick. Afterwards, writes are turned away.
     ///
     /// A store that failed is closed all the same if everything acknowledged is on the disk already.
-    fn close(&mut self) -> Result<(), Down> {
+    fn close(&mut self) -> Result<(), EngineError> {
         if self.is_closed {
             return Ok(());
         }
         self.compactor.finish();
-        if let (None, Some(store)) = (&self.trouble, &self.store) {
+        if let (None, Some(store)) = (&self.failure, &self.store) {
             let room = self.room(store);
             // The journal has everything that is in memtables, and a table that has no space fails the store.
             if room.free >= room.reserve {
@@ -387,11 +392,11 @@ impl Committer {
             }
             self.persist(PersistMode::SyncAll);
         }
-        if let Some(trouble) = &self.trouble {
-            let reason = trouble.reason.clone();
+        if let Some(failure) = &self.failure {
+            let reason = failure.reason.clone();
             let found = self.presence.as_mut().map_or(Ok(()), Presence::check);
             if found.is_err() || self.durable != self.written {
-                return Err(Down::Unavailable(format!(
+                return Err(EngineError::Unavailable(format!(
                     "{reason}. Writes that were acknowledged may be missing at the next start"
                 )));
             }
@@ -401,7 +406,7 @@ impl Committer {
             );
         }
         // If it fails it lags, which is allowed.
-        let _ = self.write_mark(self.durable_time.get());
+        let _ = self.write_watermark(self.durable_time.get());
         self.is_closed = true;
         Ok(())
     }

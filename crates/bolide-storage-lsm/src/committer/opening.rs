@@ -1,4 +1,4 @@
-//! Opening a store: checking it against its durable mark, and taking it as the state of the engine.
+//! Opening a store: checking it against its durable watermark, and taking it as the state of the engine.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -8,37 +8,37 @@ use bolide_model::time::{Clock, MonotoneClock};
 
 use super::removal::Removal;
 use super::{Committer, Compactor, DurableTime};
-use crate::home::Home;
+use crate::durable_watermark::{DurableWatermark, Numbers, Position};
 use crate::layout::Sequence;
-use crate::mark::{Mark, Marked, Numbers};
 use crate::store::{Found, Store};
+use crate::store_dir::StoreDir;
 use crate::view::Views;
 use crate::{LsmOptions, OpenError};
 
 impl Committer {
-    /// Takes the directory, opens the store in it, checks it against its durable mark, and publishes the first view.
+    /// Takes the directory, opens the store in it, checks it against its durable watermark, and publishes the first view.
     pub(crate) fn open(
         dir: &std::path::Path,
         clock: Arc<Clock>,
         mut options: LsmOptions,
         views: Arc<Views>,
     ) -> Result<Committer, OpenError> {
-        let (home, mark) = Home::enter(dir, clock.now())?;
-        let store = Store::open(&home.store_path(), &options)?;
+        let (store_dir, watermark) = StoreDir::enter(dir, clock.now())?;
+        let store = Store::open(&store_dir.store_path(), &options)?;
         // Once is enough: a store that failed is opened again while users wait.
         options.verify_tables = false;
-        let found = store.find(&home.store_path())?;
-        let mark = check_mark(&home, mark, &found, options.accept_data_loss)?;
-        let durable_time = mark.marked().time.max(found.newest.stamp);
+        let found = store.find(&store_dir.store_path())?;
+        let watermark = check_watermark(&store_dir, watermark, &found, options.accept_data_loss)?;
+        let durable_time = watermark.position().time.max(found.newest.stamp);
         let monotonic = options.monotonic.clone();
         let now = monotonic.now();
-        let (free_space, path) = (options.free_space.clone(), home.path().to_owned());
+        let (free_space, path) = (options.free_space.clone(), store_dir.path().to_owned());
         // Below that not even deletes are taken.
         let reserve_bytes = options.reserve_bytes / 2;
         let spare_bytes = move || free_space.at(&path).saturating_sub(reserve_bytes);
         let compactor = Compactor::new(views.clone(), monotonic.clone(), spare_bytes);
         let mut committer = Committer {
-            home,
+            store_dir,
             presence: None,
             monotonic,
             looked_at: now,
@@ -47,7 +47,7 @@ impl Committer {
             time: Arc::new(MonotoneClock::new(clock, durable_time)),
             durable_time: Arc::new(DurableTime::new(durable_time)),
             store: None,
-            trouble: None,
+            failure: None,
             is_closed: false,
             partitions: HashMap::new(),
             removals: VecDeque::new(),
@@ -56,9 +56,9 @@ impl Committer {
             newest: Sequence::NONE,
             written: Numbers::default(),
             durable: Numbers::default(),
-            mark,
-            mark_written_at: now,
-            mark_failed: false,
+            watermark,
+            watermark_written_at: now,
+            watermark_failed: false,
             persist_at: None,
             removal_at: now,
             refresh_at: None,
@@ -67,16 +67,16 @@ impl Committer {
             wakes_at: None,
         };
         // Everything is there and can be read, and nothing was written yet.
-        committer.home.raise_format()?;
+        committer.store_dir.raise_format()?;
         committer.start_from(store, found);
-        committer.home.log_notice();
+        committer.store_dir.log_notice();
         Ok(committer)
     }
 
     /// Takes a store just opened as the state of the engine.
     pub(super) fn start_from(&mut self, store: Store, found: Found) {
         let store = Arc::new(store);
-        self.presence = self.home.presence();
+        self.presence = self.store_dir.presence();
         self.newest = found.newest;
         self.written = found.numbers;
         // Opening has synced the journal.
@@ -105,33 +105,44 @@ impl Committer {
     }
 }
 
-/// Compares a store with its mark, and gives the mark to go on with.
-fn check_mark(home: &Home, mark: Option<Mark>, found: &Found, accept_data_loss: bool) -> Result<Mark, OpenError> {
-    let flaw = match &mark {
+/// Compares a store with its watermark, and gives the watermark to go on with.
+fn check_watermark(
+    store_dir: &StoreDir,
+    watermark: Option<DurableWatermark>,
+    found: &Found,
+    accept_data_loss: bool,
+) -> Result<DurableWatermark, OpenError> {
+    let flaw = match &watermark {
         None => Some(OpenError::Corrupt(
-            "the durable mark is missing or damaged; accept_data_loss opens without it".into(),
+            "the durable watermark is missing or damaged; accept_data_loss opens without it".into(),
         )),
-        Some(mark) => missing(mark.marked().numbers, found.numbers),
+        Some(watermark) => missing(watermark.position().numbers, found.numbers),
     };
-    let mut mark = match (flaw, mark) {
-        (None, Some(mark)) => return Ok(mark),
+    let mut watermark = match (flaw, watermark) {
+        (None, Some(watermark)) => return Ok(watermark),
         (Some(flaw), _) if !accept_data_loss => return Err(flaw),
-        (flaw, mark) => {
+        (flaw, watermark) => {
             let flaw = flaw.map(|flaw| flaw.to_string());
             tracing::warn!(flaw, "the store is opened although data may be lost");
-            mark.map_or_else(|| home.new_mark(), Ok)?
+            watermark.map_or_else(|| store_dir.new_watermark(), Ok)?
         }
     };
-    let written = mark.write(Marked {
+    let written = watermark.write(Position {
         numbers: found.numbers,
-        time: mark.marked().time,
+        time: watermark.position().time,
     });
-    written.map_err(crate::home::io_error("writing the durable mark", home.path()))?;
-    Ok(mark)
+    written.map_err(crate::store_dir::io_error(
+        "writing the durable watermark",
+        store_dir.path(),
+    ))?;
+    Ok(watermark)
 }
 
-/// The loss, if a store ends before its mark.
-pub(super) fn missing(mark: Numbers, found: Numbers) -> Option<OpenError> {
-    let short = mark.into_iter().zip(found).find(|(expected, found)| found < expected);
+/// The loss, if a store ends before its watermark.
+pub(super) fn missing(watermark: Numbers, found: Numbers) -> Option<OpenError> {
+    let short = watermark
+        .into_iter()
+        .zip(found)
+        .find(|(expected, found)| found < expected);
     short.map(|(expected, found)| OpenError::LostCommits { expected, found })
 }

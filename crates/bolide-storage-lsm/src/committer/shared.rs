@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bolide_model::time::Monotonic;
-use bolide_storage::{Batch, Down, Outcome, PartitionId};
+use bolide_storage::{Batch, EngineError, Outcome, PartitionId};
 use tokio::sync::oneshot;
 
 use super::journal_ahead::{self, JournalAhead};
@@ -35,7 +35,7 @@ impl SharedCommitter {
     /// Shares a committer. The receiver is for [`SharedCommitter::write_journal_ahead`].
     pub(crate) fn new(mut committer: Committer) -> (SharedCommitter, Receiver<()>) {
         let (wake, calls) = sync_channel(1);
-        committer.journal_ahead = Some(JournalAhead::new(committer.home.store_path(), wake));
+        committer.journal_ahead = Some(JournalAhead::new(committer.store_dir.store_path(), wake));
         let shared = SharedCommitter {
             monotonic: committer.monotonic.clone(),
             committer: Mutex::new(Some(committer)),
@@ -57,7 +57,7 @@ impl SharedCommitter {
         jobs: &Sender<Job>,
         partition: PartitionId,
         batch: Batch,
-    ) -> Result<Result<Outcome, Down>, Batch> {
+    ) -> Result<Result<Outcome, EngineError>, Batch> {
         if !self.has_several_cores || self.waiting.load(Ordering::SeqCst) > 0 {
             return Err(batch);
         }

@@ -2,7 +2,9 @@
 
 use bolide_model::Lsn;
 use bolide_model::time::Clock;
-use bolide_storage::{Ask, Batch, CommitToken, Edition, Head, HoldError, JointOutcome, Key, Outcome, Put, Space};
+use bolide_storage::{
+    Batch, CommitToken, Edition, Head, HoldError, JointOutcome, Key, Outcome, Put, ReadRequest, Space,
+};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
@@ -52,7 +54,7 @@ pub(super) fn batch(base: u64, puts: Vec<Put>) -> Batch {
     }
 }
 
-fn commit(committer: &mut Committer, base: u64, puts: Vec<Put>) -> Result<Outcome, Down> {
+fn commit(committer: &mut Committer, base: u64, puts: Vec<Put>) -> Result<Outcome, EngineError> {
     let (answer, mut answered) = oneshot::channel();
     committer.write(vec![Write::Commit {
         partition: PARTITION,
@@ -80,7 +82,7 @@ fn a_store_that_failed_with_writes_not_yet_durable_says_so_at_close() {
     {
         let mut committer = written(&dir.path().join(n.to_string()), durability);
         committer.fail("the disk is full");
-        let Err(Down::Unavailable(why)) = committer.close() else {
+        let Err(EngineError::Unavailable(why)) = committer.close() else {
             panic!("{durability:?}: it closed")
         };
         assert!(
@@ -97,7 +99,7 @@ fn a_store_whose_files_are_gone_says_so_at_close() {
     let mut committer = written(&dir, Durability::Sync);
     std::fs::rename(&dir, parent.path().join("elsewhere")).unwrap();
     committer.look_for_files();
-    assert!(matches!(committer.close(), Err(Down::Unavailable(_))));
+    assert!(matches!(committer.close(), Err(EngineError::Unavailable(_))));
 }
 
 /// A table begun without space fails the store, which is of no use at its end.
@@ -164,8 +166,8 @@ fn a_store_of_format_2_is_opened_at_the_first_edition_and_becomes_one_of_format_
     assert_eq!(std::fs::read_to_string(&format).unwrap(), made);
     let head = batch(0, vec![]).head();
     assert_eq!(
-        committer.settle(PARTITION, &batch(0, vec![]).ticket()),
-        Ok(Settled::Done(head))
+        committer.resolve(PARTITION, &batch(0, vec![]).ticket()),
+        Ok(Resolved::Done(head))
     );
     assert_eq!(head.edition, Edition::FIRST);
     let committed = commit(&mut committer, 1, vec![]);
@@ -179,11 +181,11 @@ fn what_is_held_has_expired_once_a_failed_store_is_opened_again() {
     let mut committer = written(dir.path(), Durability::Sync);
     let views = committer.views.clone();
     let hold = views.hold(PARTITION.home(), UnixMillis(i64::MAX), NOW).unwrap();
-    let read = |view: &HomeView| view.read(PARTITION, &Ask::default()).unwrap().head.lsn;
+    let read = |view: &HomeView| view.read(PARTITION, &ReadRequest::default()).unwrap().head.lsn;
     assert_eq!(read(&hold.snapshot(NOW).unwrap()), Lsn(1));
     committer.fail("the disk is full");
     assert_eq!(read(&hold.snapshot(NOW).unwrap()), Lsn(1), "reads go on");
-    assert_eq!(committer.reopen(), Ok(()));
+    assert_eq!(committer.try_reopen(), Ok(()));
     assert_eq!(hold.snapshot(NOW).err(), Some(HoldError::Expired));
     let again = views.hold(PARTITION.home(), UnixMillis(i64::MAX), NOW).unwrap();
     assert_eq!(read(&again.snapshot(NOW).unwrap()), Lsn(1));
@@ -203,9 +205,9 @@ fn the_oldest_reader_is_what_is_held_until_it_is_dropped_or_its_time_is_over() {
         assert_eq!(views.oldest(), held_at);
     }
     assert!(
-        views.moments() < 140,
-        "those in between are forgotten. moments={}",
-        views.moments()
+        views.snapshots() < 140,
+        "those in between are forgotten. snapshots={}",
+        views.snapshots()
     );
     drop(dropped);
     assert_eq!(views.oldest(), held_at);
@@ -251,8 +253,8 @@ fn a_joint_commit_is_judged_in_its_place_of_the_group() {
     assert_eq!(late_answer.try_recv(), Ok(Ok(JointOutcome::Stale)));
     for (partition, batch) in together([2, 0]) {
         assert_eq!(
-            committer.settle(partition, &batch.ticket()),
-            Ok(Settled::Done(batch.head()))
+            committer.resolve(partition, &batch.ticket()),
+            Ok(Resolved::Done(batch.head()))
         );
     }
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use bolide_storage::{Down, Engine, HomeId, JointOutcome, PartitionId, Space};
+use bolide_storage::{Engine, EngineError, HomeId, JointOutcome, PartitionId, Space};
 use bolide_storage_lsm::{Durability, LsmOptions, OpenError};
 use bytes::Bytes;
 
@@ -90,9 +90,9 @@ async fn accepted_loss_opens_with_what_is_left_and_goes_on() {
         .set_len(used as u64 - 100)
         .unwrap();
     let engine = try_open(dir.path(), accepting()).unwrap();
-    let reply = read_all(&engine, PARTITION).await.unwrap();
-    assert_eq!(reply.head.lsn.0, ITEMS - 1);
-    assert!(reply.pages.iter().all(|page| page.rows.len() as u64 == ITEMS - 1));
+    let response = read_all(&engine, PARTITION).await.unwrap();
+    assert_eq!(response.head.lsn.0, ITEMS - 1);
+    assert!(response.pages.iter().all(|page| page.rows.len() as u64 == ITEMS - 1));
     commit_items(&engine, ITEMS - 1, 1).await;
     drop(engine);
     // The loss was accepted once and for all.
@@ -129,8 +129,8 @@ async fn cut_off_joint_commit_is_missed_and_gone_from_all_partitions() {
         assert!(matches!(refused, OpenError::LostCommits { .. }), "{refused}");
         let engine = try_open(dir.path(), accepting()).unwrap();
         for partition in partitions {
-            let reply = read_all(&engine, partition).await.unwrap();
-            assert_eq!(reply.head.lsn.0, 1, "cut={cut} {partition}");
+            let response = read_all(&engine, partition).await.unwrap();
+            assert_eq!(response.head.lsn.0, 1, "cut={cut} {partition}");
         }
     }
 }
@@ -155,7 +155,7 @@ async fn flipped_byte_in_the_journal_is_refused_wherever_it_is_and_nothing_is_cu
     assert_eq!(read_all(&open(dir.path()), PARTITION).await.unwrap().head.lsn.0, ITEMS);
 }
 
-/// In modes that promise less, holes are not damage; the mark still knows what was durable.
+/// In modes that promise less, holes are not damage; the watermark still knows what was durable.
 #[tokio::test]
 async fn flipped_byte_is_refused_by_the_mark_in_every_mode() {
     for durability in [Durability::INTERVAL, Durability::Buffered] {
@@ -212,11 +212,11 @@ async fn flipped_byte_in_a_table_is_an_error_at_open_or_at_the_read() {
             Err(OpenError::Corrupt(_) | OpenError::LostCommits { .. } | OpenError::Io { .. }) => {}
             Err(other) => panic!("at={place} {other}"),
             Ok(engine) => match read_all(&engine, PARTITION).await {
-                Err(Down::Corrupt(_)) => {}
+                Err(EngineError::Corrupt(_)) => {}
                 Err(other) => panic!("at={place} {other}"),
                 // Some bytes carry nothing, such as padding; then everything must be as it was.
-                Ok(reply) => assert!(
-                    reply.pages[0].rows == before,
+                Ok(response) => assert!(
+                    response.pages[0].rows == before,
                     "at={place}: wrong bytes were returned as right"
                 ),
             },
@@ -273,7 +273,7 @@ async fn table_with_a_flipped_byte_is_named_by_the_error_of_a_read() {
     let engine = open(dir.path());
     let name = table.to_string_lossy().into_owned();
     loop {
-        let Err(Down::Corrupt(why)) = read_all(&engine, PARTITION).await else {
+        let Err(EngineError::Corrupt(why)) = read_all(&engine, PARTITION).await else {
             panic!("the damage is not seen");
         };
         assert!(why.contains("space=item") && why.contains("restore a backup"), "{why}");

@@ -108,14 +108,14 @@ fn spawn(dir: &Path, durability: Durability) -> Child {
 
 /// Commit n of a partition puts row n into every space, overwrites "latest" with n, and deletes row n - 1 from the expiry queue.
 async fn check(engine: &LsmEngine, partition: PartitionId, answered: u64) {
-    let reply = read_all(engine, partition).await.unwrap();
-    let head = reply.head.lsn.0;
+    let response = read_all(engine, partition).await.unwrap();
+    let head = response.head.lsn.0;
     assert!(
         head >= answered,
         "commit {answered} of {partition:?} was answered and is lost; head={head}"
     );
-    assert_eq!(reply.head.edition, Edition(head), "{partition:?}");
-    for (space, page) in Space::ALL.into_iter().zip(reply.pages) {
+    assert_eq!(response.head.edition, Edition(head), "{partition:?}");
+    for (space, page) in Space::ALL.into_iter().zip(response.pages) {
         let mut rows: HashMap<_, _> = page.rows.into_iter().collect();
         let latest = rows.remove(&b"latest"[..]).map(|value| value.to_vec());
         assert_eq!(
@@ -134,7 +134,7 @@ async fn check(engine: &LsmEngine, partition: PartitionId, answered: u64) {
 async fn check_joint(engine: &LsmEngine) {
     let mut heads = Vec::new();
     for partition in joint_partitions() {
-        heads.push(read_all(engine, partition).await.map(|reply| reply.head).ok());
+        heads.push(read_all(engine, partition).await.map(|response| response.head).ok());
     }
     assert!(heads.iter().all(|head| head == &heads[0]), "{heads:?}");
 }

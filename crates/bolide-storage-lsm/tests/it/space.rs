@@ -71,10 +71,10 @@ async fn after_a_purge_the_disk_has_what_lives() {
     }
     let live = u64::from(kept) * 1024;
     wait_until(&engine, &monotonic, || table_bytes(dir.path()) < 2 * live).await;
-    let reply = read_all(&engine, PARTITION).await.unwrap();
-    assert_eq!(reply.pages[Space::Item as usize].rows.len(), kept as usize);
+    let response = read_all(&engine, PARTITION).await.unwrap();
+    assert_eq!(response.pages[Space::Item as usize].rows.len(), kept as usize);
     drop(engine);
     let engine = open(dir.path());
-    let reply = read_all(&engine, PARTITION).await.unwrap();
-    assert_eq!(reply.pages[Space::Item as usize].rows.len(), kept as usize);
+    let response = read_all(&engine, PARTITION).await.unwrap();
+    assert_eq!(response.pages[Space::Item as usize].rows.len(), kept as usize);
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bolide_model::time::{Clock, Monotonic};
 use bolide_model::{Lsn, UnixMillis};
 use bolide_storage::{
-    Ask, Batch, CommitToken, Edition, Engine, Head, Key, Outcome, PartitionId, Put, Reply, Scan, Space,
+    Batch, CommitToken, Edition, Engine, Head, Key, Outcome, PartitionId, Put, ReadRequest, ReadResponse, Scan, Space,
 };
 use bolide_storage_lsm::{LsmEngine, LsmOptions, OpenError};
 use bytes::Bytes;
@@ -83,13 +83,13 @@ pub fn whole(space: Space) -> Scan {
 }
 
 /// Everything in a partition.
-pub async fn read_all(engine: &LsmEngine, partition: PartitionId) -> Result<Reply, bolide_storage::Down> {
+pub async fn read_all(engine: &LsmEngine, partition: PartitionId) -> Result<ReadResponse, bolide_storage::EngineError> {
     engine
         .read(
             partition,
-            Ask {
+            ReadRequest {
                 scans: Space::ALL.map(whole).to_vec(),
-                ..Ask::default()
+                ..ReadRequest::default()
             },
         )
         .await

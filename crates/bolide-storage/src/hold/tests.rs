@@ -59,7 +59,10 @@ fn a_hold_that_was_dropped_frees_its_snapshot_and_its_place() {
         .map(|_| holds.add(snapshot().0, at(10), NOW).unwrap())
         .collect();
     let (refused, watched) = snapshot();
-    assert!(matches!(holds.add(refused, at(10), NOW), Err(Down::Unavailable(_))));
+    assert!(matches!(
+        holds.add(refused, at(10), NOW),
+        Err(EngineError::Unavailable(_))
+    ));
     assert_eq!(watched.strong_count(), 0);
     held.pop();
     let (snapshot, watched) = snapshot();

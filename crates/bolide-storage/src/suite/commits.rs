@@ -1,4 +1,4 @@
-//! Claims about commits, and about settling them.
+//! Claims about commits, and about resolving them.
 
 use bolide_model::limits::KEY_BYTES;
 use bolide_model::{Lsn, UnixMillis};
@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 
 use super::rig::{PARTITION, key, put};
 use super::{Rig, Stage};
-use crate::{Batch, Edition, Outcome, SETTLED_COMMITS, Settled, Space};
+use crate::{Batch, Edition, Outcome, RESOLVABLE_COMMITS, Resolved, Space};
 
 /// Puts replace, deletes remove, absent keys may be deleted, and all of it shows at once.
 pub async fn commit_puts_and_deletes_together(stage: &dyn Stage) {
@@ -32,7 +32,7 @@ pub async fn commit_puts_and_deletes_together(stage: &dyn Stage) {
     assert_eq!(rig.keys(PARTITION, Space::Log).await, ["c"]);
 }
 
-/// Each read and each settled commit tells the edition that the newest commit was given, whether it stays, rises or falls.
+/// Each read and each resolved commit tells the edition that the newest commit was given, whether it stays, rises or falls.
 pub async fn edition_is_what_the_newest_commit_says(stage: &dyn Stage) {
     let rig = Rig::with_partition(stage).await;
     assert_eq!(rig.head(PARTITION).await.edition, Edition::FIRST);
@@ -46,7 +46,7 @@ pub async fn edition_is_what_the_newest_commit_says(stage: &dyn Stage) {
         assert_eq!(rig.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
         assert_eq!(head.edition, edition);
         assert_eq!(rig.head(PARTITION).await, head);
-        assert_eq!(rig.settle(PARTITION, ticket).await, Ok(Settled::Done(head)));
+        assert_eq!(rig.resolve(PARTITION, ticket).await, Ok(Resolved::Done(head)));
     }
     let stale = Batch {
         edition: Edition(9),
@@ -127,12 +127,12 @@ pub(super) async fn send_chain(rig: &Rig) {
     let outcomes = join_all(batches.iter().map(|batch| rig.engine.commit(PARTITION, batch.clone()))).await;
     // An engine in trouble breaks the chain somewhere. Its rest is sent one by one, as the core would.
     for (batch, outcome) in batches.into_iter().zip(outcomes) {
-        let settled = match outcome {
-            Ok(Outcome::Unknown(ticket)) => rig.settle(PARTITION, ticket).await.expect("the partition is there"),
-            Ok(Outcome::Done(head)) => Settled::Done(head),
-            _ => Settled::NotDone,
+        let resolved = match outcome {
+            Ok(Outcome::Unknown(ticket)) => rig.resolve(PARTITION, ticket).await.expect("the partition is there"),
+            Ok(Outcome::Done(head)) => Resolved::Done(head),
+            _ => Resolved::NotDone,
         };
-        if settled == Settled::NotDone {
+        if resolved == Resolved::NotDone {
             let head = batch.head();
             assert_eq!(rig.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
         }
@@ -151,25 +151,25 @@ pub(super) async fn check_chain(rig: &Rig) {
 }
 
 /// A commit that was done stays known for as long as its worker may ask, with the head it made.
-pub async fn settle_knows_a_commit_that_was_done(stage: &dyn Stage) {
+pub async fn resolve_knows_a_commit_that_was_done(stage: &dyn Stage) {
     let rig = Rig::with_partition(stage).await;
     let batch = rig.batch(Lsn(0), vec![put(Space::Item, b"a", "1")], vec![]);
     let (ticket, head) = (batch.ticket(), batch.head());
     assert_eq!(rig.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
-    assert_eq!(rig.settle(PARTITION, ticket.clone()).await, Ok(Settled::Done(head)));
-    for _ in 1..SETTLED_COMMITS {
+    assert_eq!(rig.resolve(PARTITION, ticket.clone()).await, Ok(Resolved::Done(head)));
+    for _ in 1..RESOLVABLE_COMMITS {
         rig.commit_next(PARTITION, vec![], vec![]).await;
-        assert_eq!(rig.settle(PARTITION, ticket.clone()).await, Ok(Settled::Done(head)));
+        assert_eq!(rig.resolve(PARTITION, ticket.clone()).await, Ok(Resolved::Done(head)));
     }
 }
 
 /// A commit that never arrived is not done, whether its place in the log is still free or was taken by another.
-pub async fn settle_knows_a_commit_that_never_arrived(stage: &dyn Stage) {
+pub async fn resolve_knows_a_commit_that_never_arrived(stage: &dyn Stage) {
     let rig = Rig::with_partition(stage).await;
     let ticket = rig.batch(Lsn(0), vec![], vec![]).ticket();
-    assert_eq!(rig.settle(PARTITION, ticket.clone()).await, Ok(Settled::NotDone));
-    for _ in 0..SETTLED_COMMITS {
+    assert_eq!(rig.resolve(PARTITION, ticket.clone()).await, Ok(Resolved::NotDone));
+    for _ in 0..RESOLVABLE_COMMITS {
         rig.commit_next(PARTITION, vec![], vec![]).await;
-        assert_eq!(rig.settle(PARTITION, ticket.clone()).await, Ok(Settled::NotDone));
+        assert_eq!(rig.resolve(PARTITION, ticket.clone()).await, Ok(Resolved::NotDone));
     }
 }

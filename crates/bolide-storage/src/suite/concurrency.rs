@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::rig::{PARTITION, key, put, whole};
 use super::{Rig, Stage};
-use crate::{Ask, Outcome, PartitionId, SETTLED_COMMITS, Space};
+use crate::{Outcome, PartitionId, RESOLVABLE_COMMITS, ReadRequest, Space};
 
 /// Commits of the busy partition.
 const COMMITS: u64 = 400;
@@ -44,24 +44,24 @@ async fn watch(rig: Arc<Rig>, is_over: Arc<AtomicBool>) {
     let mut newest = Lsn(0);
     while !is_over.load(Ordering::Relaxed) {
         let gets = Space::ALL.map(|space| key(space, &[KEYS - 1])).to_vec();
-        let reply = rig
+        let response = rig
             .read(
                 PARTITION,
-                Ask {
+                ReadRequest {
                     gets,
                     scans: Space::ALL.map(whole).to_vec(),
-                    ..Ask::default()
+                    ..ReadRequest::default()
                 },
             )
             .await;
-        let expected = Bytes::from(reply.head.lsn.to_string());
-        assert!(reply.head.lsn >= newest, "reads go forward");
+        let expected = Bytes::from(response.head.lsn.to_string());
+        assert!(response.head.lsn >= newest, "reads go forward");
         assert!(
-            reply.gets.iter().all(|got| got.as_ref() == Some(&expected)),
+            response.gets.iter().all(|got| got.as_ref() == Some(&expected)),
             "{expected:?} {:?}",
-            reply.gets
+            response.gets
         );
-        for page in reply.pages {
+        for page in response.pages {
             assert_eq!(page.rows.len(), usize::from(KEYS));
             assert!(
                 page.rows.iter().all(|(_, value)| *value == expected),
@@ -69,7 +69,7 @@ async fn watch(rig: Arc<Rig>, is_over: Arc<AtomicBool>) {
                 page.rows
             );
         }
-        newest = reply.head.lsn;
+        newest = response.head.lsn;
     }
 }
 
@@ -81,36 +81,36 @@ pub async fn counters_lose_no_step_under_contention(stage: &dyn Stage) {
     for partition in (0..8).map(PartitionId) {
         rig.create(partition).await;
         let writers: Vec<_> = (0..WRITERS)
-            .map(|_| tokio::spawn(count(rig.clone(), partition, SETTLED_COMMITS / WRITERS)))
+            .map(|_| tokio::spawn(count(rig.clone(), partition, RESOLVABLE_COMMITS / WRITERS)))
             .collect();
         for writer in writers {
             writer.await.expect("every step is done");
         }
         assert_eq!(
             rig.get(partition, key(Space::Meta, b"count")).await,
-            Some(Bytes::from(SETTLED_COMMITS.to_string()))
+            Some(Bytes::from(RESOLVABLE_COMMITS.to_string()))
         );
-        assert_eq!(rig.head(partition).await.lsn, Lsn(SETTLED_COMMITS as u64));
+        assert_eq!(rig.head(partition).await.lsn, Lsn(RESOLVABLE_COMMITS as u64));
     }
 }
 
 async fn count(rig: Arc<Rig>, partition: PartitionId, steps: usize) {
     let mut done = 0;
     while done < steps {
-        let reply = rig
+        let response = rig
             .read(
                 partition,
-                Ask {
+                ReadRequest {
                     gets: vec![key(Space::Meta, b"count")],
-                    ..Ask::default()
+                    ..ReadRequest::default()
                 },
             )
             .await;
-        let count = reply.gets[0].as_deref().map_or(0, |text| {
+        let count = response.gets[0].as_deref().map_or(0, |text| {
             String::from_utf8_lossy(text).parse::<u64>().expect("a number")
         });
         let batch = rig.batch(
-            reply.head.lsn,
+            response.head.lsn,
             vec![put(Space::Meta, b"count", (count + 1).to_string())],
             vec![],
         );

@@ -8,7 +8,9 @@ use bytes::Bytes;
 use super::joint::{SHARED_HOME, shared_partitions, with_shared_home};
 use super::rig::{START, key, put, whole};
 use super::{Rig, Stage};
-use crate::{Ask, Down, Held, HoldError, HomeId, JointOutcome, MAX_HOLD_MS, MAX_HOLDS, PartitionId, Scan, Space};
+use crate::{
+    EngineError, Held, HoldError, HomeId, JointOutcome, MAX_HOLD_MS, MAX_HOLDS, PartitionId, ReadRequest, Scan, Space,
+};
 
 /// Tries before a claim gives up on an engine that expires what it holds.
 const TRIES: usize = 1000;
@@ -25,11 +27,11 @@ async fn held_keys(rig: &Rig, held: &dyn Held, partition: PartitionId) -> Result
             max_rows: 2,
             ..whole(Space::Item)
         };
-        let ask = Ask {
+        let request = ReadRequest {
             scans: vec![scan],
-            ..Ask::default()
+            ..ReadRequest::default()
         };
-        let page = rig.read_held(held, partition, ask).await?.pages.remove(0);
+        let page = rig.read_held(held, partition, request).await?.pages.remove(0);
         keys.extend(page.rows.into_iter().map(|(key, _)| key));
         if !page.more {
             return Ok(keys);
@@ -73,24 +75,24 @@ async fn shows_the_past(
 ) -> bool {
     let expected: Vec<Bytes> = (0..5).map(|n: u8| Bytes::copy_from_slice(&[n])).collect();
     for (partition, head) in partitions.iter().zip(heads) {
-        let ask = Ask {
+        let request = ReadRequest {
             gets: vec![key(Space::Item, &[0])],
-            ..Ask::default()
+            ..ReadRequest::default()
         };
-        let reply = match rig.read_held(held, *partition, ask).await {
+        let response = match rig.read_held(held, *partition, request).await {
             Err(HoldError::Expired) => return false,
-            reply => reply.expect("the partition was there"),
+            response => response.expect("the partition was there"),
         };
-        assert_eq!((reply.head, &reply.gets[0]), (*head, &Some(Bytes::from("old"))));
+        assert_eq!((response.head, &response.gets[0]), (*head, &Some(Bytes::from("old"))));
         match held_keys(rig, held, *partition).await {
             Err(HoldError::Expired) => return false,
             keys => assert_eq!(keys.expect("the partition was there"), expected),
         }
     }
-    match rig.read_held(held, created, Ask::default()).await {
+    match rig.read_held(held, created, ReadRequest::default()).await {
         Err(HoldError::Expired) => false,
         read => {
-            assert_eq!(read.map(drop), Err(Down::NoPartition(created).into()));
+            assert_eq!(read.map(drop), Err(EngineError::NoPartition(created).into()));
             true
         }
     }
@@ -109,17 +111,17 @@ pub async fn hold_shows_a_partition_that_was_removed_since(stage: &dyn Stage) {
         let held = rig.hold(SHARED_HOME).await;
         rig.remove(partition).await;
         let after = rig.hold(SHARED_HOME).await;
-        let ask = Ask {
+        let request = ReadRequest {
             scans: vec![whole(Space::Item)],
-            ..Ask::default()
+            ..ReadRequest::default()
         };
-        let before = rig.read_held(held.as_ref(), partition, ask).await;
-        let after = rig.read_held(after.as_ref(), partition, Ask::default()).await;
+        let before = rig.read_held(held.as_ref(), partition, request).await;
+        let after = rig.read_held(after.as_ref(), partition, ReadRequest::default()).await;
         if before.as_ref().err() == Some(&HoldError::Expired) || after.as_ref().err() == Some(&HoldError::Expired) {
             continue;
         }
-        assert_eq!(before.map(|reply| reply.pages[0].rows.len()), Ok(600));
-        assert_eq!(after.map(drop), Err(Down::NoPartition(partition).into()));
+        assert_eq!(before.map(|response| response.pages[0].rows.len()), Ok(600));
+        assert_eq!(after.map(drop), Err(EngineError::NoPartition(partition).into()));
         return;
     }
     panic!("what is held always expires");
@@ -143,12 +145,15 @@ pub async fn hold_shows_no_other_home(stage: &dyn Stage) {
         let mut read = Err(HoldError::Expired);
         for _ in 0..TRIES {
             let held = rig.hold(home).await;
-            read = rig.read_held(held.as_ref(), partition, Ask::default()).await.map(drop);
+            read = rig
+                .read_held(held.as_ref(), partition, ReadRequest::default())
+                .await
+                .map(drop);
             if read != Err(HoldError::Expired) {
                 break;
             }
         }
-        let expected = is_there.then_some(()).ok_or(Down::NoPartition(partition).into());
+        let expected = is_there.then_some(()).ok_or(EngineError::NoPartition(partition).into());
         assert_eq!(read, expected, "{home:?} {partition}");
     }
 }
@@ -168,9 +173,15 @@ pub async fn hold_expires_at_its_end_and_no_later_than_the_limit(stage: &dyn Sta
             let until = UnixMillis(rig.time().lo.0 + ask_ms);
             let held = rig.hold_until(SHARED_HOME, until).await;
             rig.clock.advance(held_ms - 500);
-            let read = rig.read_held(held.as_ref(), partition, Ask::default()).await.map(drop);
+            let read = rig
+                .read_held(held.as_ref(), partition, ReadRequest::default())
+                .await
+                .map(drop);
             rig.clock.advance(1_000);
-            let late = rig.read_held(held.as_ref(), partition, Ask::default()).await.map(drop);
+            let late = rig
+                .read_held(held.as_ref(), partition, ReadRequest::default())
+                .await
+                .map(drop);
             assert_eq!(late, Err(HoldError::Expired), "ask_ms={ask_ms}");
             was_read = read == Ok(());
             if was_read {
@@ -190,7 +201,7 @@ pub async fn holds_are_bounded_in_number_and_dropping_one_makes_room(stage: &dyn
     }
     for _ in 0..10 {
         let refused = rig.engine.hold(SHARED_HOME, UnixMillis(i64::MAX)).await;
-        assert!(matches!(refused, Err(Down::Unavailable(_))), "{refused:?}");
+        assert!(matches!(refused, Err(EngineError::Unavailable(_))), "{refused:?}");
     }
     held.pop();
     held.push(rig.hold(SHARED_HOME).await);
@@ -213,6 +224,9 @@ pub async fn hold_does_not_outlive_its_engine(stage: &dyn Stage) {
         Ok(JointOutcome::done(&batches))
     );
     let [partition, ..] = shared_partitions();
-    let read = rig.read_held(held.as_ref(), partition, Ask::default()).await.map(drop);
+    let read = rig
+        .read_held(held.as_ref(), partition, ReadRequest::default())
+        .await
+        .map(drop);
     assert_eq!(read, Err(HoldError::Expired));
 }

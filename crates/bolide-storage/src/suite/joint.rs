@@ -7,7 +7,10 @@ use bytes::Bytes;
 
 use super::rig::{START, key, put};
 use super::{Rig, Stage};
-use crate::{Ask, Batch, Down, Head, HoldError, HomeId, JointOutcome, PartitionId, SETTLED_COMMITS, Settled, Space};
+use crate::{
+    Batch, EngineError, Head, HoldError, HomeId, JointOutcome, PartitionId, RESOLVABLE_COMMITS, ReadRequest, Resolved,
+    Space,
+};
 
 /// The home most claims use.
 pub(super) const SHARED_HOME: HomeId = HomeId(3);
@@ -41,12 +44,12 @@ impl Rig {
 
     /// What is at the key "a", with the head.
     async fn value(&self, partition: PartitionId) -> (Option<Bytes>, Head) {
-        let ask = Ask {
+        let request = ReadRequest {
             gets: vec![key(Space::Item, b"a")],
-            ..Ask::default()
+            ..ReadRequest::default()
         };
-        let mut reply = self.read(partition, ask).await;
-        (reply.gets.remove(0), reply.head)
+        let mut response = self.read(partition, request).await;
+        (response.gets.remove(0), response.head)
     }
 }
 
@@ -129,7 +132,7 @@ pub async fn joint_commit_without_a_partition_names_it_and_changes_nothing(stage
     let partitions = shared_partitions();
     let batches = rig.joint_batches(&partitions, "new").await;
     rig.remove(partitions[1]).await;
-    let missing = Err(Down::NoPartition(partitions[1]));
+    let missing = Err(EngineError::NoPartition(partitions[1]));
     assert_eq!(rig.commit_together(batches).await, missing);
     for partition in [partitions[0], partitions[2]] {
         assert_eq!(rig.value(partition).await.0, None);
@@ -145,10 +148,10 @@ pub async fn any_ticket_of_a_joint_commit_tells_of_all(stage: &dyn Stage) {
         let told = rig.engine.commit_together(batches.clone()).await;
         let mut done = Vec::new();
         for (partition, batch) in &batches {
-            match rig.settle(*partition, batch.ticket()).await {
-                Ok(Settled::Done(head)) => done.push(head),
-                Ok(Settled::NotDone) => {}
-                Err(down) => panic!("{down}"),
+            match rig.resolve(*partition, batch.ticket()).await {
+                Ok(Resolved::Done(head)) => done.push(head),
+                Ok(Resolved::NotDone) => {}
+                Err(error) => panic!("{error}"),
             }
         }
         let JointOutcome::Done(heads) = JointOutcome::done(&batches) else {
@@ -166,7 +169,7 @@ pub async fn any_ticket_of_a_joint_commit_tells_of_all(stage: &dyn Stage) {
     }
 }
 
-fn is_known(told: &Result<JointOutcome, Down>) -> bool {
+fn is_known(told: &Result<JointOutcome, EngineError>) -> bool {
     !matches!(told, Ok(JointOutcome::Unknown(_)))
 }
 
@@ -182,7 +185,7 @@ pub async fn joint_commits_lose_no_transfer_and_no_hold_sees_half_of_one(stage: 
         }
         // No account has more commits than the engine has to remember.
         let writers =
-            (0..WRITERS).map(|at| tokio::spawn(transfer(rig.clone(), accounts, at, SETTLED_COMMITS / WRITERS)));
+            (0..WRITERS).map(|at| tokio::spawn(transfer(rig.clone(), accounts, at, RESOLVABLE_COMMITS / WRITERS)));
         let mut tasks: Vec<_> = writers.collect();
         tasks.push(tokio::spawn(add_up(rig.clone(), home, accounts)));
         for task in tasks {
@@ -216,7 +219,7 @@ async fn add_up(rig: Arc<Rig>, home: HomeId, accounts: [PartitionId; 3]) {
     loop {
         if let Some((sum, commits)) = sum(&rig, home, accounts).await {
             assert_eq!(sum, 0, "half of a transfer shows");
-            if commits == 2 * SETTLED_COMMITS as u64 {
+            if commits == 2 * RESOLVABLE_COMMITS as u64 {
                 return;
             }
         }
@@ -229,14 +232,14 @@ async fn sum(rig: &Rig, home: HomeId, accounts: [PartitionId; 3]) -> Option<(i64
     let held = rig.hold(home).await;
     let (mut sum, mut commits) = (0, 0);
     for account in accounts {
-        let ask = Ask {
+        let request = ReadRequest {
             gets: vec![key(Space::Item, b"a")],
-            ..Ask::default()
+            ..ReadRequest::default()
         };
-        match rig.read_held(held.as_ref(), account, ask).await {
-            Ok(reply) => {
-                sum += balance(reply.gets[0].as_ref());
-                commits += reply.head.lsn.0;
+        match rig.read_held(held.as_ref(), account, request).await {
+            Ok(response) => {
+                sum += balance(response.gets[0].as_ref());
+                commits += response.head.lsn.0;
             }
             Err(HoldError::Expired) => return None,
             Err(error) => panic!("{error}"),
@@ -264,8 +267,8 @@ pub async fn joint_commit_survives_a_restart(stage: &dyn Stage) {
     for (partition, batch) in batches {
         assert_eq!(rig.value(partition).await, (Some(Bytes::from("1")), batch.head()));
         assert_eq!(
-            rig.settle(partition, batch.ticket()).await,
-            Ok(Settled::Done(batch.head()))
+            rig.resolve(partition, batch.ticket()).await,
+            Ok(Resolved::Done(batch.head()))
         );
     }
 }

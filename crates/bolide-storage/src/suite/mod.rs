@@ -69,8 +69,8 @@ macro_rules! engine_suite {
             commit_on_an_old_head_is_stale_and_changes_nothing
             unfit_commit_is_refused_and_changes_nothing
             commits_sent_at_once_happen_in_their_order
-            settle_knows_a_commit_that_was_done
-            settle_knows_a_commit_that_never_arrived
+            resolve_knows_a_commit_that_was_done
+            resolve_knows_a_commit_that_never_arrived
             joint_commit_is_done_in_all_its_partitions
             joint_commit_with_an_old_head_is_stale_and_changes_nothing
             unfit_joint_commit_is_refused_and_changes_nothing

@@ -4,20 +4,20 @@ use bolide_model::{Lsn, UnixMillis};
 
 use super::rig::{PARTITION, key, put, whole};
 use super::{Rig, Stage};
-use crate::{Ask, Down, Edition, Head, PartitionId, Space};
+use crate::{Edition, EngineError, Head, PartitionId, ReadRequest, Space};
 
 /// Nothing can be done with a partition that was never created.
 pub async fn missing_partition_is_named(stage: &dyn Stage) {
     let rig = Rig::new(stage);
-    let missing = Down::NoPartition(PARTITION);
+    let missing = EngineError::NoPartition(PARTITION);
     assert_eq!(
-        rig.try_read(PARTITION, Ask::default()).await.map(drop),
+        rig.try_read(PARTITION, ReadRequest::default()).await.map(drop),
         Err(missing.clone())
     );
     let batch = rig.batch(Lsn(0), vec![], vec![]);
     let ticket = batch.ticket();
     assert_eq!(rig.commit(PARTITION, batch).await, Err(missing.clone()));
-    assert_eq!(rig.settle(PARTITION, ticket).await, Err(missing));
+    assert_eq!(rig.resolve(PARTITION, ticket).await, Err(missing));
 }
 
 /// A partition begins empty, at the head it was given.
@@ -29,15 +29,15 @@ pub async fn new_partition_is_empty_and_at_its_first_head(stage: &dyn Stage) {
         edition: Edition(3),
     };
     rig.create_at(PARTITION, first).await;
-    let ask = Ask {
+    let request = ReadRequest {
         gets: vec![key(Space::Item, b"a")],
         scans: Space::ALL.map(whole).to_vec(),
-        ..Ask::default()
+        ..ReadRequest::default()
     };
-    let reply = rig.read(PARTITION, ask).await;
-    assert_eq!(reply.head, first);
-    assert_eq!(reply.gets, [None]);
-    assert!(reply.pages.iter().all(|page| page.rows.is_empty() && !page.more));
+    let response = rig.read(PARTITION, request).await;
+    assert_eq!(response.head, first);
+    assert_eq!(response.gets, [None]);
+    assert!(response.pages.iter().all(|page| page.rows.is_empty() && !page.more));
 }
 
 /// Creating again changes nothing; removing what is not there is no error.
@@ -52,8 +52,8 @@ pub async fn create_and_remove_may_be_repeated(stage: &dyn Stage) {
     rig.remove(PARTITION).await;
     rig.remove(PARTITION).await;
     assert_eq!(
-        rig.try_read(PARTITION, Ask::default()).await.map(drop),
-        Err(Down::NoPartition(PARTITION))
+        rig.try_read(PARTITION, ReadRequest::default()).await.map(drop),
+        Err(EngineError::NoPartition(PARTITION))
     );
 }
 
@@ -68,8 +68,8 @@ pub async fn removed_partition_takes_its_keys_along_and_no_others(stage: &dyn St
     }
     rig.remove(gone).await;
     assert_eq!(
-        rig.try_read(gone, Ask::default()).await.map(drop),
-        Err(Down::NoPartition(gone))
+        rig.try_read(gone, ReadRequest::default()).await.map(drop),
+        Err(EngineError::NoPartition(gone))
     );
     assert_eq!(rig.keys(before, Space::Item).await.len(), 600);
     assert_eq!(rig.keys(after, Space::Item).await.len(), 600);

@@ -12,7 +12,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use super::rig::{START, whole};
 use super::{Rig, Stage};
 use crate::{
-    Ask, Batch, Down, Head, Held, HoldError, HomeId, JointOutcome, Key, Outcome, PartitionId, Put, Reply, Scan, Space,
+    Batch, EngineError, Head, Held, HoldError, HomeId, JointOutcome, Key, Outcome, PartitionId, Put, ReadRequest,
+    ReadResponse, Scan, Space,
 };
 
 /// Histories tried, and steps of the longest.
@@ -171,8 +172,8 @@ async fn play(stage: &dyn Stage, history: &[Step], run: u32) -> Result<(), Strin
             }
             Step::Read(slot, gets, scan) => {
                 let Slot { partition, content } = &model.slots[*slot];
-                let reply = rig.try_read(*partition, ask_of(gets, scan)).await;
-                let read = check_reply(*partition, content.as_ref(), reply, gets, scan);
+                let response = rig.try_read(*partition, request_of(gets, scan)).await;
+                let read = check_response(*partition, content.as_ref(), response, gets, scan);
                 read.map_err(|why| format!("step {at}: {why}"))?;
             }
             Step::Hold => model.held = Some((rig.hold(HOME).await, model.slots.clone())),
@@ -182,7 +183,7 @@ async fn play(stage: &dyn Stage, history: &[Step], run: u32) -> Result<(), Strin
             }
         }
     }
-    rig.engine.close().await.map_err(|down| down.to_string())
+    rig.engine.close().await.map_err(|error| error.to_string())
 }
 
 impl Model {
@@ -205,7 +206,7 @@ impl Model {
         let slot = &mut self.slots[slot];
         let batch = slot.batch(rows, behind, rig);
         let expected = match slot.head() {
-            None => Err(Down::NoPartition(slot.partition)),
+            None => Err(EngineError::NoPartition(slot.partition)),
             Some(head) if batch.base != head.lsn => Ok(Outcome::Stale),
             Some(_) => Ok(Outcome::Done(batch.head())),
         };
@@ -229,7 +230,7 @@ impl Model {
         let missing = heads.iter().position(Option::is_none);
         let mut bases = batches.iter().zip(&heads);
         let expected = match missing {
-            Some(at) => Err(Down::NoPartition(batches[at].0)),
+            Some(at) => Err(EngineError::NoPartition(batches[at].0)),
             None if bases.any(|((_, batch), head)| head.is_some_and(|head| head.lsn != batch.base)) => {
                 Ok(JointOutcome::Stale)
             }
@@ -247,9 +248,9 @@ impl Model {
     async fn read_held(&mut self, slot: usize, gets: &[PlainKey], scan: &Scan, rig: &Rig) -> Result<(), String> {
         let Some((held, slots)) = &self.held else { return Ok(()) };
         let Slot { partition, content } = &slots[slot];
-        match rig.read_held(held.as_ref(), *partition, ask_of(gets, scan)).await {
-            Ok(reply) => check_reply(*partition, content.as_ref(), Ok(reply), gets, scan),
-            Err(HoldError::Engine(down)) => check_reply(*partition, content.as_ref(), Err(down), gets, scan),
+        match rig.read_held(held.as_ref(), *partition, request_of(gets, scan)).await {
+            Ok(response) => check_response(*partition, content.as_ref(), Ok(response), gets, scan),
+            Err(HoldError::Engine(error)) => check_response(*partition, content.as_ref(), Err(error), gets, scan),
             Err(HoldError::Expired) => {
                 self.held = None;
                 Ok(())
@@ -294,33 +295,33 @@ impl Slot {
     }
 }
 
-fn ask_of(gets: &[PlainKey], scan: &Scan) -> Ask {
-    Ask {
+fn request_of(gets: &[PlainKey], scan: &Scan) -> ReadRequest {
+    ReadRequest {
         gets: gets
             .iter()
             .map(|(space, bytes)| Key::new(*space, bytes.clone()))
             .collect(),
         scans: vec![scan.clone()],
-        ..Ask::default()
+        ..ReadRequest::default()
     }
 }
 
 /// Compares an answer with what is in the model.
-fn check_reply(
+fn check_response(
     partition: PartitionId,
     content: Option<&(Head, Rows)>,
-    reply: Result<Reply, Down>,
+    response: Result<ReadResponse, EngineError>,
     gets: &[PlainKey],
     scan: &Scan,
 ) -> Result<(), String> {
     let Some((head, map)) = content else {
-        return same("read", &reply.map(drop), &Err(Down::NoPartition(partition)));
+        return same("read", &response.map(drop), &Err(EngineError::NoPartition(partition)));
     };
-    let reply = reply.map_err(|down| down.to_string())?;
-    same("head", &reply.head, head)?;
+    let response = response.map_err(|error| error.to_string())?;
+    same("head", &response.head, head)?;
     let expected: Vec<_> = gets.iter().map(|key| map.get(key).cloned().map(Bytes::from)).collect();
-    same("gets", &reply.gets, &expected)?;
-    let page = &reply.pages[0];
+    same("gets", &response.gets, &expected)?;
+    let page = &response.pages[0];
     same("page", &(page.rows.clone(), page.more), &page_of(map, scan))
 }
 

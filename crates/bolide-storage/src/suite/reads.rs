@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use super::rig::{PARTITION, key, put, whole};
 use super::{Rig, Stage};
-use crate::{Ask, Page, PartitionId, Scan, Space};
+use crate::{Page, PartitionId, ReadRequest, Scan, Space};
 
 /// One answer per key, in the order of the keys; absent keys included.
 pub async fn gets_answer_in_the_order_they_were_asked(stage: &dyn Stage) {
@@ -22,9 +22,17 @@ pub async fn gets_answer_in_the_order_they_were_asked(stage: &dyn Stage) {
         key(Space::Item, b"a"),
         key(Space::Item, b"a"),
     ];
-    let reply = rig.read(PARTITION, Ask { gets, ..Ask::default() }).await;
+    let response = rig
+        .read(
+            PARTITION,
+            ReadRequest {
+                gets,
+                ..ReadRequest::default()
+            },
+        )
+        .await;
     let one = Some(Bytes::from("1"));
-    assert_eq!(reply.gets, [Some(Bytes::new()), None, one.clone(), one]);
+    assert_eq!(response.gets, [Some(Bytes::new()), None, one.clone(), one]);
 }
 
 /// The same bytes are different keys in different spaces and partitions, next to each other as they may be.
@@ -164,7 +172,7 @@ pub async fn pages_hold_what_their_bounds_allow(stage: &dyn Stage) {
     }
 }
 
-/// What comes after as much as an ask may hold is left out, and says so.
+/// What comes after as much as a request may hold is left out, and says so.
 pub async fn an_ask_holds_what_its_bound_allows(stage: &dyn Stage) {
     let rig = Rig::with_partition(stage).await;
     // Rows of 10 bytes: 1 of key and 9 of value.
@@ -191,12 +199,12 @@ pub async fn an_ask_holds_what_its_bound_allows(stage: &dyn Stage) {
         (30, [made, made, made]),
     ];
     for (max_bytes, expected) in cases {
-        let ask = Ask {
+        let request = ReadRequest {
             scans: vec![one(b"a", b"b"), one(b"b", b"c"), one(b"c", b"d")],
             max_bytes,
-            ..Ask::default()
+            ..ReadRequest::default()
         };
-        let pages = rig.read(PARTITION, ask).await.pages;
+        let pages = rig.read(PARTITION, request).await.pages;
         let shown: Vec<_> = pages.iter().map(|page| (page.rows.len(), page.more)).collect();
         assert_eq!(shown, expected, "bytes={max_bytes}");
         let is_made = expected.map(|(_, more)| !more);
@@ -211,20 +219,20 @@ pub async fn an_ask_holds_what_its_bound_allows(stage: &dyn Stage) {
         (21, 4, true),
     ];
     for (max_bytes, answered, is_made) in cases {
-        let ask = Ask {
+        let request = ReadRequest {
             gets: [&b"a"[..], b"none", b"b", b"none"]
                 .map(|name| key(Space::Item, name))
                 .to_vec(),
             scans: vec![one(b"c", b"d")],
             max_bytes,
         };
-        let reply = rig.read(PARTITION, ask).await;
+        let response = rig.read(PARTITION, request).await;
         let shown = (
-            reply.gets.len(),
-            reply.pages.iter().map(Page::is_made).collect::<Vec<_>>(),
+            response.gets.len(),
+            response.pages.iter().map(Page::is_made).collect::<Vec<_>>(),
         );
         assert_eq!(shown, (answered, vec![is_made]), "bytes={max_bytes}");
-        assert_eq!(reply.gets[0].as_deref(), Some(&b"123456789"[..]));
+        assert_eq!(response.gets[0].as_deref(), Some(&b"123456789"[..]));
     }
 }
 

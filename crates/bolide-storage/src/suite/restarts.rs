@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::commits::{check_chain, send_chain};
 use super::rig::{PARTITION, START, key, put};
 use super::{Rig, Stage};
-use crate::{Ask, Batch, Down, Edition, Head, Outcome, PartitionId, Settled, Space};
+use crate::{Batch, Edition, EngineError, Head, Outcome, PartitionId, ReadRequest, Resolved, Space};
 
 /// Rows, heads and the last commit's token are there after a restart, and the log goes on.
 pub async fn commits_survive_a_restart(stage: &dyn Stage) {
@@ -27,7 +27,7 @@ pub async fn commits_survive_a_restart(stage: &dyn Stage) {
     assert_eq!(rig.head(PARTITION).await, head);
     assert_eq!(rig.get(PARTITION, key(Space::Item, b"a")).await, Some(Bytes::from("2")));
     assert_eq!(rig.keys(PARTITION, Space::Item).await, ["a"]);
-    assert_eq!(rig.settle(PARTITION, ticket).await, Ok(Settled::Done(head)));
+    assert_eq!(rig.resolve(PARTITION, ticket).await, Ok(Resolved::Done(head)));
     rig.commit_next(PARTITION, vec![put(Space::Item, b"c", "3")], vec![])
         .await;
     assert_eq!(rig.keys(PARTITION, Space::Item).await, ["a", "c"]);
@@ -54,7 +54,7 @@ pub async fn edition_survives_a_restart(stage: &dyn Stage) {
     assert_eq!(rig.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
     let rig = rig.restart(stage, START).await;
     assert_eq!(rig.head(PARTITION).await.edition, Edition(12));
-    assert_eq!(rig.settle(PARTITION, ticket).await, Ok(Settled::Done(head)));
+    assert_eq!(rig.resolve(PARTITION, ticket).await, Ok(Resolved::Done(head)));
     assert_eq!(rig.head(created).await, first);
 }
 
@@ -104,8 +104,8 @@ pub async fn removal_survives_a_restart(stage: &dyn Stage) {
     rig.remove(PARTITION).await;
     let rig = rig.restart(stage, START).await;
     assert_eq!(
-        rig.try_read(PARTITION, Ask::default()).await.map(drop),
-        Err(Down::NoPartition(PARTITION))
+        rig.try_read(PARTITION, ReadRequest::default()).await.map(drop),
+        Err(EngineError::NoPartition(PARTITION))
     );
     assert_eq!(rig.keys(other, Space::Item).await.len(), 3000);
 }

@@ -9,8 +9,8 @@ use bytes::Bytes;
 
 use super::Stage;
 use crate::{
-    Ask, Batch, CommitToken, Down, Edition, Engine, Head, Held, HoldError, HomeId, JointOutcome, Key, Outcome, Page,
-    PartitionId, Put, Reply, Scan, Settled, Space, Ticket,
+    Batch, CommitToken, Edition, Engine, EngineError, Head, Held, HoldError, HomeId, JointOutcome, Key, Outcome, Page,
+    PartitionId, Put, ReadRequest, ReadResponse, Resolved, Scan, Space, Ticket,
 };
 
 /// Tries before a claim gives up on an engine that is away.
@@ -87,9 +87,9 @@ impl Rig {
     }
 
     /// Reads, and says so if there is no such partition.
-    pub async fn try_read(&self, partition: PartitionId, ask: Ask) -> Result<Reply, Down> {
+    pub async fn try_read(&self, partition: PartitionId, request: ReadRequest) -> Result<ReadResponse, EngineError> {
         for _ in 0..TRIES {
-            let read = self.engine.read(partition, ask.clone()).await;
+            let read = self.engine.read(partition, request.clone()).await;
             if !is_away(&read) {
                 return read;
             }
@@ -98,22 +98,22 @@ impl Rig {
     }
 
     /// Reads from a partition that is there.
-    pub async fn read(&self, partition: PartitionId, ask: Ask) -> Reply {
-        self.try_read(partition, ask).await.expect("the partition is there")
+    pub async fn read(&self, partition: PartitionId, request: ReadRequest) -> ReadResponse {
+        self.try_read(partition, request).await.expect("the partition is there")
     }
 
     /// The head of a partition.
     pub async fn head(&self, partition: PartitionId) -> Head {
-        self.read(partition, Ask::default()).await.head
+        self.read(partition, ReadRequest::default()).await.head
     }
 
     /// The value of one key.
     pub async fn get(&self, partition: PartitionId, key: Key) -> Option<Bytes> {
         self.read(
             partition,
-            Ask {
+            ReadRequest {
                 gets: vec![key],
-                ..Ask::default()
+                ..ReadRequest::default()
             },
         )
         .await
@@ -125,9 +125,9 @@ impl Rig {
     pub async fn scan(&self, partition: PartitionId, scan: Scan) -> Page {
         self.read(
             partition,
-            Ask {
+            ReadRequest {
                 scans: vec![scan],
-                ..Ask::default()
+                ..ReadRequest::default()
             },
         )
         .await
@@ -162,17 +162,17 @@ impl Rig {
     }
 
     /// Commits until the outcome is final: `Done`, `Refused`, or `Stale` because the head has moved.
-    pub async fn commit(&self, partition: PartitionId, batch: Batch) -> Result<Outcome, Down> {
+    pub async fn commit(&self, partition: PartitionId, batch: Batch) -> Result<Outcome, EngineError> {
         for _ in 0..TRIES {
             let outcome = match self.engine.commit(partition, batch.clone()).await {
-                Ok(Outcome::Unknown(ticket)) => match self.settle(partition, ticket).await? {
-                    Settled::Done(head) => Ok(Outcome::Done(head)),
-                    Settled::NotDone => continue,
+                Ok(Outcome::Unknown(ticket)) => match self.resolve(partition, ticket).await? {
+                    Resolved::Done(head) => Ok(Outcome::Done(head)),
+                    Resolved::NotDone => continue,
                 },
                 outcome => outcome,
             };
-            let is_spurious =
-                outcome == Ok(Outcome::Stale) && self.try_read(partition, Ask::default()).await?.head.lsn == batch.base;
+            let is_spurious = outcome == Ok(Outcome::Stale)
+                && self.try_read(partition, ReadRequest::default()).await?.head.lsn == batch.base;
             if !is_spurious && !is_away(&outcome) {
                 return outcome;
             }
@@ -194,14 +194,14 @@ impl Rig {
     }
 
     /// Commits batches together until the outcome is final. What one ticket says is taken for all; which one it is changes.
-    pub async fn commit_together(&self, batches: Vec<(PartitionId, Batch)>) -> Result<JointOutcome, Down> {
+    pub async fn commit_together(&self, batches: Vec<(PartitionId, Batch)>) -> Result<JointOutcome, EngineError> {
         for attempt in 0..TRIES {
             let outcome = match self.engine.commit_together(batches.clone()).await {
                 Ok(JointOutcome::Unknown(tickets)) => {
                     let at = attempt % tickets.len();
-                    match self.settle(batches[at].0, tickets[at].clone()).await? {
-                        Settled::Done(_) => Ok(JointOutcome::done(&batches)),
-                        Settled::NotDone => continue,
+                    match self.resolve(batches[at].0, tickets[at].clone()).await? {
+                        Resolved::Done(_) => Ok(JointOutcome::done(&batches)),
+                        Resolved::NotDone => continue,
                     }
                 }
                 outcome => outcome,
@@ -215,9 +215,9 @@ impl Rig {
     }
 
     /// Whether every partition is where its batch was decided.
-    async fn is_at(&self, batches: &[(PartitionId, Batch)]) -> Result<bool, Down> {
+    async fn is_at(&self, batches: &[(PartitionId, Batch)]) -> Result<bool, EngineError> {
         for (partition, batch) in batches {
-            if self.try_read(*partition, Ask::default()).await?.head.lsn != batch.base {
+            if self.try_read(*partition, ReadRequest::default()).await?.head.lsn != batch.base {
                 return Ok(false);
             }
         }
@@ -240,25 +240,30 @@ impl Rig {
     }
 
     /// Reads from what is held.
-    pub async fn read_held(&self, held: &dyn Held, partition: PartitionId, ask: Ask) -> Result<Reply, HoldError> {
+    pub async fn read_held(
+        &self,
+        held: &dyn Held,
+        partition: PartitionId,
+        request: ReadRequest,
+    ) -> Result<ReadResponse, HoldError> {
         for _ in 0..TRIES {
-            let read = held.read(partition, ask.clone()).await;
-            if !matches!(read, Err(HoldError::Engine(Down::Unavailable(_)))) {
+            let read = held.read(partition, request.clone()).await;
+            if !matches!(read, Err(HoldError::Engine(EngineError::Unavailable(_)))) {
                 return read;
             }
         }
         panic!("the engine stays away. doing=read_held");
     }
 
-    /// Settles a ticket.
-    pub async fn settle(&self, partition: PartitionId, ticket: Ticket) -> Result<Settled, Down> {
+    /// Resolves a ticket.
+    pub async fn resolve(&self, partition: PartitionId, ticket: Ticket) -> Result<Resolved, EngineError> {
         for _ in 0..TRIES {
-            let settled = self.engine.settle(partition, ticket.clone()).await;
-            if !is_away(&settled) {
-                return settled;
+            let resolved = self.engine.resolve(partition, ticket.clone()).await;
+            if !is_away(&resolved) {
+                return resolved;
             }
         }
-        panic!("the engine stays away. doing=settle");
+        panic!("the engine stays away. doing=resolve");
     }
 
     /// Server time.
@@ -275,8 +280,8 @@ impl Rig {
     }
 }
 
-fn is_away<T>(answer: &Result<T, Down>) -> bool {
-    matches!(answer, Err(Down::Unavailable(_)))
+fn is_away<T>(answer: &Result<T, EngineError>) -> bool {
+    matches!(answer, Err(EngineError::Unavailable(_)))
 }
 
 /// A key of a space.

@@ -7,8 +7,8 @@ use bolide_model::{Lsn, UnixMillis};
 use bolide_storage::faults::{Faults, FaultyEngine};
 use bolide_storage::memory::MemoryEngine;
 use bolide_storage::{
-    Batch, CommitToken, Down, Edition, Engine, Head, HoldError, HomeId, JointOutcome, Outcome, PartitionId, Settled,
-    Ticket,
+    Batch, CommitToken, Edition, Engine, EngineError, Head, HoldError, HomeId, JointOutcome, Outcome, PartitionId,
+    Resolved, Ticket,
 };
 
 const PARTITION: PartitionId = PartitionId(1);
@@ -54,7 +54,7 @@ async fn create(engine: &MemoryEngine) {
 }
 
 /// What a series of commits is told, each on the head it finds.
-async fn story(seed: u64) -> Vec<Result<Outcome, Down>> {
+async fn story(seed: u64) -> Vec<Result<Outcome, EngineError>> {
     let (inner, faulty) = engines(Faults::bad_day(seed));
     create(&inner).await;
     let mut story = Vec::new();
@@ -69,15 +69,15 @@ async fn bad_day_brings_every_kind_of_trouble_and_repeats_itself() {
     let first = story(3).await;
     assert_eq!(first, story(3).await);
     assert_ne!(first, story(4).await);
-    let count = |wanted: fn(&Result<Outcome, Down>) -> bool| first.iter().filter(|told| wanted(told)).count();
+    let count = |wanted: fn(&Result<Outcome, EngineError>) -> bool| first.iter().filter(|told| wanted(told)).count();
     assert!(count(|told| matches!(told, Ok(Outcome::Done(_)))) > 50);
     assert!(count(|told| matches!(told, Ok(Outcome::Stale))) > 5);
     assert!(count(|told| matches!(told, Ok(Outcome::Unknown(_)))) > 5);
-    assert!(count(|told| matches!(told, Err(Down::Unavailable(_)))) > 5);
+    assert!(count(|told| matches!(told, Err(EngineError::Unavailable(_)))) > 5);
 }
 
 #[tokio::test]
-async fn unknown_commits_are_sometimes_done_and_sometimes_not_and_settling_tells() {
+async fn unknown_commits_are_sometimes_done_and_sometimes_not_and_resolving_tells() {
     let (inner, faulty) = engines(Faults {
         unknown_percent: 100,
         ..calm(1)
@@ -89,12 +89,12 @@ async fn unknown_commits_are_sometimes_done_and_sometimes_not_and_settling_tells
         let Ok(Outcome::Unknown(ticket)) = faulty.commit(PARTITION, batch(before, token)).await else {
             panic!("unknown")
         };
-        match faulty.settle(PARTITION, ticket).await.unwrap() {
-            Settled::Done(after) => {
+        match faulty.resolve(PARTITION, ticket).await.unwrap() {
+            Resolved::Done(after) => {
                 assert_eq!(head(inner.as_ref()).await, after.lsn);
                 done += 1;
             }
-            Settled::NotDone => {
+            Resolved::NotDone => {
                 assert_eq!(head(inner.as_ref()).await, before);
                 not_done += 1;
             }
@@ -103,7 +103,7 @@ async fn unknown_commits_are_sometimes_done_and_sometimes_not_and_settling_tells
     assert!(done > 20 && not_done > 20, "done={done} not_done={not_done}");
 }
 
-/// Settling one ticket settles all: what it says is so in every partition, then and later.
+/// Resolving one ticket resolves all: what it says is so in every partition, then and later.
 #[tokio::test]
 async fn unknown_joint_commit_is_done_in_all_partitions_or_in_none_and_any_ticket_tells() {
     let (inner, faulty) = engines(Faults {
@@ -125,19 +125,19 @@ async fn unknown_joint_commit_is_done_in_all_partitions_or_in_none_and_any_ticke
             panic!("unknown")
         };
         let asked = token as usize % 2;
-        let expected = match faulty.settle(partitions[asked], tickets[asked].clone()).await.unwrap() {
-            Settled::Done(after) => {
+        let expected = match faulty.resolve(partitions[asked], tickets[asked].clone()).await.unwrap() {
+            Resolved::Done(after) => {
                 done += 1;
                 after.lsn
             }
-            Settled::NotDone => {
+            Resolved::NotDone => {
                 not_done += 1;
                 before
             }
         };
         // Whatever is still on its way arrives with this, sooner or later.
         for _ in 0..5 {
-            let _ = faulty.settle(partitions[1 - asked], tickets[1 - asked].clone()).await;
+            let _ = faulty.resolve(partitions[1 - asked], tickets[1 - asked].clone()).await;
         }
         for partition in partitions {
             assert_eq!(head_of(inner.as_ref(), partition).await, expected);
@@ -170,7 +170,7 @@ async fn held_snapshots_are_lost_now_and_then_and_stay_lost() {
 }
 
 #[tokio::test]
-async fn commit_that_was_settled_as_not_done_never_arrives() {
+async fn commit_that_was_resolved_as_not_done_never_arrives() {
     let (inner, faulty) = engines(Faults {
         unknown_percent: 100,
         ..calm(2)
@@ -181,14 +181,14 @@ async fn commit_that_was_settled_as_not_done_never_arrives() {
         let Ok(Outcome::Unknown(ticket)) = faulty.commit(PARTITION, batch(before, token)).await else {
             panic!("unknown")
         };
-        if faulty.settle(PARTITION, ticket).await == Ok(Settled::NotDone) {
+        if faulty.resolve(PARTITION, ticket).await == Ok(Resolved::NotDone) {
             for _ in 0..5 {
                 let other = Ticket {
                     base: Lsn(0),
                     next: Lsn(1),
                     token: CommitToken(u128::MAX),
                 };
-                let _ = faulty.settle(PARTITION, other).await;
+                let _ = faulty.resolve(PARTITION, other).await;
             }
             assert_eq!(head(inner.as_ref()).await, before);
         }
@@ -196,7 +196,7 @@ async fn commit_that_was_settled_as_not_done_never_arrives() {
 }
 
 #[tokio::test]
-async fn who_does_not_settle_may_meet_the_late_commit() {
+async fn who_does_not_resolve_may_meet_the_late_commit() {
     let (inner, faulty) = engines(Faults {
         unknown_percent: 100,
         ..calm(5)

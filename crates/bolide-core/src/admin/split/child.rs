@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use bolide_model::epk::Epk;
 use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis};
-use bolide_storage::{Ask, Batch, CommitToken, Engine, Head, Key, Outcome, Put, Settled, Space};
+use bolide_storage::{Batch, CommitToken, Engine, Head, Key, Outcome, Put, ReadRequest, Resolved, Space};
 use bytes::Bytes;
 
 use crate::format::keys;
 use crate::format::record::LogEntry;
 use crate::partition::round::refused;
 use crate::partition::state::{Amount, PartitionState};
-use crate::partition::{Placement, down};
+use crate::partition::{Placement, engine_error};
 
 /// Rows and bytes of one commit; the last row may go beyond. Others wait for a commit of this size to be synced.
 const COMMIT_ROWS: usize = 500;
@@ -40,7 +40,7 @@ impl Child {
     pub async fn create(engine: Arc<dyn Engine>, placement: Placement, now: UnixMillis) -> Result<Child> {
         let head = Head::first(now);
         // Ids are never handed out twice, so nothing is there.
-        engine.create(placement.id, head).await.map_err(down)?;
+        engine.create(placement.id, head).await.map_err(engine_error)?;
         Ok(Child {
             engine,
             placement,
@@ -86,11 +86,15 @@ impl Child {
             }
         }
         if !gets.is_empty() {
-            let ask = Ask {
+            let request = ReadRequest {
                 gets: gets.clone(),
-                ..Ask::default()
+                ..ReadRequest::default()
             };
-            let reply = self.engine.read(self.placement.id, ask).await.map_err(down)?;
+            let reply = self
+                .engine
+                .read(self.placement.id, request)
+                .await
+                .map_err(engine_error)?;
             let found = gets.into_iter().zip(reply.gets);
             entries.extend(found.filter_map(|(key, value)| Some((key, value?))));
         }
@@ -141,7 +145,12 @@ impl Child {
                 edition: self.head.edition,
                 may_block: false,
             };
-            match self.engine.commit(self.placement.id, batch).await.map_err(down)? {
+            match self
+                .engine
+                .commit(self.placement.id, batch)
+                .await
+                .map_err(engine_error)?
+            {
                 Outcome::Done(head) => {
                     self.head = head;
                     return Ok(());
@@ -150,8 +159,12 @@ impl Child {
                 // Nobody else writes here: it stands where it stood.
                 Outcome::Stale => {}
                 Outcome::Unknown(ticket) => {
-                    let settled = self.engine.settle(self.placement.id, ticket).await.map_err(down)?;
-                    if let Settled::Done(head) = settled {
+                    let resolved = self
+                        .engine
+                        .resolve(self.placement.id, ticket)
+                        .await
+                        .map_err(engine_error)?;
+                    if let Resolved::Done(head) = resolved {
                         self.head = head;
                         return Ok(());
                     }

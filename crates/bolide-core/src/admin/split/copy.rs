@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bolide_model::{Error, ErrorKind, Result, UnixMillis};
-use bolide_storage::{Ask, Head, Key, Scan, Space};
+use bolide_storage::{Head, Key, ReadRequest, Scan, Space};
 use bytes::Bytes;
 
 use super::child::Child;
@@ -183,11 +183,11 @@ impl Copy {
             max_bytes: PAGE_BYTES,
             keys_only: false,
         };
-        let ask = Ask {
+        let request = ReadRequest {
             scans: vec![scan],
-            ..Ask::default()
+            ..ReadRequest::default()
         };
-        let mut reply = self.parent.read_raw(ask).await?;
+        let mut reply = self.parent.read_raw(request).await?;
         let page = reply.pages.pop().unwrap_or_default();
         let last = page.rows.last().map(|(key, _)| key.clone());
         if let Some(walk) = self.walks.get_mut(at) {
@@ -212,12 +212,12 @@ impl Copy {
         let mut left = &dirty[..];
         while !left.is_empty() {
             self.running.check()?;
-            let ask = Ask {
+            let request = ReadRequest {
                 gets: left[..left.len().min(PAGE_ROWS)].to_vec(),
                 max_bytes: PAGE_BYTES,
-                ..Ask::default()
+                ..ReadRequest::default()
             };
-            let values = self.parent.read_raw(ask).await?.gets;
+            let values = self.parent.read_raw(request).await?.gets;
             let (keys, later) = left.split_at(values.len());
             self.copy_again(keys, values).await?;
             left = later;
@@ -255,11 +255,11 @@ impl Copy {
     async fn catch_up_with_head(&mut self) -> Result<(Head, PartitionState)> {
         for _ in 0..END_TRIES {
             self.catch_up().await?;
-            let ask = Ask {
+            let request = ReadRequest {
                 gets: vec![keys::state()],
-                ..Ask::default()
+                ..ReadRequest::default()
             };
-            let mut reply = self.parent.read_raw(ask).await?;
+            let mut reply = self.parent.read_raw(request).await?;
             // The worker records a commit before it shows its LSN.
             if reply.head.lsn == self.parent.lsn() && self.recording.is_empty() {
                 let state = reply.gets.pop().flatten();

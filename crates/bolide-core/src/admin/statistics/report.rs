@@ -6,7 +6,7 @@ use bolide_model::epk::Epk;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::ttl::{Class, Policy, Stamp};
 use bolide_model::{RequestUnits, Result, UnixSeconds};
-use bolide_storage::{Ask, Head};
+use bolide_storage::{Head, ReadRequest};
 
 use super::amounts;
 use super::forecast::{self, Ends, SLICES};
@@ -221,9 +221,9 @@ impl Admin<'_> {
 async fn stored_under(partition: &Partition, epk: &Epk, id: &str) -> Result<(Option<Record>, Head)> {
     let mut keys = vec![keys::id_index(epk.as_bytes(), id.as_bytes())];
     loop {
-        let request = || Ask {
+        let request = || ReadRequest {
             gets: keys.clone(),
-            ..Ask::default()
+            ..ReadRequest::default()
         };
         let (mut reply, tombstones) = partition.read_raw_with_tombstones(request).await?;
         let item_key = reply

@@ -157,11 +157,11 @@ pub(crate) async fn for_each_hidden(
         };
         let mut scan = scan(dropped);
         loop {
-            let ask = bolide_storage::Ask {
+            let request = bolide_storage::ReadRequest {
                 scans: vec![scan.clone()],
-                ..bolide_storage::Ask::default()
+                ..bolide_storage::ReadRequest::default()
             };
-            let page = partition.read_raw(ask).await?.pages.pop().unwrap_or_default();
+            let page = partition.read_raw(request).await?.pages.pop().unwrap_or_default();
             for (key, value) in &page.rows {
                 let record = Record::decode(value.clone())?;
                 if dropped.hides(key, &record) && !is_taken(key, &record) {

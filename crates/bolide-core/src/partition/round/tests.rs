@@ -1,4 +1,4 @@
-use bolide_storage::Reply;
+use bolide_storage::ReadResponse;
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn a_scan_with_another_end_is_read_anew() {
         rows: vec![(Bytes::from_static(b"a1"), Bytes::new())],
         ..Page::default()
     };
-    let reply = Reply {
+    let response = ReadResponse {
         head: bolide_storage::Head {
             lsn: Lsn(1),
             ..bolide_storage::Head::first(UnixMillis(1))
@@ -31,7 +31,7 @@ fn a_scan_with_another_end_is_read_anew() {
         gets: vec![],
         pages: vec![page],
     };
-    loaded.take(missing, reply);
+    loaded.take(missing, response);
     let mut round = Round::new(UnixMillis(1), Lsn(1), PartitionState::default(), &loaded);
     assert_eq!(round.scan_raw(&[scan(b"b")]).expect("it was read")[0].rows.len(), 1);
     assert!(matches!(round.scan_raw(&[scan(b"c")]), Err(Stop::Missing)));

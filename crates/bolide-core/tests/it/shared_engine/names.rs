@@ -1,7 +1,7 @@
 //! What follows from the rows of the catalog: the index of names, and the log of changes.
 
 use bolide_model::ErrorKind;
-use bolide_storage::{Ask, Batch, CommitToken, Engine, Key, Outcome, PartitionId, Put, Scan, Space};
+use bolide_storage::{Batch, CommitToken, Engine, Key, Outcome, PartitionId, Put, ReadRequest, Scan, Space};
 use bytes::Bytes;
 use serde_json::json;
 
@@ -17,11 +17,11 @@ async fn rows(two: &Two, space: Space) -> Vec<(Bytes, Bytes)> {
         max_bytes: usize::MAX,
         keys_only: false,
     };
-    let ask = Ask {
+    let request = ReadRequest {
         scans: vec![scan],
-        ..Ask::default()
+        ..ReadRequest::default()
     };
-    let mut reply = two.engine.read(PartitionId::CATALOG, ask).await.unwrap();
+    let mut reply = two.engine.read(PartitionId::CATALOG, request).await.unwrap();
     reply.pages.pop().unwrap().rows
 }
 
@@ -29,7 +29,7 @@ async fn rows(two: &Two, space: Space) -> Vec<(Bytes, Bytes)> {
 async fn commit(two: &Two, puts: Vec<Put>, deletes: Vec<Key>) {
     let head = two
         .engine
-        .read(PartitionId::CATALOG, Ask::default())
+        .read(PartitionId::CATALOG, ReadRequest::default())
         .await
         .unwrap()
         .head;

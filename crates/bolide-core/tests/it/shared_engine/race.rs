@@ -13,7 +13,7 @@ use bolide_model::encryption_key::EncryptionKeyProperties;
 use bolide_model::rid::{DatabaseRid, UserRid};
 use bolide_model::{Error, ErrorKind};
 use bolide_storage::faults::{Faults, FaultyEngine};
-use bolide_storage::{Ask, Engine, PartitionId, Scan, Space};
+use bolide_storage::{Engine, PartitionId, ReadRequest, Scan, Space};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -331,12 +331,12 @@ async fn assert_no_number_twice(engine: &dyn Engine) {
         max_bytes: usize::MAX,
         keys_only: false,
     };
-    let ask = Ask {
+    let request = ReadRequest {
         scans: vec![scan],
-        ..Ask::default()
+        ..ReadRequest::default()
     };
     let rows = engine
-        .read(PartitionId::CATALOG, ask)
+        .read(PartitionId::CATALOG, request)
         .await
         .unwrap()
         .pages

@@ -7,7 +7,7 @@ use bolide_core::{Account, FeedStart, SplitReport};
 use bolide_model::ErrorKind;
 use bolide_storage::faults::Faults;
 use bolide_storage::memory::MemoryEngine;
-use bolide_storage::{Ask, Batch, Down, Engine, PartitionId, Put, Space};
+use bolide_storage::{Batch, Engine, EngineError, PartitionId, Put, ReadRequest, Space};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -35,9 +35,9 @@ fn begin(stage: &Stage, range: Option<u32>) -> Splitting {
 }
 
 async fn is_there(stage: &Stage, partition: PartitionId) -> bool {
-    match stage.engine.read(partition, Ask::default()).await {
+    match stage.engine.read(partition, ReadRequest::default()).await {
         Ok(_) => true,
-        Err(Down::NoPartition(_)) => false,
+        Err(EngineError::NoPartition(_)) => false,
         Err(other) => panic!("{other}"),
     }
 }

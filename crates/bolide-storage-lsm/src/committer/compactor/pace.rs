@@ -124,7 +124,7 @@ impl Pace {
     }
 
     /// The number of the store's writes up to which no reader needs what later ones hide.
-    pub(super) fn watermark(&self) -> u64 {
+    pub(super) fn gc_watermark(&self) -> u64 {
         self.views.oldest().saturating_sub(1)
     }
 

@@ -149,7 +149,7 @@ impl Run<'_> {
     fn merge(&self, space: Space, strategy: Leveled) -> fjall::Result<bool> {
         let tree = &self.store.space(space).tree;
         let before = tree.current_version().id();
-        self.attempt(space, || tree.compact(Arc::new(strategy), self.pace.watermark()))?;
+        self.attempt(space, || tree.compact(Arc::new(strategy), self.pace.gc_watermark()))?;
         let has_merged = tree.current_version().id() != before;
         if has_merged {
             self.pace.rest();
@@ -202,7 +202,7 @@ impl Run<'_> {
         // It may take so long that writes would wait for what it leaves undone.
         self.pace.give_way(true);
         let merged = self.attempt(space, || {
-            tree.major_compact(table_bytes(self.store, space), self.pace.watermark())
+            tree.major_compact(table_bytes(self.store, space), self.pace.gc_watermark())
         });
         self.pace.give_way(false);
         if self.pace.gave_way() {

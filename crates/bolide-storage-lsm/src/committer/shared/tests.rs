@@ -38,13 +38,13 @@ impl Shared {
     }
 
     /// `None` if the batch was given back.
-    fn commit_here(&self, base: u64) -> Option<Result<Outcome, Down>> {
+    fn commit_here(&self, base: u64) -> Option<Result<Outcome, EngineError>> {
         let batch = batch(base, vec![]);
         self.committer.commit_here(&self.jobs, PARTITION, batch).ok()
     }
 }
 
-fn done(lsn: u64) -> Option<Result<Outcome, Down>> {
+fn done(lsn: u64) -> Option<Result<Outcome, EngineError>> {
     let lsn = Lsn(lsn);
     Some(Ok(Outcome::Done(Head {
         lsn,
@@ -82,7 +82,7 @@ fn a_commit_is_given_back_where_others_wait_or_the_disk_takes_its_time() {
 
     shared.change(|committer| drop(committer.fail("the disk is full")));
     assert!(shared.commit_here(1).is_none(), "the store failed");
-    shared.change(|committer| committer.trouble = None);
+    shared.change(|committer| committer.failure = None);
     assert_eq!(shared.commit_here(1), done(2));
 }
 

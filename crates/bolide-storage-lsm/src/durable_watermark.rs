@@ -1,7 +1,7 @@
-//! The durable mark: a small file beside the store that remembers how far the store was durable, and server time.
+//! The durable watermark: a small file beside the store that remembers how far the store was durable, and server time.
 //!
-//! The store forgets a damaged or missing end of its journal without an error. The mark holds, for each key space, the number of the
-//! newest write that was known to be on the disk; a store that comes back with less has lost commits. The mark may lag behind the store
+//! The store forgets a damaged or missing end of its journal without an error. The watermark holds, for each key space, the number of the
+//! newest write that was known to be on the disk; a store that comes back with less has lost commits. The watermark may lag behind the store
 //! (it is written at most once a second, and at close), but is never ahead of it.
 //!
 //! Server time is here so that it can be made durable without a commit: answers that depend on expiry wait for it (TTL-203), and a
@@ -27,9 +27,9 @@ use bytes::{Buf, BufMut};
 /// The newest durable write per key space, in the order of [`Space::ALL`].
 pub(crate) type Numbers = [u64; Space::ALL.len()];
 
-/// What a mark says.
+/// What a watermark says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Marked {
+pub(crate) struct Position {
     pub(crate) numbers: Numbers,
     /// Server time must not fall below this.
     pub(crate) time: UnixMillis,
@@ -42,75 +42,75 @@ const SLOT_BYTES: usize = UNTIMED_SLOT_BYTES + 8;
 /// Slots are a block apart, so that the disk never writes both at once.
 const SLOT_DISTANCE: u64 = 4096;
 
-/// An open mark file.
+/// An open watermark file.
 #[derive(Debug)]
-pub(crate) struct Mark {
+pub(crate) struct DurableWatermark {
     file: File,
     turn: u64,
-    marked: Marked,
+    position: Position,
 }
 
-impl Mark {
-    /// Makes the mark of a new store, durable.
-    pub(crate) fn create(path: &Path) -> io::Result<Mark> {
+impl DurableWatermark {
+    /// Makes the watermark of a new store, durable.
+    pub(crate) fn create(path: &Path) -> io::Result<DurableWatermark> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(true)
             .open(path)?;
-        let mut mark = Mark {
+        let mut watermark = DurableWatermark {
             file,
             turn: 0,
-            marked: Marked {
+            position: Position {
                 numbers: Numbers::default(),
                 time: UnixMillis(i64::MIN),
             },
         };
         // Both slots, so that later writes need no space.
-        mark.write(mark.marked)?;
-        mark.write(mark.marked)?;
-        Ok(mark)
+        watermark.write(watermark.position)?;
+        watermark.write(watermark.position)?;
+        Ok(watermark)
     }
 
-    /// Reads the mark at `path`; `None` if neither slot is whole.
-    pub(crate) fn open(path: &Path) -> io::Result<Option<Mark>> {
+    /// Reads the watermark at `path`; `None` if neither slot is whole.
+    pub(crate) fn open(path: &Path) -> io::Result<Option<DurableWatermark>> {
         let mut file = OpenOptions::new().read(true).write(true).open(path)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         let slots = [0, SLOT_DISTANCE as usize].map(|at| bytes.get(at..).and_then(decode));
         let newest = slots.into_iter().flatten().max_by_key(|(turn, _)| *turn);
-        Ok(newest.map(|(turn, marked)| Mark { file, turn, marked }))
+        Ok(newest.map(|(turn, position)| DurableWatermark { file, turn, position }))
     }
 
     /// What was written last.
-    pub(crate) fn marked(&self) -> Marked {
-        self.marked
+    pub(crate) fn position(&self) -> Position {
+        self.position
     }
 
-    /// Replaces the mark, durable on return. The caller has made sure that the store is durable up to the numbers.
-    pub(crate) fn write(&mut self, marked: Marked) -> io::Result<()> {
+    /// Replaces the watermark, durable on return. The caller has made sure that the store is durable up to the numbers.
+    pub(crate) fn write(&mut self, position: Position) -> io::Result<()> {
         let turn = self.turn + 1;
         self.file.seek(SeekFrom::Start(turn % 2 * SLOT_DISTANCE))?;
-        self.file.write_all(&encode(turn, marked))?;
+        self.file.write_all(&encode(turn, position))?;
         self.file.sync_data()?;
         self.turn = turn;
-        self.marked = marked;
+        self.position = position;
         Ok(())
     }
 }
 
-fn encode(turn: u64, marked: Marked) -> Vec<u8> {
+fn encode(turn: u64, position: Position) -> Vec<u8> {
     let mut slot = Vec::with_capacity(SLOT_BYTES);
     slot.put_slice(MAGIC);
     slot.put_u64(turn);
-    marked.numbers.iter().for_each(|number| slot.put_u64(*number));
-    slot.put_i64(marked.time.0);
+    position.numbers.iter().for_each(|number| slot.put_u64(*number));
+    slot.put_i64(position.time.0);
     slot.put_u64(fnv1a(&slot));
     slot
 }
 
-fn decode(bytes: &[u8]) -> Option<(u64, Marked)> {
+fn decode(bytes: &[u8]) -> Option<(u64, Position)> {
     let is_timed = bytes.starts_with(MAGIC);
     if !is_timed && !bytes.starts_with(UNTIMED_MAGIC) {
         return None;
@@ -125,7 +125,7 @@ fn decode(bytes: &[u8]) -> Option<(u64, Marked)> {
     let numbers = Numbers::default().map(|_| body.get_u64());
     let time = if is_timed { body.get_i64() } else { i64::MIN };
     let time = UnixMillis(time);
-    Some((turn, Marked { numbers, time }))
+    Some((turn, Position { numbers, time }))
 }
 
 fn fnv1a(bytes: &[u8]) -> u64 {

@@ -4,7 +4,7 @@
 //! FORMAT     "bolide store", the number of the format, and when the store was made (ms)
 //! lock       held while the store is open
 //! probe      there for a moment, when it is tried whether the directory takes files again
-//! durable    the durable mark, see `mark`
+//! durable    the durable watermark, see `durable_watermark`
 //! store/     the LSM store
 //! ```
 
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use bolide_model::UnixMillis;
 
 use crate::OpenError;
-use crate::mark::Mark;
+use crate::durable_watermark::DurableWatermark;
 use crate::presence::Presence;
 
 /// The format this version writes, and the newest it reads.
@@ -28,7 +28,7 @@ const FORMAT_FILE: &str = "FORMAT";
 /// `FORMAT` while it is written.
 const FORMAT_DRAFT: &str = "FORMAT.new";
 const LOCK_FILE: &str = "lock";
-const MARK_FILE: &str = "durable";
+const WATERMARK_FILE: &str = "durable";
 const PROBE_FILE: &str = "probe";
 const STORE_DIR: &str = "store";
 /// A journal begins with this size. It, and tables, may become larger.
@@ -38,12 +38,12 @@ const LARGEST_FILE_BYTES: u64 = 256 << 20;
 /// Descriptors that must be free for the store to be opened again.
 const SPARE_DESCRIPTORS: usize = 32;
 /// Files that may be in a directory whose first open was interrupted.
-const DRAFTS: [&str; 3] = [FORMAT_DRAFT, LOCK_FILE, MARK_FILE];
+const DRAFTS: [&str; 3] = [FORMAT_DRAFT, LOCK_FILE, WATERMARK_FILE];
 const TITLE: &str = "bolide store";
 
 /// A directory that is ours, and locked.
 #[derive(Debug)]
-pub(crate) struct Home {
+pub(crate) struct StoreDir {
     path: PathBuf,
     /// Unlocked when closed.
     _lock: File,
@@ -51,31 +51,32 @@ pub(crate) struct Home {
     notice: Option<String>,
 }
 
-impl Home {
+impl StoreDir {
     /// Takes possession of `path`: makes the directory and its files if there are none yet. `now` is written into a new store.
-    pub(crate) fn enter(path: &Path, now: UnixMillis) -> Result<(Home, Option<Mark>), OpenError> {
+    pub(crate) fn enter(path: &Path, now: UnixMillis) -> Result<(StoreDir, Option<DurableWatermark>), OpenError> {
         check_file_size_limit()?;
         make_dir(path)?;
         let is_new = check_identity(path)?;
-        let home = Home {
+        let store_dir = StoreDir {
             path: path.to_owned(),
             _lock: lock(path)?,
             notice: keep_private(path),
         };
-        let mark_path = path.join(MARK_FILE);
-        let mark = if is_new {
-            let mark = Mark::create(&mark_path).map_err(io_error("writing the durable mark", &mark_path))?;
+        let watermark_path = path.join(WATERMARK_FILE);
+        let watermark = if is_new {
+            let watermark = DurableWatermark::create(&watermark_path)
+                .map_err(io_error("writing the durable watermark", &watermark_path))?;
             write_format(path, &format_text(now))?;
-            Some(mark)
+            Some(watermark)
         } else {
-            match Mark::open(&mark_path) {
+            match DurableWatermark::open(&watermark_path) {
                 Err(e) if e.kind() != ErrorKind::NotFound => {
-                    return Err(io_error("reading the durable mark", &mark_path)(e));
+                    return Err(io_error("reading the durable watermark", &watermark_path)(e));
                 }
                 found => found.ok().flatten(),
             }
         };
-        Ok((home, mark))
+        Ok((store_dir, watermark))
     }
 
     /// Gives a store of an older format the number of this one, so that earlier versions refuse it by its format, and do not call what is
@@ -95,11 +96,11 @@ impl Home {
         Ok(())
     }
 
-    /// A new mark in place of one that was lost.
-    pub(crate) fn new_mark(&self) -> Result<Mark, OpenError> {
-        let path = self.path.join(MARK_FILE);
-        let made = Mark::create(&path).and_then(|mark| sync_dir(&self.path).map(|()| mark));
-        made.map_err(io_error("writing the durable mark", &path))
+    /// A new watermark in place of one that was lost.
+    pub(crate) fn new_watermark(&self) -> Result<DurableWatermark, OpenError> {
+        let path = self.path.join(WATERMARK_FILE);
+        let made = DurableWatermark::create(&path).and_then(|watermark| sync_dir(&self.path).map(|()| watermark));
+        made.map_err(io_error("writing the durable watermark", &path))
     }
 
     /// Where the LSM store is.

@@ -1,27 +1,29 @@
-//! Claims about the slots of a mark.
+//! Claims about the slots of a watermark.
 
 use super::*;
 
-const FIRST: Marked = Marked {
+const FIRST: Position = Position {
     numbers: [1, 2, 3, 4, 5],
     time: UnixMillis(1_000),
 };
-const SECOND: Marked = Marked {
+const SECOND: Position = Position {
     numbers: [6, 7, 8, 9, 10],
     time: UnixMillis(2_000),
 };
 
-fn read(path: &Path) -> Option<Marked> {
-    Mark::open(path).unwrap().map(|mark| mark.marked())
+fn read(path: &Path) -> Option<Position> {
+    DurableWatermark::open(path)
+        .unwrap()
+        .map(|watermark| watermark.position())
 }
 
 #[test]
-fn mark_comes_back_as_it_was_written() {
+fn watermark_comes_back_as_it_was_written() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("durable");
-    let mut mark = Mark::create(&path).unwrap();
-    mark.write(FIRST).unwrap();
-    mark.write(SECOND).unwrap();
+    let mut watermark = DurableWatermark::create(&path).unwrap();
+    watermark.write(FIRST).unwrap();
+    watermark.write(SECOND).unwrap();
     assert_eq!(read(&path), Some(SECOND));
 }
 
@@ -29,9 +31,9 @@ fn mark_comes_back_as_it_was_written() {
 fn half_written_slot_leaves_the_one_before() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("durable");
-    let mut mark = Mark::create(&path).unwrap();
-    mark.write(FIRST).unwrap();
-    mark.write(SECOND).unwrap();
+    let mut watermark = DurableWatermark::create(&path).unwrap();
+    watermark.write(FIRST).unwrap();
+    watermark.write(SECOND).unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
     // After the two at its making, the second write went to the first slot.
     bytes[20] ^= 1;
@@ -40,7 +42,7 @@ fn half_written_slot_leaves_the_one_before() {
 }
 
 #[test]
-fn mark_of_an_earlier_version_is_read_and_has_no_time() {
+fn watermark_of_an_earlier_version_is_read_and_has_no_time() {
     let mut slot = UNTIMED_MAGIC.to_vec();
     slot.put_u64(2);
     FIRST.numbers.iter().for_each(|number| slot.put_u64(*number));
@@ -48,19 +50,19 @@ fn mark_of_an_earlier_version_is_read_and_has_no_time() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("durable");
     std::fs::write(&path, &slot).unwrap();
-    let expected = Marked {
+    let expected = Position {
         time: UnixMillis(i64::MIN),
         ..FIRST
     };
     assert_eq!(read(&path), Some(expected));
-    Mark::open(&path).unwrap().unwrap().write(SECOND).unwrap();
+    DurableWatermark::open(&path).unwrap().unwrap().write(SECOND).unwrap();
     assert_eq!(read(&path), Some(SECOND));
 }
 
 #[test]
-fn mark_of_other_bytes_is_none() {
+fn watermark_of_other_bytes_is_none() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("durable");
     std::fs::write(&path, b"short").unwrap();
-    assert!(Mark::open(&path).unwrap().is_none());
+    assert!(DurableWatermark::open(&path).unwrap().is_none());
 }

@@ -3,12 +3,12 @@
 use bolide_core::{FeedStart, ReadChanges, Scope};
 use bolide_model::{Error, ErrorKind};
 
-use super::rig::Rig;
+use super::test_account::TestAccount;
 
 const RANGES: u32 = 3;
 
 thread_local! {
-    static RIG: Rig = Rig::new(RANGES);
+    static RIG: TestAccount = TestAccount::new(RANGES);
 }
 
 /// Reads on from the bytes.
@@ -27,7 +27,7 @@ pub fn run(data: &[u8]) {
     });
 }
 
-fn read(rig: &Rig, continuation: &str) -> Result<String, Error> {
+fn read(rig: &TestAccount, continuation: &str) -> Result<String, Error> {
     rig.run(async {
         let ctx = rig.account.begin().await?;
         let read = ReadChanges {

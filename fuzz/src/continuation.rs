@@ -11,7 +11,7 @@ use bolide_query::{Parameters, Query, Schema};
 use sha2::{Digest, Sha256};
 
 use super::input::Input;
-use super::rig::Rig;
+use super::test_account::TestAccount;
 
 /// Queries whose continuations say different things.
 const QUERIES: [&str; 6] = [
@@ -26,7 +26,7 @@ const QUERIES: [&str; 6] = [
 const PAGES: usize = 100;
 
 thread_local! {
-    static RIG: Rig = checked_rig();
+    static RIG: TestAccount = checked_rig();
 }
 
 /// Asks for the page that the bytes name.
@@ -78,7 +78,7 @@ fn follow(ask: impl Fn(String) -> Result<Option<String>, Error>, token: String) 
     panic!("the pages do not end");
 }
 
-fn feed_page(rig: &Rig, continuation: Option<String>) -> Result<Option<String>, Error> {
+fn feed_page(rig: &TestAccount, continuation: Option<String>) -> Result<Option<String>, Error> {
     rig.run(async {
         let ctx = rig.account.begin().await?;
         let read = ReadFeed {
@@ -95,7 +95,7 @@ fn feed_page(rig: &Rig, continuation: Option<String>) -> Result<Option<String>, 
     })
 }
 
-fn query_page(rig: &Rig, text: &str, continuation: Option<String>) -> Result<Option<String>, Error> {
+fn query_page(rig: &TestAccount, text: &str, continuation: Option<String>) -> Result<Option<String>, Error> {
     rig.run(async {
         let ctx = rig.account.begin().await?;
         let query = QueryItems {
@@ -115,8 +115,8 @@ fn query_page(rig: &Rig, text: &str, continuation: Option<String>) -> Result<Opt
 }
 
 /// A rig of one range, so that the server answers every query itself, and the proof that [`seal`] does as the server does.
-fn checked_rig() -> Rig {
-    let rig = Rig::new(1);
+fn checked_rig() -> TestAccount {
+    let rig = TestAccount::new(1);
     let feed = feed_page(&rig, None).expect("the first page").expect("there are more");
     assert_eq!(seal(&feed_owner(&rig), payload(&feed).as_slice()), feed);
     for text in QUERIES {
@@ -129,12 +129,12 @@ fn checked_rig() -> Rig {
     rig
 }
 
-fn feed_owner(rig: &Rig) -> Vec<Vec<u8>> {
+fn feed_owner(rig: &TestAccount) -> Vec<Vec<u8>> {
     vec![b"read feed".to_vec(), rig.container.rid().bytes().to_vec()]
 }
 
 /// A continuation of a query as the server writes it: the place sealed, and what the execution says.
-fn seal_query(rig: &Rig, text: &str, place: &[u8], resume: &str) -> String {
+fn seal_query(rig: &TestAccount, text: &str, place: &[u8], resume: &str) -> String {
     let rid = rig.container.rid().bytes().to_vec();
     let query = Query::compile(text, &Parameters::none(), &Schema::default()).expect("a query");
     let owner = [

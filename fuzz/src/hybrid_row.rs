@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::input::Input;
 use super::request::sign;
-use super::rig::Rig;
+use super::test_account::TestAccount;
 
 const SEGMENT: &[u8] = b"\x81\xF0\xD8\xFF\x7F\x01\x0A\0\0\0";
 const RECORD: &[u8] = b"\x81\xF1\xD8\xFF\x7F";
@@ -28,7 +28,7 @@ pub fn run(data: &[u8]) {
     } else {
         ([&[0x81], rows].concat(), None)
     };
-    let rig = Rig::new(2);
+    let rig = TestAccount::new(2);
     let response = rig.answer(request(body, mode & IS_BULK != 0));
     let (status, payload) = (response.status(), response.into_body());
     let Payload::Whole(body) = payload else {

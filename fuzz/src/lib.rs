@@ -15,5 +15,5 @@ pub mod patch;
 pub mod query;
 pub mod request;
 pub mod resume_filter;
-mod rig;
 pub mod stored_bytes;
+mod test_account;

@@ -16,7 +16,7 @@ use serde_json::Value;
 use sha2::Sha256;
 
 use super::input::Input;
-use super::rig::Rig;
+use super::test_account::TestAccount;
 
 /// The store in memory is the test's: splits and imports of any size would only be slow.
 const BODY_BYTES: usize = 4_096;
@@ -24,7 +24,7 @@ const BODY_BYTES: usize = 4_096;
 /// Sends the bytes as a request.
 pub fn run(data: &[u8]) {
     let Some(request) = parse(data) else { return };
-    let rig = Rig::new(2);
+    let rig = TestAccount::new(2);
     let response = rig.answer(request);
     let (status, payload) = (response.status(), response.into_body());
     let Payload::Whole(body) = payload else { return };

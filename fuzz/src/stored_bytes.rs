@@ -20,7 +20,7 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::input::Input;
-use super::rig::{ITEMS, Rig, id, partition_key};
+use super::test_account::{ITEMS, TestAccount, id, partition_key};
 
 /// Partitions that may be there: the catalog, and those of one container.
 const PARTITIONS: u64 = 4;
@@ -31,7 +31,7 @@ const STEP_MS: i64 = 200_000;
 
 /// Does the damages and then everything that can be done.
 pub fn run(data: &[u8]) {
-    let rig = Rig::new(1);
+    let rig = TestAccount::new(1);
     let mut input = Input(data);
     rig.run(async {
         for number in 0..DAMAGES {
@@ -41,7 +41,7 @@ pub fn run(data: &[u8]) {
             damage(&rig.engine, &mut input, number).await;
         }
         use_everything(&rig, &rig.account).await;
-        if let Ok(account) = Rig::open(&rig.engine).await {
+        if let Ok(account) = TestAccount::open(&rig.engine).await {
             use_everything(&rig, &account).await;
         }
     });
@@ -111,7 +111,7 @@ async fn damage(engine: &MemoryEngine, input: &mut Input<'_>, number: usize) {
 }
 
 /// Whether it works does not matter here, only that it ends in an ordinary way.
-async fn use_everything(rig: &Rig, account: &Arc<Account>) {
+async fn use_everything(rig: &TestAccount, account: &Arc<Account>) {
     for container in account.all_containers() {
         let Ok(ctx) = account.begin().await else { return };
         for n in 0..ITEMS {

@@ -217,7 +217,7 @@ impl Store {
         };
         let (started, mut counted) = (Instant::now(), 0);
         loop {
-            let ctx = self.account.begin_upkeep().await.map_err(text)?;
+            let ctx = self.account.begin_admin().await.map_err(text)?;
             let page = self.account.query(&ctx, &self.container, &request).await;
             let page = page.map_err(|refusal| refusal.error.to_string())?.value;
             let rows: Vec<u64> = serde_json::from_slice(&[b"[", &page.rows[..], b"]"].concat())?;

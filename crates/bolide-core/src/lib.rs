@@ -4,16 +4,16 @@
 //! [`Refusal`] into its wire's words.
 //!
 //! ```text
-//!   account     open, close, begin a request        api         what front ends call for databases, containers, users
-//!   catalog     their rows, and a cache of them     container   an open container: settings, ranges, scripts
-//!   items       create … delete, point reads        feeds       read feed, change feed
-//!   query       queries over live items             purge       removing ghosts, and figures about them
-//!   scripts     stored procedures, triggers, user-defined functions
-//!   throughput  budgets and meters                  upkeep      verify, import, split
-//!   history     all versions and deletes         memory      one budget for what requests hold
-//!   executor    threads for queries and conditions, and what ends them
-//!   partition   the worker that writes, and what it knows: everything above goes through it or reads beside it
+//!   api         Account: what front ends call, thin            catalog     databases, containers, offers, users: from rows
+//!   admin       full checks, loading, splits, figures           background  removing what has ended
+//!   query       queries over live items                         scripts     stored procedures, triggers, functions
+//!   feeds       read feed, change feeds                         items       create … delete, point reads, batches
+//!   scan        going through live items                        container   an open container: settings, layout, gate
+//!   change_log  the history of versions and deletes             partition   the worker that writes, and the doors to read by
+//!   throughput  budgets and meters                              format      keys, records, entries
 //! ```
+//!
+//! A module uses only what stands below it; `ARCHITECTURE.md` has the whole order, and `cargo xtask tidy` checks it.
 
 mod admin;
 mod answer;

@@ -25,7 +25,7 @@ const INDEXED: &[&str] = &[
 ];
 
 /// Paths that are told at most: they are to fit into a header.
-const MOST_PATHS: usize = 64;
+const MAX_PATHS: usize = 64;
 
 /// What a query uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -154,7 +154,7 @@ impl Walk {
 
     fn use_path(&mut self, path: Vec<PathStep>) {
         let paths = &self.usage.paths;
-        if !path.is_empty() && paths.len() < MOST_PATHS && !paths.contains(&path) {
+        if !path.is_empty() && paths.len() < MAX_PATHS && !paths.contains(&path) {
             self.usage.paths.push(path);
         }
     }

@@ -12,8 +12,8 @@ use http_body_util::BodyExt as _;
 use hyper::body::{Body, Incoming};
 use tokio::sync::Semaphore;
 
-use crate::patience::{Pulse, SHORT_PATIENCE};
 use crate::streams::Stream;
+use crate::timeouts::{Pulse, SHORT_PATIENCE};
 
 /// Bytes that are read and thrown away behind a refusal, so that the holder of a key gets to read it and goes on with the connection: .NET
 /// reads no answer before it has sent all, and takes a connection that ends meanwhile for a broken one, to try again for two minutes. Their time

@@ -31,12 +31,12 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::body::{Drains, Unread};
 use crate::clock::ServerClock;
+use crate::error_rewriter::ErrorRewriter;
 use crate::fair::Fair;
-use crate::patience::{Pulse, SHORT_PATIENCE, Seen, Watched};
 use crate::shutdown::Shutdown;
 use crate::slots::Slots;
 use crate::streams::{InParts, OpenStreams, Stream, Streams};
-use crate::unreadable::Worded;
+use crate::timeouts::{Pulse, SHORT_PATIENCE, Seen, Watched};
 
 /// First byte of a TLS handshake; no HTTP request begins with it.
 const TLS_HANDSHAKE: u8 = 0x16;
@@ -221,7 +221,7 @@ where
     let limits = shared.limits;
     let all = shared.clone();
     let watched = Watched::new(Fair::new(stream), pulse.clone(), shared.large_heads.clone());
-    let io = TokioIo::new(Worded::new(watched, pulse.clone()));
+    let io = TokioIo::new(ErrorRewriter::new(watched, pulse.clone()));
     let watched = pulse.clone();
     let service = service_fn(move |request| {
         let (shared, pulse) = (shared.clone(), watched.clone());

@@ -9,7 +9,7 @@ const STORE_FILES: usize = 900;
 /// about to end.
 const OTHERS: usize = 256;
 /// The least that connections get, however few there are.
-const LEAST_CONNECTIONS: usize = 8;
+const MIN_CONNECTIONS: usize = 8;
 
 /// Who gets how many descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Descriptors {
         let others = OTHERS.min(limit / 4);
         let left = limit.saturating_sub(store_files + others);
         Descriptors {
-            connections: asked_connections.min(left.max(LEAST_CONNECTIONS)),
+            connections: asked_connections.min(left.max(MIN_CONNECTIONS)),
             store_files,
         }
     }

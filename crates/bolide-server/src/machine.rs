@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 const MIB: u64 = 1024 * 1024;
 /// Memory for requests by default, at least and at most.
-const LEAST_BYTES: u64 = 64 * MIB;
-const MOST_BYTES: u64 = 2048 * MIB;
+const MIN_BYTES: u64 = 64 * MIB;
+const MAX_BYTES: u64 = 2048 * MIB;
 
 /// The names of this machine: the whole one, and the part before its first dot.
 pub fn names() -> Vec<String> {
@@ -49,7 +49,7 @@ fn share(files: &Files) -> u64 {
     let limits = [machine_bytes(files), group_bytes(files)];
     let bytes = limits.into_iter().flatten().min();
     // Elsewhere than on Linux nothing is told; the least will do everywhere.
-    bytes.map_or(LEAST_BYTES, |bytes| (bytes / 4).clamp(LEAST_BYTES, MOST_BYTES))
+    bytes.map_or(MIN_BYTES, |bytes| (bytes / 4).clamp(MIN_BYTES, MAX_BYTES))
 }
 
 fn machine_bytes(files: &Files) -> Option<u64> {

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::clock::ServerClock;
-use crate::patience::Pulse;
+use crate::timeouts::Pulse;
 
 /// Rest before another connection is looked for that can be spared, when all were at work.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);

@@ -18,7 +18,7 @@ use hyper::body::{Body, Frame, SizeHint};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-use crate::patience::Pulse;
+use crate::timeouts::Pulse;
 
 /// What is handed over at a time.
 const PART_BYTES: usize = 64 * 1024;

@@ -26,9 +26,9 @@ const MEMTABLE_BYTES: [u64; Space::ALL.len()] = [64 << 20, 16 << 20, 8 << 20, 32
 /// cache) and for unpacking it; so they take half the time they take with the store's own 4 KiB and LZ4, for half as much disk again.
 const ITEM_BLOCK_BYTES: u32 = 16 << 10;
 /// The store takes no smaller journals.
-const LEAST_JOURNAL_BYTES: u64 = 64 << 20;
+const MIN_JOURNAL_BYTES: u64 = 64 << 20;
 /// The store takes no smaller cache of files.
-const LEAST_CACHED_FILES: usize = 10;
+const MIN_CACHED_FILES: usize = 10;
 /// They write memtables out; tables are merged elsewhere.
 const WORKERS: usize = 2;
 /// Below this much in memtables, replaying the journal is quicker than writing tables at close.
@@ -184,9 +184,9 @@ impl Store {
 fn open_database(path: &Path, options: &LsmOptions) -> fjall::Result<Store> {
     let db = Database::builder(path)
         .cache_size(options.cache_bytes)
-        .max_journaling_size(options.journal_bytes.max(LEAST_JOURNAL_BYTES))
+        .max_journaling_size(options.journal_bytes.max(MIN_JOURNAL_BYTES))
         .worker_threads(WORKERS)
-        .max_cached_files(Some(options.cached_files.max(LEAST_CACHED_FILES)))
+        .max_cached_files(Some(options.cached_files.max(MIN_CACHED_FILES)))
         .with_compaction_filter_factories(Arc::new(filter_of))
         .open()?;
     let open = |space: Space| {

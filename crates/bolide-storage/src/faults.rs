@@ -50,7 +50,7 @@ impl Faults {
 pub struct FaultyEngine {
     inner: Arc<dyn Engine>,
     faults: Faults,
-    dice: Arc<Mutex<Dice>>,
+    choices: Arc<Mutex<RandomChoices>>,
     /// Commits of unknown outcome that may still arrive.
     late: Mutex<Vec<Late>>,
 }
@@ -117,23 +117,23 @@ impl FaultyEngine {
         FaultyEngine {
             inner,
             faults,
-            dice: Arc::new(Mutex::new(Dice(faults.seed))),
+            choices: Arc::new(Mutex::new(RandomChoices(faults.seed))),
             late: Mutex::default(),
         }
     }
 
     fn fate(&self) -> Fate {
-        let mut dice = self.dice.lock();
+        let mut choices = self.choices.lock();
         let Faults {
             stale_percent,
             unknown_percent,
             down_percent,
             ..
         } = self.faults;
-        match dice.roll(100) {
+        match choices.roll(100) {
             roll if roll < down_percent => Fate::Away,
             roll if roll < down_percent + stale_percent => Fate::Stale,
-            roll if roll < down_percent + stale_percent + unknown_percent => match dice.roll(3) {
+            roll if roll < down_percent + stale_percent + unknown_percent => match choices.roll(3) {
                 0 => Fate::Done,
                 1 => Fate::Lost,
                 _ => Fate::Late,
@@ -143,7 +143,7 @@ impl FaultyEngine {
     }
 
     fn stumble(&self) -> Result<(), EngineError> {
-        if self.dice.lock().is_hit(self.faults.down_percent) {
+        if self.choices.lock().is_hit(self.faults.down_percent) {
             Err(away())
         } else {
             Ok(())
@@ -168,10 +168,10 @@ impl FaultyEngine {
     }
 
     fn arriving(&self, partition: PartitionId) -> Vec<Delivery<'_>> {
-        let mut dice = self.dice.lock();
+        let mut choices = self.choices.lock();
         let mut late = self.late.lock();
         late.iter_mut()
-            .filter(|late| !late.is_arriving && late.touches(partition) && dice.roll(2) == 0)
+            .filter(|late| !late.is_arriving && late.touches(partition) && choices.roll(2) == 0)
             .map(|late| {
                 late.is_arriving = true;
                 Delivery {
@@ -270,7 +270,7 @@ impl Engine for FaultyEngine {
             self.stumble()?;
             let held = FaultyHeld {
                 inner: self.inner.hold(home, until).await?,
-                dice: self.dice.clone(),
+                choices: self.choices.clone(),
                 down_percent: self.faults.down_percent,
                 is_lost: AtomicBool::new(false),
             };
@@ -336,7 +336,7 @@ impl std::fmt::Debug for FaultyEngine {
 #[derive(Debug)]
 struct FaultyHeld {
     inner: Arc<dyn Held>,
-    dice: Arc<Mutex<Dice>>,
+    choices: Arc<Mutex<RandomChoices>>,
     down_percent: u64,
     is_lost: AtomicBool,
 }
@@ -344,7 +344,7 @@ struct FaultyHeld {
 impl Held for FaultyHeld {
     fn read(&self, partition: PartitionId, request: ReadRequest) -> EngineFuture<'_, Result<ReadResponse, HoldError>> {
         Box::pin(async move {
-            let hit = || self.dice.lock().is_hit(self.down_percent);
+            let hit = || self.choices.lock().is_hit(self.down_percent);
             let (is_away, is_lost) = (hit(), hit());
             if self.is_lost.fetch_or(is_lost, Ordering::SeqCst) || is_lost {
                 return Err(HoldError::Expired);
@@ -363,9 +363,9 @@ fn away() -> EngineError {
 
 /// Chance that can be repeated: SplitMix64.
 #[derive(Debug)]
-struct Dice(u64);
+struct RandomChoices(u64);
 
-impl Dice {
+impl RandomChoices {
     /// True in so many of 100 cases.
     fn is_hit(&mut self, percent: u64) -> bool {
         self.roll(100) < percent

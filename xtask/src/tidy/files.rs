@@ -10,7 +10,7 @@ const STILL_LONG: [(&str, &str); 4] = [
     ("crates/bolide-core/src/items/batch.rs", "decide"),
     ("crates/bolide-core/src/query/mod.rs", "run"),
     ("crates/bolide-core/src/query/page.rs", "scan"),
-    ("crates/bolide-core/src/scripts/scene.rs", "walk"),
+    ("crates/bolide-core/src/scripts/transaction.rs", "walk"),
 ];
 
 /// Checks every file by itself.

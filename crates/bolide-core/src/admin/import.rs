@@ -331,7 +331,7 @@ impl Aside {
         };
         let meter = Meter::shared(&PacingSettings::of(None), 1, now.seconds());
         let engine = catalog.engine().clone();
-        let partition = Partition::open(engine, placement, meter, catalog.alarm().clone()).await?;
+        let partition = Partition::open(engine, placement, meter, catalog.wakeup().clone()).await?;
         Ok(Aside {
             catalog,
             partition,

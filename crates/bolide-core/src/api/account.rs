@@ -52,7 +52,7 @@ impl Account {
                 hold: options.purge_hold,
                 is_purging: options.background_purge,
             };
-            PurgeScheduler::start(&background, catalog.alarm().clone(), purge_options)
+            PurgeScheduler::start(&background, catalog.wakeup().clone(), purge_options)
         });
         let runtime = Runtime::new(engine, options);
         let script_places = Arc::new(Places::new(runtime.options(), runtime.memory()));
@@ -94,15 +94,15 @@ impl Account {
     pub async fn begin(&self) -> Result<RequestContext> {
         let now = clock::exact_now(self.runtime.engine()).await?;
         self.background.count_request();
-        Ok(RequestContext { now, is_upkeep: false })
+        Ok(RequestContext { now, is_admin: false })
     }
 
     /// As [`Account::begin`], for requests that look after the account: they are no users to the purge, and consume none of the throughput.
     ///
     /// # Errors
     /// As [`Account::begin`].
-    pub async fn begin_upkeep(&self) -> Result<RequestContext> {
-        self.runtime.begin_upkeep().await
+    pub async fn begin_admin(&self) -> Result<RequestContext> {
+        self.runtime.begin_admin().await
     }
 
     /// Server time now. Never decreases (TTL-202).

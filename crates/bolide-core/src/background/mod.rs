@@ -138,7 +138,7 @@ impl JobSource for ContainerJobs {
         let state = self.container.state();
         let partitions = state.layout.partitions.iter();
         partitions
-            .map(|partition| partition.next_upkeep())
+            .map(|partition| partition.next_background_work())
             .min()
             .unwrap_or(i64::MAX)
     }

@@ -19,7 +19,7 @@ use super::driver::{Driver, StepPolicy};
 use super::job::{End, Job, JobKind, JobSource, PurgeMode, StepLimits, StepReport};
 use super::jobs::durable_second;
 use super::pacer::{ClockWatch, PurgePacer};
-use crate::partition::Alarm;
+use crate::partition::Wakeup;
 
 /// How long the scheduler works without looking up, and when it tries again what failed.
 pub(super) const TICK: Duration = Duration::from_millis(200);
@@ -47,9 +47,9 @@ pub(crate) struct PurgeOptions {
 
 impl PurgeScheduler {
     /// Starts the tasks. They end by themselves when the account is gone.
-    pub fn start(background: &Arc<Background>, alarm: Arc<Alarm>, options: PurgeOptions) -> PurgeScheduler {
+    pub fn start(background: &Arc<Background>, wakeup: Arc<Wakeup>, options: PurgeOptions) -> PurgeScheduler {
         let (stop, stopped) = watch::channel(false);
-        let schedule = Schedule::new(background.clock.clone(), alarm, options);
+        let schedule = Schedule::new(background.clock.clone(), wakeup, options);
         let tasks = vec![
             tokio::spawn(durable_second::run(Arc::downgrade(background), stopped.clone())),
             tokio::spawn(run(Arc::downgrade(background), schedule, stopped)),
@@ -77,7 +77,7 @@ async fn run(background: Weak<Background>, mut schedule: Schedule, mut stopped: 
         };
         tokio::select! {
             () = schedule.clock.sleep(pause) => {}
-            () = schedule.alarm.rung() => {}
+            () = schedule.wakeup.rung() => {}
             _ = stopped.changed() => return,
         }
         let Some(open) = background.upgrade() else { return };
@@ -88,7 +88,7 @@ async fn run(background: Weak<Background>, mut schedule: Schedule, mut stopped: 
 /// What the scheduler remembers from one tick to the next.
 struct Schedule {
     clock: Monotonic,
-    alarm: Arc<Alarm>,
+    wakeup: Arc<Wakeup>,
     options: PurgeOptions,
     pacer: PurgePacer,
     clock_watch: ClockWatch,
@@ -99,9 +99,9 @@ struct Schedule {
 }
 
 impl Schedule {
-    fn new(clock: Monotonic, alarm: Arc<Alarm>, options: PurgeOptions) -> Schedule {
+    fn new(clock: Monotonic, wakeup: Arc<Wakeup>, options: PurgeOptions) -> Schedule {
         Schedule {
-            alarm,
+            wakeup,
             options,
             pacer: PurgePacer::new(options.items_per_second, clock.now()),
             clock_watch: ClockWatch::default(),
@@ -117,7 +117,7 @@ impl Schedule {
     }
 
     fn pause_between<S: JobSource>(&self, sources: &[S], now: UnixMillis) -> Duration {
-        self.alarm.stay_awake();
+        self.wakeup.stay_awake();
         let (mut first, mut is_due) = (i64::MAX, false);
         for source in sources {
             match source.next_due() {
@@ -125,7 +125,7 @@ impl Schedule {
                 second => first = first.min(second),
             }
         }
-        self.alarm.sleep_until(first);
+        self.wakeup.sleep_until(first);
         let until_first = UnixSeconds(first).millis().0.saturating_sub(now.0);
         let mut pause = Duration::from_millis(until_first.max(1).unsigned_abs()).min(HEARTBEAT);
         if is_due {

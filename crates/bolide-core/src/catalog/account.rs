@@ -9,7 +9,7 @@ use super::Catalog;
 use super::budget::DefinitionUsage;
 use super::rows::{AccountRow, RowKey};
 use crate::clock;
-use crate::partition::Alarm;
+use crate::partition::Wakeup;
 
 impl Catalog {
     pub fn engine(&self) -> &Arc<dyn Engine> {
@@ -17,8 +17,8 @@ impl Catalog {
     }
 
     /// What wakes the purge's scheduler.
-    pub fn alarm(&self) -> &Arc<Alarm> {
-        &self.alarm
+    pub fn wakeup(&self) -> &Arc<Wakeup> {
+        &self.wakeup
     }
 
     pub async fn now(&self) -> Result<UnixMillis> {

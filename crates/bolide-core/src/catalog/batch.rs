@@ -18,7 +18,7 @@ use super::rows::{
 use super::{changes, container_not_found, database_not_found, encryption_keys, permissions, users};
 use crate::format::etag::Etag;
 use crate::format::keys;
-use crate::partition::round::{Round, Step};
+use crate::partition::write_batch::{Step, WriteBatch};
 
 /// Rows and bytes of one page of a scan.
 const PAGE_ROWS: usize = 5_000;
@@ -42,10 +42,10 @@ pub(super) type Changes = Vec<(RowKey, Option<Row>)>;
 
 /// See the module.
 pub(super) struct CatalogBatch<'c, 'r> {
-    round: &'c mut Round<'r>,
+    round: &'c mut WriteBatch<'r>,
     changes: Changes,
     /// The change is the server's own doing: what grows by it is counted, and no reason to refuse.
-    is_upkeep: bool,
+    is_exempt: bool,
 }
 
 /// What was committed, besides what the decision gave back.
@@ -62,7 +62,7 @@ impl CatalogBatch<'_, '_> {
     /// # Errors
     /// Those of `decide`; `QuotaExceeded`. Then nothing is drafted.
     pub fn draft<T>(
-        round: &mut Round<'_>,
+        round: &mut WriteBatch<'_>,
         budget: &DefinitionBudget,
         decide: impl FnOnce(&mut CatalogBatch<'_, '_>) -> Step<T>,
     ) -> Step<(T, Option<Committed>)> {
@@ -70,10 +70,10 @@ impl CatalogBatch<'_, '_> {
             let mut batch = CatalogBatch {
                 round,
                 changes: Vec::new(),
-                is_upkeep: false,
+                is_exempt: false,
             };
             let value = decide(&mut batch)?;
-            if !batch.is_upkeep {
+            if !batch.is_exempt {
                 budget.check(&batch.changes)?;
             }
             Ok((value, batch.finish()))
@@ -81,11 +81,14 @@ impl CatalogBatch<'_, '_> {
     }
 
     /// Reads, and drafts nothing.
-    pub fn read_only<T>(round: &mut Round<'_>, read: impl FnOnce(&mut CatalogBatch<'_, '_>) -> Step<T>) -> Step<T> {
+    pub fn read_only<T>(
+        round: &mut WriteBatch<'_>,
+        read: impl FnOnce(&mut CatalogBatch<'_, '_>) -> Step<T>,
+    ) -> Step<T> {
         read(&mut CatalogBatch {
             round,
             changes: Vec::new(),
-            is_upkeep: false,
+            is_exempt: false,
         })
     }
 
@@ -115,8 +118,8 @@ impl CatalogBatch<'_, '_> {
     }
 
     /// Lets definitions grow without regard to what they may take.
-    pub fn is_upkeep(&mut self) {
-        self.is_upkeep = true;
+    pub fn is_exempt(&mut self) {
+        self.is_exempt = true;
     }
 
     /// The newest commit that what is read belongs to.

@@ -22,11 +22,11 @@ use super::rows::{Row, RowKey};
 /// Definitions may take this part of the memory for requests, beside it: one of so many.
 const MEMORY_PART: usize = 4;
 /// What definitions may take in any case, in bytes.
-const LEAST_LIMIT: usize = 128 * 1024 * 1024;
+const MIN_LIMIT: usize = 128 * 1024 * 1024;
 
 /// The limit on definitions of an account whose requests may hold `memory_bytes`, in bytes.
 pub(crate) fn limit_of(memory_bytes: usize) -> usize {
-    (memory_bytes / MEMORY_PART).max(LEAST_LIMIT)
+    (memory_bytes / MEMORY_PART).max(MIN_LIMIT)
 }
 
 /// What definitions take, and may take.

@@ -20,11 +20,11 @@ use super::rows::{AccountRow, DatabaseRow, EncryptionKeyRow, PermissionRow, Row,
 use super::{Catalog, changes, database_not_found, scripts, users};
 use crate::container::{Container, ContainerState, Layout};
 use crate::format::keys;
-use crate::partition::round::Step;
+use crate::partition::write_batch::Step;
 use crate::throughput::{PacingSettings, SharedMeter};
 
 /// From so many changed rows on, all are read instead: one read can ask for so many keys only.
-const MOST_CHANGED: usize = 4_096;
+const MAX_CHANGED: usize = 4_096;
 
 /// The catalog as a commit left it.
 #[derive(Default)]
@@ -205,7 +205,7 @@ fn changes_since(batch: &mut CatalogBatch<'_, '_>, known: Lsn) -> Step<Followed>
         upto = upto.next();
         keys.extend(changes::decode(value)?);
     }
-    if upto != head || keys.len() > MOST_CHANGED {
+    if upto != head || keys.len() > MAX_CHANGED {
         return everything(batch);
     }
     let keys: Vec<RowKey> = keys.into_iter().collect();

@@ -17,9 +17,9 @@ use super::offers::new_offer;
 use super::rows::{AccountRow, ContainerRow, Row, RowKey, Unknown};
 use super::{Catalog, container_not_found};
 use crate::change_log as history;
-use crate::container::{Change, Container, ContainerInfo, ContainerState, Stretch};
+use crate::container::{Container, ContainerInfo, ContainerState, PolicyPeriod, WriteGuard};
 use crate::partition::Placement;
-use crate::partition::round::Step;
+use crate::partition::write_batch::Step;
 use crate::throughput::{OfferType, PacingSettings, Throughput};
 
 impl Catalog {
@@ -181,7 +181,7 @@ impl Catalog {
     async fn change_known<F>(
         &self,
         container: &Arc<Container>,
-        change: &Change<'_>,
+        change: &WriteGuard<'_>,
         state: &Arc<ContainerState>,
         mut change_row: F,
     ) -> Result<Option<Arc<ContainerState>>>
@@ -203,7 +203,7 @@ impl Catalog {
     pub(super) async fn commit_state<F>(
         &self,
         container: &Arc<Container>,
-        change: &Change<'_>,
+        change: &WriteGuard<'_>,
         mut change_row: F,
     ) -> Result<Option<Arc<ContainerState>>>
     where
@@ -227,7 +227,7 @@ impl Catalog {
     }
 
     /// Lets an open container follow its row, which others may have written.
-    async fn put_into_force(&self, change: &Change<'_>, row: &ContainerRow) -> Result<Arc<ContainerState>> {
+    async fn put_into_force(&self, change: &WriteGuard<'_>, row: &ContainerRow) -> Result<Arc<ContainerState>> {
         let before = change.state();
         let layout = if row.layout_version == before.layout.version {
             before.layout.clone()
@@ -242,7 +242,7 @@ impl Catalog {
     ///
     /// # Errors
     /// `NotFound` if it was deleted.
-    async fn current_state(&self, container: &Arc<Container>, change: &Change<'_>) -> Result<Arc<ContainerState>> {
+    async fn current_state(&self, container: &Arc<Container>, change: &WriteGuard<'_>) -> Result<Arc<ContainerState>> {
         let state = self.newest_state(container, change).await?;
         if state.is_deleted {
             return Err(container_not_found(&state.properties.id));
@@ -254,7 +254,7 @@ impl Catalog {
     pub(super) async fn newest_state(
         &self,
         container: &Arc<Container>,
-        change: &Change<'_>,
+        change: &WriteGuard<'_>,
     ) -> Result<Arc<ContainerState>> {
         let before = change.state();
         let Some(row) = self.container_row(container.rid()).await? else {
@@ -364,7 +364,7 @@ impl NewContainer {
             etag: moment.etag(),
             last_modified: moment.now,
             floors: Settings::new(properties.policy).floors,
-            history: vec![Stretch {
+            history: vec![PolicyPeriod {
                 start: moment.now,
                 policy: properties.policy,
             }],

@@ -12,7 +12,7 @@ use super::offers::new_offer;
 use super::rows::{DatabaseRow, RowKey, Unknown};
 use super::{Catalog, database_not_found};
 use crate::format::etag::Etag;
-use crate::partition::round::Step;
+use crate::partition::write_batch::Step;
 use crate::throughput::{Meter, OfferType, PacingSettings, SharedMeter, Throughput};
 
 /// What a database is and is called.

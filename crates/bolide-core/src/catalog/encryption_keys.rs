@@ -12,7 +12,7 @@ use super::batch::{CatalogBatch, check_etag, taken};
 use super::names::{self, Name};
 use super::rows::{EncryptionKeyRow, RowKey};
 use crate::format::etag::Etag;
-use crate::partition::round::Step;
+use crate::partition::write_batch::Step;
 
 /// A client encryption key.
 #[derive(Debug, Clone, PartialEq, Eq)]

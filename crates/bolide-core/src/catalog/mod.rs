@@ -53,15 +53,15 @@ pub use permissions::{PermissionInfo, PermissionMode, PermissionProperties};
 pub use users::UserInfo;
 
 use crate::container::Container;
-use crate::partition::Alarm;
 use crate::partition::Partition;
-use crate::partition::round::{Round, Step};
+use crate::partition::Wakeup;
+use crate::partition::write_batch::{Step, WriteBatch};
 
 /// See the module.
 pub(crate) struct Catalog {
     engine: Arc<dyn Engine>,
     /// Rings when something will be due early.
-    alarm: Arc<Alarm>,
+    wakeup: Arc<Wakeup>,
     /// Partition 0.
     partition: Arc<Partition>,
     memory: RwLock<Memory>,
@@ -125,9 +125,9 @@ impl Catalog {
         F: FnMut(&mut CatalogBatch<'_, '_>) -> Step<T> + Send + 'static,
     {
         let budget = self.budget.clone();
-        let draft = move |round: &mut Round<'_>| CatalogBatch::draft(round, &budget.lock(), &mut decide);
+        let draft = move |round: &mut WriteBatch<'_>| CatalogBatch::draft(round, &budget.lock(), &mut decide);
         // The first of its round, as decisions scan.
-        self.partition.upkeep(draft).await
+        self.partition.background(draft).await
     }
 
     /// Reads rows, all from one snapshot.
@@ -140,7 +140,7 @@ impl Catalog {
         F: FnMut(&mut CatalogBatch<'_, '_>) -> Step<T> + Send + 'static,
     {
         self.partition
-            .upkeep(move |round| CatalogBatch::read_only(round, &mut read))
+            .background(move |round| CatalogBatch::read_only(round, &mut read))
             .await
     }
 }

@@ -15,8 +15,8 @@ use super::budget::DefinitionBudget;
 use super::cache::{Followed, Memory, everything};
 use super::rows::RowKey;
 use crate::clock;
-use crate::partition::Alarm;
-use crate::partition::round::{Round, Step};
+use crate::partition::Wakeup;
+use crate::partition::write_batch::{Step, WriteBatch};
 use crate::partition::{Partition, Placement, engine_error};
 use crate::throughput::{Meter, PacingSettings};
 
@@ -36,11 +36,11 @@ impl Catalog {
             parents: vec![],
         };
         let meter = Meter::shared(&PacingSettings::of(None), 1, now.seconds());
-        let alarm = Arc::<Alarm>::default();
-        let partition = Partition::open(engine.clone(), placement, meter, alarm.clone()).await?;
+        let wakeup = Arc::<Wakeup>::default();
+        let partition = Partition::open(engine.clone(), placement, meter, wakeup.clone()).await?;
         let catalog = Catalog {
             engine,
-            alarm,
+            wakeup,
             partition,
             memory: RwLock::new(Memory::default()),
             following: Mutex::new(()),
@@ -48,7 +48,7 @@ impl Catalog {
             budget: Arc::new(parking_lot::Mutex::new(DefinitionBudget::new(definition_bytes))),
             changing: Arc::new(Mutex::new(())),
         };
-        let Followed { head, changes, .. } = catalog.partition.upkeep(read_and_mend).await?;
+        let Followed { head, changes, .. } = catalog.partition.background(read_and_mend).await?;
         let dropped = changes.iter().filter_map(|(key, _)| match key {
             RowKey::Dropped(partition) => Some(*partition),
             _ => None,
@@ -64,7 +64,7 @@ impl Catalog {
 }
 
 /// Reads all rows, and mends the index of names where it does not agree with them.
-fn read_and_mend(round: &mut Round<'_>) -> Step<Followed> {
+fn read_and_mend(round: &mut WriteBatch<'_>) -> Step<Followed> {
     round.batch(|round| {
         CatalogBatch::read_only(round, |batch| {
             let mut read = everything(batch)?;

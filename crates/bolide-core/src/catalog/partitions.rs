@@ -10,8 +10,8 @@ use bolide_storage::{Head, PartitionId};
 use super::Catalog;
 use super::batch::CatalogBatch;
 use super::rows::{ContainerRow, Row, RowKey};
-use crate::container::{Change, Container, ContainerState, Layout};
-use crate::partition::round::Step;
+use crate::container::{Container, ContainerState, Layout, WriteGuard};
+use crate::partition::write_batch::Step;
 use crate::partition::{Partition, Placement, engine_error};
 use crate::throughput::Meter;
 
@@ -35,7 +35,7 @@ impl Catalog {
             let head = Head::first(now);
             self.engine.create(placement.id, head).await.map_err(engine_error)?;
             let meter = Meter::shared(&row.pacing, row.placements.len(), now.seconds());
-            partitions.push(Partition::open(self.engine.clone(), placement.clone(), meter, self.alarm.clone()).await?);
+            partitions.push(Partition::open(self.engine.clone(), placement.clone(), meter, self.wakeup.clone()).await?);
         }
         Ok(Layout {
             version: row.layout_version,
@@ -75,7 +75,7 @@ impl Catalog {
     pub async fn commit_split(
         &self,
         container: &Arc<Container>,
-        change: &Change<'_>,
+        change: &WriteGuard<'_>,
         after: ContainerState,
         parent: PartitionId,
         is_closing: impl Fn() -> bool,
@@ -89,7 +89,7 @@ impl Catalog {
                 row.layout_version = layout.version;
                 row.next_range = next_range;
                 row.placements = layout.placements();
-                batch.is_upkeep();
+                batch.is_exempt();
                 batch.replace(RowKey::Container(rid), row.clone())?;
                 for child in children {
                     batch.remove_alone(child);

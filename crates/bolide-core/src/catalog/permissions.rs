@@ -11,7 +11,7 @@ use super::batch::{CatalogBatch, check_etag, taken};
 use super::names::Name;
 use super::rows::{PermissionRow, RowKey, Unknown};
 use crate::format::etag::Etag;
-use crate::partition::round::Step;
+use crate::partition::write_batch::Step;
 
 /// What a permission lets its holder do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

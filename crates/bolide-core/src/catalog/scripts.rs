@@ -12,7 +12,7 @@ use super::batch::{CatalogBatch, check_etag, taken};
 use super::names::{self, Name};
 use super::rows::{Row, RowKey, ScriptRow, Unknown};
 use crate::container::{Container, Script, ScriptDraft, ScriptKind, ScriptName};
-use crate::partition::round::Step;
+use crate::partition::write_batch::Step;
 
 /// Most scripts of one kind in a container. The service's limits are lower and can be raised (cosmos-rest §3.6).
 const SCRIPTS: usize = 500;

@@ -9,7 +9,7 @@ use super::batch::{CatalogBatch, check_etag, taken};
 use super::names::{self, Name};
 use super::rows::{RowKey, Unknown, UserRow};
 use crate::format::etag::Etag;
-use crate::partition::round::Step;
+use crate::partition::write_batch::Step;
 
 /// What a user is and is called.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -24,7 +24,7 @@ pub(crate) use entry::HistoryEntry;
 
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::Record;
-use crate::partition::round::Round;
+use crate::partition::write_batch::WriteBatch;
 
 /// How long history is kept where a client has begun the all-versions feed without a policy, in minutes: as long as the shorter of the
 /// service's continuous backups. To be kept for every container from its creation, it would make every write dearer.
@@ -46,7 +46,7 @@ pub(crate) fn has_left(crts: UnixSeconds, retention: Option<i64>, now: UnixSecon
 }
 
 /// Adds what happened to an item, if the container keeps history. `version` is the place of the write that did it.
-pub(crate) fn log(round: &mut Round<'_>, retention: Option<i64>, version: LogPosition, change: Change<'_>) {
+pub(crate) fn log(round: &mut WriteBatch<'_>, retention: Option<i64>, version: LogPosition, change: Change<'_>) {
     let Some(retention) = retention else { return };
     let crts = round.seconds();
     let entry = HistoryEntry {

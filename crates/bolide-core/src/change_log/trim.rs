@@ -11,7 +11,7 @@ use bolide_storage::{Scan, Space};
 use super::{HistoryEntry, has_left};
 use crate::format::keys::{self, LogPosition};
 use crate::partition::Partition;
-use crate::partition::round::{Round, Step};
+use crate::partition::write_batch::{Step, WriteBatch};
 
 /// Entries of one step: more would hold up users' writes.
 const ROWS: usize = 200;
@@ -19,7 +19,7 @@ const BYTES: usize = 512 * 1024;
 
 /// One step; tells whether it was the last that is needed now.
 pub(crate) async fn step(retention: Option<i64>, partition: &Arc<Partition>) -> Result<bool> {
-    partition.upkeep(move |round| decide(round, retention)).await
+    partition.background(move |round| decide(round, retention)).await
 }
 
 /// Takes out everything that is due.
@@ -32,7 +32,7 @@ pub(crate) async fn all(retention: Option<i64>, partition: &Arc<Partition>) -> R
 pub(crate) async fn begin(retention: Option<i64>, partition: &Arc<Partition>) -> Result<()> {
     all(retention, partition).await?;
     partition
-        .upkeep(|round| {
+        .background(|round| {
             // The commit that carries this has an LSN too.
             let lsn = round.next_lsn().next();
             round.state.history_from = LogPosition { lsn, seq: 0 };
@@ -41,7 +41,7 @@ pub(crate) async fn begin(retention: Option<i64>, partition: &Arc<Partition>) ->
         .await
 }
 
-fn decide(round: &mut Round<'_>, retention: Option<i64>) -> Step<bool> {
+fn decide(round: &mut WriteBatch<'_>, retention: Option<i64>) -> Step<bool> {
     let now = round.seconds();
     let scan = Scan {
         space: Space::Log,

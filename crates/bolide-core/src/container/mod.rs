@@ -1,7 +1,7 @@
 //! A container: its definition, its settings of expiry, its ranges, and the gate that keeps requests and changes of settings apart.
 
-mod conduct;
 mod offer;
+mod quarantine;
 mod scripts;
 
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::change_log;
-pub(crate) use conduct::Conduct;
 pub(crate) use offer::ResourceOffer;
+pub(crate) use quarantine::ScriptQuarantine;
 pub(crate) use scripts::Scripts;
 pub use scripts::{Script, ScriptDraft, ScriptKind, ScriptName, TriggerFires, TriggerOperation, TriggerTime};
 
@@ -57,7 +57,7 @@ pub(crate) struct ContainerState {
     /// The policy in force and the floors that earlier ones left.
     pub settings: Settings,
     /// When each policy came into force, oldest first. For figures and for people; verdicts need the floors only.
-    pub history: Vec<Stretch>,
+    pub history: Vec<PolicyPeriod>,
     pub offer: Option<ResourceOffer>,
     pub pacing: PacingSettings,
     /// A client has begun the all-versions feed of a container without a policy for it.
@@ -104,7 +104,7 @@ impl ContainerState {
 
 /// A stretch of time under one policy; it ends where the next begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct PolicyPeriod {
     pub start: UnixSeconds,
     pub policy: Policy,
 }
@@ -270,7 +270,7 @@ impl Container {
     ///
     /// # Errors
     /// `NotFound` if the container was deleted.
-    pub(crate) async fn enter(&self) -> Result<Visit<'_>> {
+    pub(crate) async fn enter(&self) -> Result<ReadGuard<'_>> {
         self.visit(self.gates.short.read().await)
     }
 
@@ -278,7 +278,7 @@ impl Container {
     ///
     /// # Errors
     /// As [`Container::enter`].
-    pub(crate) async fn enter_interruptible(&self) -> Result<Visit<'_>> {
+    pub(crate) async fn enter_interruptible(&self) -> Result<ReadGuard<'_>> {
         self.visit(self.gates.interruptible.read().await)
     }
 
@@ -286,20 +286,20 @@ impl Container {
     ///
     /// # Errors
     /// As [`Container::enter`].
-    pub(crate) async fn enter_uninterruptible(&self) -> Result<Visit<'_>> {
+    pub(crate) async fn enter_uninterruptible(&self) -> Result<ReadGuard<'_>> {
         self.visit(self.gates.uninterruptible.read().await)
     }
 
-    fn visit<'a>(&self, gate: RwLockReadGuard<'a, ()>) -> Result<Visit<'a>> {
+    fn visit<'a>(&self, gate: RwLockReadGuard<'a, ()>) -> Result<ReadGuard<'a>> {
         let state = self.state();
         if state.is_deleted {
             return Err(Error::not_found("the container was deleted"));
         }
-        Ok(Visit { _gate: gate, state })
+        Ok(ReadGuard { _gate: gate, state })
     }
 
     /// Waits until no request is under way, and keeps new ones out while the state is replaced.
-    pub(crate) async fn lock(&self) -> Change<'_> {
+    pub(crate) async fn lock(&self) -> WriteGuard<'_> {
         self.hold_long_work().await.lock().await
     }
 
@@ -337,9 +337,9 @@ impl Container {
 
     /// Registers a request that reads in several steps at server time `now`: until it is dropped, the purge removes nothing that
     /// is still live at `now`. So such a request never misses an item of a second whose other items it shows (docs/ttl.md, "Time").
-    pub(crate) fn reading_at(&self, now: UnixSeconds) -> Reading<'_> {
+    pub(crate) fn pin_reads_at(&self, now: UnixSeconds) -> ReadPin<'_> {
         *self.readers.lock().entry(now).or_insert(0) += 1;
-        Reading { container: self, now }
+        ReadPin { container: self, now }
     }
 
     /// The earliest server time that a request still reads at.
@@ -349,7 +349,7 @@ impl Container {
 }
 
 /// A request inside a container, and the state it is judged by.
-pub(crate) struct Visit<'a> {
+pub(crate) struct ReadGuard<'a> {
     _gate: RwLockReadGuard<'a, ()>,
     pub state: Arc<ContainerState>,
 }
@@ -372,8 +372,8 @@ pub(crate) struct LongWorkHold<'a> {
 
 impl<'a> LongWorkHold<'a> {
     /// Keeps short requests out, too, once those under way have ended.
-    pub async fn lock(self) -> Change<'a> {
-        Change {
+    pub async fn lock(self) -> WriteGuard<'a> {
+        WriteGuard {
             _short: self.container.gates.short.write().await,
             _long: self.gates,
             container: self.container,
@@ -382,13 +382,13 @@ impl<'a> LongWorkHold<'a> {
 }
 
 /// The right to replace a container's state.
-pub(crate) struct Change<'a> {
+pub(crate) struct WriteGuard<'a> {
     _short: RwLockWriteGuard<'a, ()>,
     _long: [RwLockWriteGuard<'a, ()>; 2],
     container: &'a Container,
 }
 
-impl Change<'_> {
+impl WriteGuard<'_> {
     pub fn state(&self) -> Arc<ContainerState> {
         self.container.state()
     }
@@ -398,13 +398,13 @@ impl Change<'_> {
     }
 }
 
-/// See [`Container::reading_at`].
-pub(crate) struct Reading<'a> {
+/// See [`Container::pin_reads_at`].
+pub(crate) struct ReadPin<'a> {
     container: &'a Container,
     now: UnixSeconds,
 }
 
-impl Drop for Reading<'_> {
+impl Drop for ReadPin<'_> {
     fn drop(&mut self) {
         let mut readers = self.container.readers.lock();
         if let Some(count) = readers.get_mut(&self.now) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bolide_model::rid::ChildRid;
 use bolide_model::{Error, Result, UnixSeconds};
 
-use super::Conduct;
+use super::ScriptQuarantine;
 use crate::format::etag::Etag;
 
 /// What kind of script.
@@ -165,7 +165,7 @@ pub struct Script {
     /// When it was last written.
     pub last_modified: UnixSeconds,
     /// Whether its runs keep to their limits.
-    pub(crate) conduct: Conduct,
+    pub(crate) quarantine: ScriptQuarantine,
 }
 
 /// Names a script within its container.

@@ -20,7 +20,7 @@ use crate::executor::Watch;
 use crate::format::keys::{self, LogPosition};
 use crate::memory::MemoryShare;
 use crate::runtime::{RequestContext, Runtime};
-use crate::scan::{Slice, bear, touch};
+use crate::scan::{Slice, add_charge, record_range};
 
 /// Entries and bytes of them read at once.
 const PAGE_ROWS: usize = 200;
@@ -123,7 +123,7 @@ impl Job {
         } = filling;
         if changes.is_empty() {
             for slice in &self.slices {
-                touch(&mut touched, slice.partition.range, slice.partition.lsn());
+                record_range(&mut touched, slice.partition.range, slice.partition.lsn());
             }
         }
         let page = VersionPage {
@@ -206,7 +206,7 @@ impl Filling<'_> {
         loop {
             self.watch.check()?;
             let (head, page, history_from) = slice.partition.read_history(from, PAGE_ROWS, PAGE_BYTES).await?;
-            touch(&mut self.touched, slice.partition.range, head.lsn);
+            record_range(&mut self.touched, slice.partition.range, head.lsn);
             if from == begin && (begin < history_from || self.first_has_left(&page, head)?) {
                 return Err(too_old());
             }
@@ -239,7 +239,7 @@ impl Filling<'_> {
             previous: entry.previous.map(shown),
         };
         self.bytes += bytes;
-        bear(&mut self.touched, range, cost(&change));
+        add_charge(&mut self.touched, range, cost(&change));
         self.changes.push(change);
         self.held.grow(self.bytes, self.changes.len())
     }

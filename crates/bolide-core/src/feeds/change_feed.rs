@@ -22,7 +22,7 @@ use crate::format::record::LogEntry;
 use crate::memory::MemoryShare;
 use crate::partition::{AsOf, Partition};
 use crate::runtime::{RequestContext, Runtime};
-use crate::scan::{Scope, Slice, bear, touch};
+use crate::scan::{Scope, Slice, add_charge, record_range};
 
 /// Log entries looked at in one read.
 const PAGE_ROWS: usize = 1_000;
@@ -104,7 +104,7 @@ struct Job {
 
 impl Job {
     async fn run(self, watch: Arc<Watch>) -> Result<(ChangePage, Work)> {
-        let _reading = self.container.reading_at(self.now.seconds());
+        let _pin = self.container.pin_reads_at(self.now.seconds());
         let mut places = start(&self.start, &self.slices).await?;
         let now = match self.slices.first() {
             // As in a walk: what the purge removed before the registration was due by now.
@@ -140,7 +140,7 @@ impl Job {
         } = filling;
         if items.is_empty() {
             for slice in &self.slices {
-                touch(&mut touched, slice.partition.range, slice.partition.lsn());
+                record_range(&mut touched, slice.partition.range, slice.partition.lsn());
             }
         }
         let page = ChangePage {
@@ -226,7 +226,7 @@ impl Filling {
     fn add(&mut self, range: u32, item: StoredItem) -> Result<()> {
         let size = item.record().size();
         self.bytes += size;
-        bear(&mut self.touched, range, charge::point_read(size));
+        add_charge(&mut self.touched, range, charge::point_read(size));
         self.items.push(item);
         self.held.grow(self.bytes, self.items.len())
     }
@@ -250,7 +250,7 @@ impl ChangeReader<'_> {
         loop {
             self.watch.check()?;
             let (head, page) = self.slice.partition.read_log(from, PAGE_ROWS, PAGE_BYTES).await?;
-            touch(&mut filling.touched, range, head.lsn);
+            record_range(&mut filling.touched, range, head.lsn);
             let changes = self.changes(&page)?;
             let mut left = &changes[..];
             while let Some(first) = left.first() {

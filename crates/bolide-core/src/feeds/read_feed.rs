@@ -22,7 +22,7 @@ use crate::continuation::{
 use crate::executor::Watch;
 use crate::memory::{MemoryBudget, MemoryShare};
 use crate::runtime::{RequestContext, Runtime};
-use crate::scan::{ItemWalk, Scope, Slice, WalkedItem, WalkedItems, bear, begin_at};
+use crate::scan::{ItemScan, ScannedItem, ScannedItems, Scope, Slice, add_charge, begin_at};
 
 /// Lists items.
 #[derive(Debug, Clone, Default)]
@@ -110,7 +110,7 @@ impl Filling {
         let rid = self.container.rid().bytes();
         let owner: [&[u8]; 2] = [KIND, &rid];
         let slices = self.slices.clone();
-        let walk = ItemWalk::new(
+        let walk = ItemScan::new(
             watch.clock(),
             &self.memory,
             &self.container,
@@ -140,7 +140,7 @@ impl Filling {
         }
         let mut touched = page.walk.touched().to_vec();
         for (range, cost) in &page.costs {
-            bear(&mut touched, *range, *cost);
+            add_charge(&mut touched, *range, *cost);
         }
         if next.is_none() {
             next = page.place_behind_range().await?;
@@ -156,7 +156,7 @@ impl Filling {
 
 /// A page on its way.
 struct Page<'a> {
-    walk: ItemWalk<'a>,
+    walk: ItemScan<'a>,
     slices: &'a [Slice],
     place: &'a Place,
     until: Instant,
@@ -184,7 +184,7 @@ impl Page<'_> {
         }
         loop {
             // From here on the page's own share counts them; nothing waits before.
-            let WalkedItems { items, memory } = read;
+            let ScannedItems { items, memory } = read;
             drop(memory);
             for walked in items {
                 if self.is_full() {
@@ -208,7 +208,7 @@ impl Page<'_> {
     }
 
     /// The next items that were not listed.
-    async fn next(&mut self) -> Result<WalkedItems> {
+    async fn next(&mut self) -> Result<ScannedItems> {
         self.watch.check()?;
         let mut read = self.walk.next_page().await?.unwrap_or_default();
         read.items
@@ -217,7 +217,7 @@ impl Page<'_> {
     }
 
     /// Adds what was created first of the rest of a range that has grown beyond one read since it was begun in this order.
-    async fn go_on_in_order_of_creation(&mut self, range: u32, first: WalkedItems) -> Result<Option<Place>> {
+    async fn go_on_in_order_of_creation(&mut self, range: u32, first: ScannedItems) -> Result<Option<Place>> {
         let mut oldest = first;
         let mut is_all = true;
         while self.walk.next_range() == Some(range) {
@@ -229,9 +229,9 @@ impl Page<'_> {
     }
 
     /// Adds items as they were created, which is the order of their resource ids. `is_all`: there are no others in the range.
-    fn add_in_order_of_creation(&mut self, range: u32, mut read: WalkedItems, is_all: bool) -> Result<Option<Place>> {
+    fn add_in_order_of_creation(&mut self, range: u32, mut read: ScannedItems, is_all: bool) -> Result<Option<Place>> {
         read.sort_by_creation();
-        let WalkedItems { items, memory } = read;
+        let ScannedItems { items, memory } = read;
         drop(memory);
         let mut last = None;
         for walked in items {
@@ -259,7 +259,7 @@ impl Page<'_> {
         self.items.len() >= self.most || (has_enough && !self.items.is_empty())
     }
 
-    fn add(&mut self, walked: WalkedItem) -> Result<()> {
+    fn add(&mut self, walked: ScannedItem) -> Result<()> {
         let size = walked.item.record().size();
         self.bytes += size;
         self.costs.push((walked.range, charge::point_read(size)));

@@ -11,20 +11,20 @@ use bolide_model::{Error, ErrorKind, Result};
 
 use super::ItemTarget;
 use super::condition::{DOCUMENT_BYTES, RETRY_AFTER, TIME};
-use super::prepare::Draft;
+use super::prepare::PreparedItem;
 use super::read::find;
 use crate::container::ContainerState;
 use crate::content::StoredItem;
 use crate::format::keys::LogPosition;
 use crate::format::record::Record;
-use crate::partition::round::{Step, Stop};
+use crate::partition::write_batch::{Step, Stop};
 use crate::partition::{AsOf, Partition};
 use crate::runtime::Runtime;
 
 /// What a patch makes of one version of its item.
 #[derive(Clone, Default)]
 pub(crate) struct Ahead {
-    made: Option<(LogPosition, Arc<Draft>)>,
+    made: Option<(LogPosition, Arc<PreparedItem>)>,
 }
 
 impl Ahead {
@@ -32,7 +32,7 @@ impl Ahead {
     ///
     /// # Errors
     /// `Unprepared` if it must be made first.
-    pub fn of(&self, record: &Record) -> Step<Option<Arc<Draft>>> {
+    pub fn of(&self, record: &Record) -> Step<Option<Arc<PreparedItem>>> {
         match &self.made {
             Some((version, draft)) if *version == record.version() => Ok(Some(draft.clone())),
             _ if record.size() <= DOCUMENT_BYTES => Ok(None),
@@ -74,7 +74,7 @@ impl Runtime {
         }
         let (state, patch) = (state.clone(), patch.clone());
         let made = self.executor().run(TIME, move |_| async move {
-            let draft = Draft::patched(&record, &patch, &state)?;
+            let draft = PreparedItem::patched(&record, &patch, &state)?;
             Ok((record.version(), Arc::new(draft)))
         });
         ahead.made = Some(made.await?);
@@ -82,13 +82,13 @@ impl Runtime {
     }
 }
 
-impl Draft {
+impl PreparedItem {
     /// What a patch makes of a stored version.
     ///
     /// # Errors
     /// `BadRequest`: an operation cannot be applied, or what it makes cannot be stored.
-    pub fn patched(record: &Record, patch: &Patch, state: &ContainerState) -> Result<Draft> {
+    pub fn patched(record: &Record, patch: &Patch, state: &ContainerState) -> Result<PreparedItem> {
         let before = StoredItem::document(record)?;
-        Draft::new(before.patched(patch, &state.properties.partition_key)?, state)
+        PreparedItem::new(before.patched(patch, &state.properties.partition_key)?, state)
     }
 }

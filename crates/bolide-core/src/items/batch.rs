@@ -11,15 +11,15 @@ use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, ErrorKind, Lsn, RequestUnits, Result, charge, limits};
 
 use super::condition::{self, Judged};
-use super::logical_partition::Logical;
-use super::prepare::{Draft, epk_of_key, own_key};
+use super::logical_partition::LogicalPartition;
+use super::prepare::{PreparedItem, epk_of_key, own_key};
 use super::write::{Kind, Written};
 use super::{ItemTarget, ItemWritten};
 use crate::answer::{Answer, Answered};
-use crate::container::{Container, ContainerState, Visit};
+use crate::container::{Container, ContainerState, ReadGuard};
 use crate::content::StoredItem;
 use crate::format::etag::Etag;
-use crate::partition::round::{Round, Step, Stop};
+use crate::partition::write_batch::{Step, Stop, WriteBatch};
 use crate::runtime::{RequestContext, Runtime};
 
 /// Operations on one logical partition, all or nothing.
@@ -196,14 +196,14 @@ impl Runtime {
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,
-        visit: &Visit<'_>,
+        visit: &ReadGuard<'_>,
         epk: &Epk,
         (operations, answers_written): (&Arc<Vec<Prepared>>, &Arc<[bool]>),
         conditions: &[Condition],
     ) -> Answered<BatchDecided> {
         let (operations, conditions) = (operations.clone(), conditions.to_vec());
         let answers_written = answers_written.clone();
-        let decide = move |items: &Logical, round: &mut Round<'_>| {
+        let decide = move |items: &LogicalPartition, round: &mut WriteBatch<'_>| {
             decide(items, round, (&operations, &answers_written), &conditions)
         };
         self.write_as(Kind::Batch, ctx, container, visit, epk.clone(), decide)
@@ -238,9 +238,9 @@ type Condition = Option<Result<Judged>>;
 
 /// An operation, checked as far as it can be without looking at items.
 enum Prepared {
-    Create(Draft),
-    Upsert(Draft, Option<String>),
-    Replace(ItemTarget, Draft, Option<String>),
+    Create(PreparedItem),
+    Upsert(PreparedItem, Option<String>),
+    Replace(ItemTarget, PreparedItem, Option<String>),
     Patch(ItemTarget, Patch, Option<String>),
     Delete(ItemTarget, Option<String>),
     Read(ItemTarget, Option<String>),
@@ -255,7 +255,7 @@ impl Prepared {
     fn check(operation: BatchOperation, key: &PartitionKey, state: &ContainerState) -> Result<Prepared> {
         let draft = |document: Document| {
             own_key(state, &document, Some(key))?;
-            Draft::new(document, state)
+            PreparedItem::new(document, state)
         };
         Ok(match operation {
             BatchOperation::Create { document } => Prepared::Create(draft(document)?),
@@ -285,14 +285,19 @@ impl Prepared {
         }
     }
 
-    fn draft(&self) -> Option<&Draft> {
+    fn draft(&self) -> Option<&PreparedItem> {
         match self {
             Prepared::Create(draft) | Prepared::Upsert(draft, _) | Prepared::Replace(_, draft, _) => Some(draft),
             _ => None,
         }
     }
 
-    fn decide(&self, items: &Logical, round: &mut Round<'_>, condition: &Condition) -> Step<Written<OperationDone>> {
+    fn decide(
+        &self,
+        items: &LogicalPartition,
+        round: &mut WriteBatch<'_>,
+        condition: &Condition,
+    ) -> Step<Written<OperationDone>> {
         match self {
             Prepared::Create(draft) => Ok(items.create(round, draft)?.map(OperationDone::Written)),
             Prepared::Upsert(draft, if_match) => Ok(items
@@ -339,8 +344,8 @@ impl Answer<BatchDecided> {
 }
 
 fn read(
-    items: &Logical,
-    round: &mut Round<'_>,
+    items: &LogicalPartition,
+    round: &mut WriteBatch<'_>,
     target: &ItemTarget,
     if_none_match: Option<&str>,
 ) -> Step<Written<OperationDone>> {
@@ -378,8 +383,8 @@ fn too_large_to_answer() -> Error {
 }
 
 fn decide(
-    items: &Logical,
-    round: &mut Round<'_>,
+    items: &LogicalPartition,
+    round: &mut WriteBatch<'_>,
     (operations, answers_written): (&[Prepared], &[bool]),
     conditions: &[Condition],
 ) -> Step<Written<BatchDecided>> {
@@ -432,10 +437,10 @@ fn decide(
                 ..all.map(|results| BatchDecided::Answered(BatchAnswer::Committed(results)))
             })
         }
-        Err(Stop::Missing) => {
+        Err(Stop::NeedsRead) => {
             // Large items, which are not all read ahead. The batch is decided anew after each read, so the next one takes as much as it may.
             items.read_on(round, operations[refused_at..].iter().filter_map(Prepared::id));
-            Err(Stop::Missing)
+            Err(Stop::NeedsRead)
         }
         Err(Stop::Refused(error)) => {
             let rolled_back = BatchAnswer::RolledBack { at: refused_at, error };

@@ -27,7 +27,7 @@ use crate::content::StoredItem;
 use crate::executor::Watch;
 use crate::format::keys::LogPosition;
 use crate::format::record::Record;
-use crate::partition::round::{Step, Stop};
+use crate::partition::write_batch::{Step, Stop};
 use crate::partition::{AsOf, Partition};
 use crate::runtime::Runtime;
 use crate::sql::{Condition, QueryMemory, query_error};
@@ -36,7 +36,7 @@ use crate::sql::{Condition, QueryMemory, query_error};
 const WORK_IN_WORKER: u64 = 50_000;
 
 /// Work that a worker does for a condition in any case.
-const LEAST_WORK: u64 = 5_000;
+const MIN_WORK: u64 = 5_000;
 
 /// Work for a condition while the partition is given to the request anyway.
 const WORK_IN_TURN: u64 = 5_000_000;
@@ -81,7 +81,7 @@ impl Judged {
     /// One of so many conditions of a request.
     pub fn one_of(conditions: usize, condition: Condition) -> Judged {
         Judged {
-            work: (WORK_IN_WORKER / conditions.max(1) as u64).max(LEAST_WORK),
+            work: (WORK_IN_WORKER / conditions.max(1) as u64).max(MIN_WORK),
             ..Judged::in_turn(condition)
         }
     }

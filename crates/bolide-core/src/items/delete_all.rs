@@ -5,13 +5,13 @@ use std::sync::Arc;
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::{Error, ErrorKind, charge};
 
-use super::logical_partition::Logical;
+use super::logical_partition::LogicalPartition;
 use super::prepare::epk_of_key;
 use super::write::Written;
 use crate::answer::Answered;
 use crate::container::Container;
-use crate::partition::round::{Round, Step, Stop};
 use crate::partition::tombstones::{MAX, MAX_PER_KEY, PartitionKeyTombstone};
+use crate::partition::write_batch::{Step, Stop, WriteBatch};
 use crate::runtime::{RequestContext, Runtime};
 
 impl Runtime {
@@ -29,8 +29,8 @@ impl Runtime {
     }
 }
 
-impl Logical {
-    fn delete_all(&self, round: &mut Round<'_>) -> Step<Written<()>> {
+impl LogicalPartition {
+    fn delete_all(&self, round: &mut WriteBatch<'_>) -> Step<Written<()>> {
         if round.state.tombstones.len() >= MAX {
             return Err(Stop::Refused(Error::new(
                 ErrorKind::Forbidden,

@@ -10,8 +10,8 @@ use crate::container::ContainerState;
 use crate::format::entries;
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::Record;
-use crate::partition::round::Round;
 use crate::partition::visibility::{GhostCause, StoredVersion};
+use crate::partition::write_batch::WriteBatch;
 
 /// The resource number of the `counter`-th item of a range.
 pub(crate) fn number_in_range(range: u32, counter: u64) -> u64 {
@@ -19,7 +19,7 @@ pub(crate) fn number_in_range(range: u32, counter: u64) -> u64 {
 }
 
 /// Adds a record with all its entries; returns its key.
-pub(crate) fn add(round: &mut Round<'_>, epk: &Epk, record: &Record) -> Bytes {
+pub(crate) fn add(round: &mut WriteBatch<'_>, epk: &Epk, record: &Record) -> Bytes {
     let key = keys::item(epk, record.number());
     for entry in entries::of(&key.bytes, record) {
         let value = entry.value();
@@ -32,7 +32,7 @@ pub(crate) fn add(round: &mut Round<'_>, epk: &Epk, record: &Record) -> Bytes {
 }
 
 /// Removes a record with all its entries (TTL-267).
-pub(crate) fn remove(round: &mut Round<'_>, key: &Key, record: &Record) {
+pub(crate) fn remove(round: &mut WriteBatch<'_>, key: &Key, record: &Record) {
     for entry in entries::of(&key.bytes, record) {
         round.delete(entry.key);
     }
@@ -42,7 +42,7 @@ pub(crate) fn remove(round: &mut Round<'_>, key: &Key, record: &Record) {
 
 /// Removes a ghost in the write at `place`. Returns what it costs, which the purge spends, and no writer is charged for (TTL-255).
 pub(crate) fn remove_ghost(
-    round: &mut Round<'_>,
+    round: &mut WriteBatch<'_>,
     state: &ContainerState,
     place: LogPosition,
     ghost: &StoredVersion,
@@ -54,7 +54,7 @@ pub(crate) fn remove_ghost(
 }
 
 fn remove_expired(
-    round: &mut Round<'_>,
+    round: &mut WriteBatch<'_>,
     state: &ContainerState,
     place: LogPosition,
     ghost: &StoredVersion,
@@ -75,7 +75,7 @@ fn remove_expired(
 /// Removes an item that was deleted with its partition key, in the write at `place`: a delete by a client that is carried out only now.
 /// Returns what it costs, as [`remove_ghost`].
 pub(crate) fn remove_deleted(
-    round: &mut Round<'_>,
+    round: &mut WriteBatch<'_>,
     state: &ContainerState,
     place: LogPosition,
     ghost: &StoredVersion,

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use super::ahead::Ahead;
 use super::condition::Judged;
 use super::effects::{add, number_in_range, remove, remove_ghost};
-use super::prepare::Draft;
+use super::prepare::PreparedItem;
 use super::read::decode_number;
 use super::write::Written;
 use super::{ItemTarget, ItemWritten, item_not_found};
@@ -26,20 +26,25 @@ use crate::format::etag::Etag;
 use crate::format::keys::{self, UniqueDigest};
 use crate::format::record::{Parts, Record};
 use crate::partition::Partition;
-use crate::partition::round::{Round, Step, Stop};
 use crate::partition::visibility::{Slot, StoredVersion};
+use crate::partition::write_batch::{Step, Stop, WriteBatch};
 
 /// A logical partition as a decision sees it.
-pub(crate) struct Logical {
+pub(crate) struct LogicalPartition {
     pub container: Arc<Container>,
     state: Arc<ContainerState>,
     partition: Arc<Partition>,
     epk: Epk,
 }
 
-impl Logical {
-    pub fn new(container: Arc<Container>, state: Arc<ContainerState>, partition: Arc<Partition>, epk: Epk) -> Logical {
-        Logical {
+impl LogicalPartition {
+    pub fn new(
+        container: Arc<Container>,
+        state: Arc<ContainerState>,
+        partition: Arc<Partition>,
+        epk: Epk,
+    ) -> LogicalPartition {
+        LogicalPartition {
             container,
             state,
             partition,
@@ -47,7 +52,7 @@ impl Logical {
         }
     }
 
-    pub fn create(&self, round: &mut Round<'_>, draft: &Draft) -> Step<Written<ItemWritten>> {
+    pub fn create(&self, round: &mut WriteBatch<'_>, draft: &PreparedItem) -> Step<Written<ItemWritten>> {
         let ghost = must_be_free(self.find_by_id(round, &draft.id)?)?;
         let mut ghosts = self.holders(round, draft, None)?;
         add_ghost(&mut ghosts, ghost);
@@ -55,7 +60,12 @@ impl Logical {
         self.store(round, number, draft, None, ghosts)
     }
 
-    pub fn upsert(&self, round: &mut Round<'_>, draft: &Draft, if_match: Option<&str>) -> Step<Written<ItemWritten>> {
+    pub fn upsert(
+        &self,
+        round: &mut WriteBatch<'_>,
+        draft: &PreparedItem,
+        if_match: Option<&str>,
+    ) -> Step<Written<ItemWritten>> {
         match self.find_by_id(round, &draft.id)? {
             Slot::Live(existing) => {
                 existing.record.etag().check(if_match)?;
@@ -69,9 +79,9 @@ impl Logical {
 
     pub fn replace(
         &self,
-        round: &mut Round<'_>,
+        round: &mut WriteBatch<'_>,
         target: &ItemTarget,
-        draft: &Draft,
+        draft: &PreparedItem,
         if_match: Option<&str>,
     ) -> Step<Written<ItemWritten>> {
         let existing = self.find_live(round, target)?;
@@ -81,7 +91,7 @@ impl Logical {
 
     pub fn patch(
         &self,
-        round: &mut Round<'_>,
+        round: &mut WriteBatch<'_>,
         target: &ItemTarget,
         patch: &Patch,
         (condition, ahead): (Option<&Judged>, Option<&Ahead>),
@@ -101,13 +111,13 @@ impl Logical {
         match made {
             Some(draft) => self.overwrite(round, existing, &draft),
             None => {
-                let draft = Draft::patched(&existing.record, patch, &self.state)?;
+                let draft = PreparedItem::patched(&existing.record, patch, &self.state)?;
                 self.overwrite(round, existing, &draft)
             }
         }
     }
 
-    pub fn delete(&self, round: &mut Round<'_>, target: &ItemTarget, if_match: Option<&str>) -> Step<Written<()>> {
+    pub fn delete(&self, round: &mut WriteBatch<'_>, target: &ItemTarget, if_match: Option<&str>) -> Step<Written<()>> {
         let existing = self.find_live(round, target)?;
         existing.record.etag().check(if_match)?;
         let version = round.next_version();
@@ -123,7 +133,12 @@ impl Logical {
     }
 
     /// Puts a new version in the place of a live one, under its own or another id.
-    fn overwrite(&self, round: &mut Round<'_>, existing: StoredVersion, draft: &Draft) -> Step<Written<ItemWritten>> {
+    fn overwrite(
+        &self,
+        round: &mut WriteBatch<'_>,
+        existing: StoredVersion,
+        draft: &PreparedItem,
+    ) -> Step<Written<ItemWritten>> {
         let mut ghosts = self.holders(round, draft, Some(&existing))?;
         if existing.record.id() != draft.id {
             let ghost = must_be_free(self.find_by_id(round, &draft.id)?)?;
@@ -136,9 +151,9 @@ impl Logical {
     /// that comes upon one after the other is begun anew for each.
     pub fn foresee<'d>(
         &self,
-        round: &mut Round<'_>,
+        round: &mut WriteBatch<'_>,
         ids: impl Iterator<Item = &'d str>,
-        drafts: impl Iterator<Item = &'d Draft>,
+        drafts: impl Iterator<Item = &'d PreparedItem>,
     ) -> Step<()> {
         let ids = ids.map(|id| keys::id_index(self.epk.as_bytes(), id.as_bytes()));
         let numbers = round.entries(&ids.collect::<Vec<_>>());
@@ -163,14 +178,14 @@ impl Logical {
     }
 
     /// Notes what is stored of several items as missing, as far as it was not read. What is read of it at once has its bound.
-    pub fn read_on<'d>(&self, round: &mut Round<'_>, ids: impl Iterator<Item = &'d str>) {
+    pub fn read_on<'d>(&self, round: &mut WriteBatch<'_>, ids: impl Iterator<Item = &'d str>) {
         for id in ids {
             // Whatever stops one stops the decision, too, when it comes to that one.
             let _ = self.find_by_id(round, id);
         }
     }
 
-    pub fn find_live(&self, round: &mut Round<'_>, target: &ItemTarget) -> Step<StoredVersion> {
+    pub fn find_live(&self, round: &mut WriteBatch<'_>, target: &ItemTarget) -> Step<StoredVersion> {
         let found = match target {
             ItemTarget::Id(id) => self.find_by_id(round, id)?,
             ItemTarget::Rid(number) => self.slot(round, keys::item(&self.epk, *number))?,
@@ -178,7 +193,7 @@ impl Logical {
         found.live().ok_or_else(|| Stop::Refused(item_not_found()))
     }
 
-    fn find_by_id(&self, round: &mut Round<'_>, id: &str) -> Step<Slot> {
+    fn find_by_id(&self, round: &mut WriteBatch<'_>, id: &str) -> Step<Slot> {
         let number = round.entry(&keys::id_index(self.epk.as_bytes(), id.as_bytes()))?;
         match number.as_deref().and_then(decode_number) {
             None => Ok(Slot::Free),
@@ -186,11 +201,11 @@ impl Logical {
         }
     }
 
-    fn slot(&self, round: &mut Round<'_>, key: Key) -> Step<Slot> {
+    fn slot(&self, round: &mut WriteBatch<'_>, key: Key) -> Step<Slot> {
         round.slot(key, &self.state.settings)
     }
 
-    pub fn horizon(&self, round: &Round<'_>) -> Horizon {
+    pub fn horizon(&self, round: &WriteBatch<'_>) -> Horizon {
         round.horizon(&self.state.settings)
     }
 
@@ -201,8 +216,8 @@ impl Logical {
     /// The ghosts that hold unique keys the draft needs (TTL-251). `itself` is the version the draft replaces.
     fn holders(
         &self,
-        round: &mut Round<'_>,
-        draft: &Draft,
+        round: &mut WriteBatch<'_>,
+        draft: &PreparedItem,
         itself: Option<&StoredVersion>,
     ) -> Step<Vec<StoredVersion>> {
         let entries: Vec<Key> = self.unique_entries(&draft.unique).collect();
@@ -234,7 +249,7 @@ impl Logical {
     }
 
     /// The next item's number: the range in the high bytes, so that numbers are unique in the container.
-    fn next_number(&self, round: &mut Round<'_>) -> u64 {
+    fn next_number(&self, round: &mut WriteBatch<'_>) -> u64 {
         round.state.next_number += 1;
         number_in_range(self.partition.range, round.state.next_number)
     }
@@ -242,9 +257,9 @@ impl Logical {
     /// Adds the effects of a write: ghosts in its way go first in the order of the log, then the version it replaces.
     fn store(
         &self,
-        round: &mut Round<'_>,
+        round: &mut WriteBatch<'_>,
         number: u64,
-        draft: &Draft,
+        draft: &PreparedItem,
         replaced: Option<StoredVersion>,
         ghosts: Vec<StoredVersion>,
     ) -> Step<Written<ItemWritten>> {

@@ -22,8 +22,8 @@ use bolide_model::partition_key::PartitionKey;
 pub use batch::{Batch, BatchAnswer, BatchOperation, OperationDone, OperationResult};
 pub(crate) use condition::Judged;
 pub(crate) use effects::{add, number_in_range, remove_deleted, remove_ghost};
-pub(crate) use logical_partition::Logical;
-pub(crate) use prepare::{Draft, epk_of_key, own_key, unique_digests};
+pub(crate) use logical_partition::LogicalPartition;
+pub(crate) use prepare::{PreparedItem, epk_of_key, own_key, unique_digests};
 pub(crate) use read::{Admission, decode_number};
 pub(crate) use write::Written;
 

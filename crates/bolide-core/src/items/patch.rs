@@ -11,8 +11,8 @@ use super::prepare::epk_of_key;
 use super::write::Written;
 use super::{ItemWritten, PatchItem};
 use crate::answer::{Answer, Answered, Refusal};
-use crate::container::{Container, Visit};
-use crate::partition::round::Stop;
+use crate::container::{Container, ReadGuard};
+use crate::partition::write_batch::Stop;
 use crate::runtime::{RequestContext, Runtime};
 
 impl Runtime {
@@ -60,7 +60,7 @@ impl Runtime {
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,
-        visit: &Visit<'_>,
+        visit: &ReadGuard<'_>,
         epk: Epk,
         patch: Arc<PatchItem>,
         (condition, ahead): (Option<Judged>, Ahead),

@@ -12,20 +12,20 @@ use crate::content::logical;
 use crate::format::keys::{DIGEST_BYTES, UniqueDigest};
 
 /// A document on its way in, checked as far as it can be without looking at others.
-pub(crate) struct Draft {
+pub(crate) struct PreparedItem {
     pub id: String,
     pub own: Own,
     pub text: Vec<u8>,
     pub unique: Vec<UniqueDigest>,
 }
 
-impl Draft {
-    pub fn new(document: Document, state: &ContainerState) -> Result<Draft> {
+impl PreparedItem {
+    pub fn new(document: Document, state: &ContainerState) -> Result<PreparedItem> {
         let id = document.id()?.to_owned();
         let own = document.own_ttl()?;
         let text = document.to_stored_text()?.into_bytes();
         let unique = unique_digests(&document, state);
-        Ok(Draft { id, own, text, unique })
+        Ok(PreparedItem { id, own, text, unique })
     }
 }
 

@@ -6,7 +6,7 @@ use bolide_storage::{Head, Key, ReadRequest};
 
 use super::{ItemRead, ItemTarget, ReadItem, item_not_found};
 use crate::answer::{Answer, Answered, Refusal, Work};
-use crate::container::{Container, ContainerState, Visit};
+use crate::container::{Container, ContainerState, ReadGuard};
 use crate::content::StoredItem;
 use crate::content::logical;
 use crate::format::keys;
@@ -61,8 +61,8 @@ impl Runtime {
         let ItemTarget::Id(id) = target else {
             return find(partition, epk, target, as_of).await;
         };
-        let place = self.known_numbers().place(partition.id, epk, id);
-        if let Some(number) = self.known_numbers().get(place) {
+        let place = self.id_cache().place(partition.id, epk, id);
+        if let Some(number) = self.id_cache().get(place) {
             let (record, head) = get(partition, &keys::item(epk, number), as_of).await?;
             if record.as_ref().is_some_and(|record| record.id() == id) {
                 return Ok((record, head));
@@ -70,18 +70,18 @@ impl Runtime {
         }
         let (record, head) = find_by_id(partition, epk, id, as_of).await?;
         if let Some(record) = &record {
-            self.known_numbers().set(place, record.number());
+            self.id_cache().set(place, record.number());
         }
         Ok((record, head))
     }
 
     /// Whether users may begin an operation now.
-    pub(crate) fn admit(&self, ctx: &RequestContext, partition: &Partition, visit: &Visit<'_>) -> Result<()> {
+    pub(crate) fn admit(&self, ctx: &RequestContext, partition: &Partition, visit: &ReadGuard<'_>) -> Result<()> {
         Admission::of(self, ctx).admit(partition, &visit.state)
     }
 
     /// As [`Account::admit`], for an operation over several ranges: all of them must have room.
-    pub(crate) fn admit_all(&self, ctx: &RequestContext, slices: &[Slice], visit: &Visit<'_>) -> Result<()> {
+    pub(crate) fn admit_all(&self, ctx: &RequestContext, slices: &[Slice], visit: &ReadGuard<'_>) -> Result<()> {
         Admission::of(self, ctx).admit_all(slices, &visit.state)
     }
 
@@ -90,11 +90,11 @@ impl Runtime {
         &self,
         ctx: &RequestContext,
         partition: &Partition,
-        visit: &Visit<'_>,
+        visit: &ReadGuard<'_>,
         charge: RequestUnits,
         lsn: Lsn,
     ) -> Work {
-        if !visit.state.pacing.count_only_load && !ctx.is_upkeep {
+        if !visit.state.pacing.count_only_load && !ctx.is_admin {
             partition.meter().lock().consume(ctx.now.seconds(), charge);
         }
         Work::in_range(charge, partition.range, lsn)
@@ -111,7 +111,7 @@ pub(crate) struct Admission {
 impl Admission {
     pub fn of(runtime: &Runtime, ctx: &RequestContext) -> Admission {
         Admission {
-            is_enforced: runtime.enforces_throughput() && !ctx.is_upkeep,
+            is_enforced: runtime.enforces_throughput() && !ctx.is_admin,
             now: ctx.now,
         }
     }
@@ -131,8 +131,8 @@ impl Admission {
 
 impl Runtime {
     /// Counts what an operation over several ranges consumed, in each range what was done there.
-    pub(crate) fn charge_touched(&self, ctx: &RequestContext, visit: &Visit<'_>, work: &Work) {
-        if visit.state.pacing.count_only_load || ctx.is_upkeep {
+    pub(crate) fn charge_touched(&self, ctx: &RequestContext, visit: &ReadGuard<'_>, work: &Work) {
+        if visit.state.pacing.count_only_load || ctx.is_admin {
             return;
         }
         for position in &work.touched {

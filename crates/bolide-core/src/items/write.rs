@@ -5,12 +5,12 @@ use std::sync::Arc;
 use bolide_model::epk::Epk;
 use bolide_model::{Lsn, RequestUnits, charge};
 
-use super::logical_partition::Logical;
-use super::prepare::{Draft, epk_of_document, epk_of_key};
+use super::logical_partition::LogicalPartition;
+use super::prepare::{PreparedItem, epk_of_document, epk_of_key};
 use super::{CreateItem, DeleteItem, ItemWritten, ReplaceItem, UpsertItem};
 use crate::answer::{Answer, Answered, Refusal};
-use crate::container::{Container, Visit};
-use crate::partition::round::{Round, Step};
+use crate::container::{Container, ReadGuard};
+use crate::partition::write_batch::{Step, WriteBatch};
 use crate::runtime::{RequestContext, Runtime};
 
 impl Runtime {
@@ -23,7 +23,7 @@ impl Runtime {
     ) -> Answered<ItemWritten> {
         let visit = container.enter().await?;
         let epk = epk_of_document(&visit.state, &create.document, create.partition_key.as_ref())?;
-        let draft = Draft::new(create.document, &visit.state)?;
+        let draft = PreparedItem::new(create.document, &visit.state)?;
         self.write(ctx, container, &visit, epk, move |item, round| {
             item.create(round, &draft)
         })
@@ -39,7 +39,7 @@ impl Runtime {
     ) -> Answered<ItemWritten> {
         let visit = container.enter().await?;
         let epk = epk_of_document(&visit.state, &upsert.document, upsert.partition_key.as_ref())?;
-        let draft = Draft::new(upsert.document, &visit.state)?;
+        let draft = PreparedItem::new(upsert.document, &visit.state)?;
         let if_match = upsert.if_match;
         self.write(ctx, container, &visit, epk, move |item, round| {
             item.upsert(round, &draft, if_match.as_deref())
@@ -56,7 +56,7 @@ impl Runtime {
     ) -> Answered<ItemWritten> {
         let visit = container.enter().await?;
         let epk = epk_of_document(&visit.state, &replace.document, Some(&replace.partition_key))?;
-        let draft = Draft::new(replace.document, &visit.state)?;
+        let draft = PreparedItem::new(replace.document, &visit.state)?;
         let (target, if_match) = (replace.target, replace.if_match);
         self.write(ctx, container, &visit, epk, move |item, round| {
             item.replace(round, &target, &draft, if_match.as_deref())
@@ -85,13 +85,13 @@ impl Runtime {
         &self,
         ctx: &RequestContext,
         container: &Arc<Container>,
-        visit: &Visit<'_>,
+        visit: &ReadGuard<'_>,
         epk: Epk,
         decide: F,
     ) -> Answered<T>
     where
         T: Send + 'static,
-        F: FnMut(&Logical, &mut Round<'_>) -> Step<Written<T>> + Send + 'static,
+        F: FnMut(&LogicalPartition, &mut WriteBatch<'_>) -> Step<Written<T>> + Send + 'static,
     {
         self.write_as(Kind::Single, ctx, container, visit, epk, decide).await
     }
@@ -102,18 +102,18 @@ impl Runtime {
         kind: Kind,
         ctx: &RequestContext,
         container: &Arc<Container>,
-        visit: &Visit<'_>,
+        visit: &ReadGuard<'_>,
         epk: Epk,
         mut decide: F,
     ) -> Answered<T>
     where
         T: Send + 'static,
-        F: FnMut(&Logical, &mut Round<'_>) -> Step<Written<T>> + Send + 'static,
+        F: FnMut(&LogicalPartition, &mut WriteBatch<'_>) -> Step<Written<T>> + Send + 'static,
     {
         let partition = visit.state.layout.partition_of(&epk)?.clone();
         self.admit(ctx, &partition, visit)?;
-        let logical = Logical::new(container.clone(), visit.state.clone(), partition.clone(), epk);
-        let decide = move |round: &mut Round<'_>| decide(&logical, round);
+        let logical = LogicalPartition::new(container.clone(), visit.state.clone(), partition.clone(), epk);
+        let decide = move |round: &mut WriteBatch<'_>| decide(&logical, round);
         let outcome = match kind {
             Kind::Single => partition.write(decide).await,
             Kind::Batch => partition.write_batch(decide).await,
@@ -148,7 +148,7 @@ pub(crate) struct Written<T> {
 
 impl<T> Written<T> {
     /// A decision that writes nothing.
-    pub fn nothing(round: &Round<'_>, value: T) -> Written<T> {
+    pub fn nothing(round: &WriteBatch<'_>, value: T) -> Written<T> {
         Written {
             value,
             lsn: round.head(),

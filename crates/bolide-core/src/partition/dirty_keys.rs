@@ -12,7 +12,7 @@ use bolide_model::{Error, ErrorKind, Result};
 use bolide_storage::{Key, Space};
 use parking_lot::Mutex;
 
-use super::round::Changes;
+use super::write_batch::Changes;
 
 /// Bytes of recorded keys that may wait for the copy.
 const MAX_BYTES: usize = 64 * 1024 * 1024;

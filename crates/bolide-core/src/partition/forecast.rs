@@ -15,7 +15,7 @@ use bolide_model::ttl::{Class, Policy, Settings};
 use bolide_model::{Result, UnixSeconds};
 use bolide_storage::Page;
 
-use super::round::{Round, Step};
+use super::write_batch::{Step, WriteBatch};
 use crate::format::keys::{ExpiryPosition, LogPosition};
 use crate::format::queues::{self, Queue, QueueEntry};
 use crate::format::record::Record;
@@ -59,7 +59,7 @@ pub(crate) struct Ends {
 }
 
 /// Counts what is not counted yet and moves the cuts to where they belong now, past so many entries each; `None` if that was not all.
-pub(crate) fn count_some(round: &mut Round<'_>, settings: &Settings, rows: usize) -> Step<Option<Ends>> {
+pub(crate) fn count_some(round: &mut WriteBatch<'_>, settings: &Settings, rows: usize) -> Step<Option<Ends>> {
     let now = round.seconds();
     let mut forecast = round.state.forecast.as_deref().cloned().unwrap_or_default();
     let (horizon, policy) = (round.horizon(settings), settings.policy);
@@ -150,7 +150,7 @@ impl<P: Queue> Line<P> {
     }
 
     /// One round's share of counting; tells whether all is counted and every cut is where it belongs.
-    fn count(line: &mut Option<Line<P>>, round: &mut Round<'_>, bounds: [i64; CUTS], rows: usize) -> Step<bool> {
+    fn count(line: &mut Option<Line<P>>, round: &mut WriteBatch<'_>, bounds: [i64; CUTS], rows: usize) -> Step<bool> {
         // Cuts only move forward. A longer default ttl would set them back.
         let is_ahead = |line: &Line<P>| line.bounds.iter().zip(&bounds).any(|(known, bound)| known > bound);
         let line = match line {
@@ -196,7 +196,7 @@ impl<P: Queue> Line<P> {
     }
 
     /// Moves a cut forward to a bound, and no further than the next cut; tells whether it is there.
-    fn advance(&mut self, round: &mut Round<'_>, cut: usize, bound: i64, rows: usize) -> Step<bool> {
+    fn advance(&mut self, round: &mut WriteBatch<'_>, cut: usize, bound: i64, rows: usize) -> Step<bool> {
         let limit = self.cuts.get(cut + 1).copied();
         let from = self.cuts[cut];
         if limit.is_none_or(|limit| from < limit) && P::of_base(bound) != Some(from) {
@@ -226,7 +226,7 @@ impl<P: Queue> Line<P> {
     }
 }
 
-fn read<P: Queue>(round: &mut Round<'_>, from: P, to: Option<P>, rows: usize) -> Step<Page> {
+fn read<P: Queue>(round: &mut WriteBatch<'_>, from: P, to: Option<P>, rows: usize) -> Step<Page> {
     let scan = queues::scan(from, to, rows, BYTES);
     Ok(round.scan_raw(&[scan])?.pop().unwrap_or_default())
 }

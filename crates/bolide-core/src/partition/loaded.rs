@@ -6,7 +6,7 @@ use bolide_model::{Error, ErrorKind};
 use bolide_storage::{Key, Page, ReadRequest, ReadResponse, Scan, Space};
 use bytes::Bytes;
 
-use super::round::{Step, Stop};
+use super::write_batch::{Step, Stop};
 
 /// From so many bytes on, what was read for a round is enough for one: what is still missing is read for the transactions that need it, one
 /// after the other.

@@ -2,22 +2,22 @@
 
 pub(crate) mod admission_queue;
 pub(crate) mod after_commit;
-mod alarm;
 pub(crate) mod dirty_keys;
+pub(crate) mod exclusive;
 pub(crate) mod forecast;
 mod loaded;
 pub(crate) mod orders;
 mod pages;
-mod removals;
-pub(crate) mod round;
+mod purge_rate;
 mod schedule;
 mod shared;
 mod snapshot;
 pub(crate) mod state;
 pub(crate) mod tombstones;
-pub(crate) mod turn;
 pub(crate) mod visibility;
+mod wakeup;
 mod worker;
+pub(crate) mod write_batch;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -32,16 +32,16 @@ use crate::clock;
 use crate::format::keys::LogPosition;
 use crate::partition::orders::{Orders, OthersWait};
 use crate::throughput::SharedMeter;
-pub(crate) use alarm::Alarm;
 use dirty_keys::Recording;
+use exclusive::{ExclusiveJob, PendingExclusive};
 pub(crate) use pages::RawPages;
-use round::{Loaded, Round, Step, Stop, Transaction};
 use shared::Shared;
 pub(crate) use snapshot::{AsOf, Snapshot, StoredRow};
 use state::PartitionState;
-use turn::{PendingTurn, TurnJob};
+pub(crate) use wakeup::Wakeup;
 pub(crate) use worker::engine_error;
 use worker::{Queued, Queues, Worker, read_state};
+use write_batch::{Loaded, Step, Stop, Transaction, WriteBatch};
 
 /// Transactions that may wait for a worker before senders wait too.
 const QUEUE: usize = 1024;
@@ -60,7 +60,7 @@ pub(crate) struct Partition {
     shared: Arc<Shared>,
     writes: mpsc::Sender<Queued>,
     batches: mpsc::Sender<Box<dyn Transaction>>,
-    upkeep: mpsc::Sender<Box<dyn Transaction>>,
+    background: mpsc::Sender<Box<dyn Transaction>>,
     /// Nothing before it in the log lives by the default, as far as is known.
     first_in_log: Mutex<LogPosition>,
     /// Transactions of scripts, one of which at a time is queued for a turn.
@@ -85,19 +85,19 @@ impl Partition {
         engine: Arc<dyn Engine>,
         placement: Placement,
         meter: SharedMeter,
-        alarm: Arc<Alarm>,
+        wakeup: Arc<Wakeup>,
     ) -> Result<Arc<Partition>> {
-        let shared = Arc::new(Shared::new(meter, alarm));
+        let shared = Arc::new(Shared::new(meter, wakeup));
         let worker = Worker::open(engine.clone(), placement.id, shared.clone()).await?;
         let (writes, writes_queue) = mpsc::channel(QUEUE);
         let (batches, batches_queue) = mpsc::channel(QUEUE);
-        let (upkeep, upkeep_queue) = mpsc::channel(QUEUE);
+        let (background, background_queue) = mpsc::channel(QUEUE);
         let (write_waits, batch_waits) = (anything_queued(&writes), anything_queued(&batches));
         let others_wait = Arc::new(move || write_waits() || batch_waits());
         tokio::spawn(worker.run(Queues {
             writes: writes_queue,
             batches: batches_queue,
-            upkeep: upkeep_queue,
+            background: background_queue,
         }));
         let Placement {
             id,
@@ -114,7 +114,7 @@ impl Partition {
             shared,
             writes,
             batches,
-            upkeep,
+            background,
             first_in_log: Mutex::default(),
             scripts: Orders::new(others_wait),
         }))
@@ -151,7 +151,7 @@ impl Partition {
     pub async fn write<T, F>(&self, decide: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnMut(&mut Round<'_>) -> Step<T> + Send + 'static,
+        F: FnMut(&mut WriteBatch<'_>) -> Step<T> + Send + 'static,
     {
         transact(&self.writes, decide, Queued::Transaction).await
     }
@@ -163,7 +163,7 @@ impl Partition {
     pub async fn write_batch<T, F>(&self, decide: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnMut(&mut Round<'_>) -> Step<T> + Send + 'static,
+        F: FnMut(&mut WriteBatch<'_>) -> Step<T> + Send + 'static,
     {
         transact(&self.batches, decide, |transaction| transaction).await
     }
@@ -173,11 +173,11 @@ impl Partition {
     ///
     /// # Errors
     /// What the job was refused with, or why nothing could be committed.
-    pub async fn turn<J: TurnJob>(&self, job: J) -> Result<J::Output> {
+    pub async fn turn<J: ExclusiveJob>(&self, job: J) -> Result<J::Output> {
         let (reply, answer) = oneshot::channel();
         let gone = || Error::new(ErrorKind::Unavailable, "the partition is closed");
-        let pending = Box::new(PendingTurn::new(job, reply));
-        self.writes.send(Queued::Turn(pending)).await.map_err(|_| gone())?;
+        let pending = Box::new(PendingExclusive::new(job, reply));
+        self.writes.send(Queued::Exclusive(pending)).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 
@@ -185,25 +185,25 @@ impl Partition {
     ///
     /// # Errors
     /// As [`Partition::write`].
-    pub async fn upkeep<T, F>(&self, decide: F) -> Result<T>
+    pub async fn background<T, F>(&self, decide: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnMut(&mut Round<'_>) -> Step<T> + Send + 'static,
+        F: FnMut(&mut WriteBatch<'_>) -> Step<T> + Send + 'static,
     {
-        transact(&self.upkeep, decide, |transaction| transaction).await
+        transact(&self.background, decide, |transaction| transaction).await
     }
 
-    /// As [`Partition::upkeep`], for a decision that also depends on what is no row of the partition: `observe` looks at that, at the server
+    /// As [`Partition::background`], for a decision that also depends on what is no row of the partition: `observe` looks at that, at the server
     /// time of the decision.
     ///
     /// # Errors
     /// As [`Partition::write`].
-    pub async fn upkeep_observing<I, T, O, F>(&self, observe: O, decide: F) -> Result<T>
+    pub async fn background_observing<I, T, O, F>(&self, observe: O, decide: F) -> Result<T>
     where
         I: Send + 'static,
         T: Send + 'static,
         O: FnMut(UnixSeconds) -> I + Send + 'static,
-        F: FnMut(&mut Round<'_>, &I) -> Step<T> + Send + 'static,
+        F: FnMut(&mut WriteBatch<'_>, &I) -> Step<T> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         let pending = PendingObserver {
@@ -213,18 +213,18 @@ impl Partition {
             outcome: PendingOutcome::new(reply),
         };
         let queued: Box<dyn Transaction> = Box::new(pending);
-        send(&self.upkeep, queued, answer).await
+        send(&self.background, queued, answer).await
     }
 
     /// Reads what a decision would need, so that the engine has it at hand when the worker decides. What the decision comes to is dropped.
     ///
     /// # Errors
     /// From the engine.
-    pub async fn read_ahead<T>(&self, mut decide: impl FnMut(&mut Round<'_>) -> Step<T>) -> Result<()> {
+    pub async fn read_ahead<T>(&self, mut decide: impl FnMut(&mut WriteBatch<'_>) -> Step<T>) -> Result<()> {
         let (now, mut loaded) = (self.now().await?, Loaded::default());
         loop {
             let missing = {
-                let mut round = Round::new(now, self.lsn(), PartitionState::default(), &loaded);
+                let mut round = WriteBatch::new(now, self.lsn(), PartitionState::default(), &loaded);
                 let _ = decide(&mut round);
                 round.missing()
             };
@@ -243,7 +243,7 @@ impl Partition {
     pub async fn record_dirty_keys(&self) -> Result<Recording> {
         let recording = Recording::start(&self.shared.dirty_keys);
         // A commit that was under way has ended when the worker gets to this.
-        self.upkeep(|_| Ok(())).await?;
+        self.background(|_| Ok(())).await?;
         Ok(recording)
     }
 
@@ -259,7 +259,7 @@ impl Partition {
 
     /// Ghosts removed in a second, in the mean of the last minute.
     pub fn purge_rate(&self, now: UnixSeconds) -> f64 {
-        self.shared.removals.per_second(now)
+        self.shared.purge_rate.per_second(now)
     }
 
     /// Server time now.
@@ -287,7 +287,7 @@ impl Partition {
     }
 
     /// The second before which nothing falls due or leaves the history, as far as is known.
-    pub fn next_upkeep(&self) -> i64 {
+    pub fn next_background_work(&self) -> i64 {
         if self.has_tombstones() {
             return i64::MIN;
         }
@@ -318,7 +318,7 @@ fn anything_queued<Q: Send + 'static>(queue: &mpsc::Sender<Q>) -> OthersWait {
 async fn transact<T, F, Q>(queue: &mpsc::Sender<Q>, decide: F, queued: fn(Box<dyn Transaction>) -> Q) -> Result<T>
 where
     T: Send + 'static,
-    F: FnMut(&mut Round<'_>) -> Step<T> + Send + 'static,
+    F: FnMut(&mut WriteBatch<'_>) -> Step<T> + Send + 'static,
 {
     let (reply, answer) = oneshot::channel();
     let pending = Pending {
@@ -356,7 +356,7 @@ impl<T> PendingOutcome<T> {
         self.decided = match decided {
             Ok(value) => Some(Ok(value)),
             Err(Stop::Refused(error) | Stop::Unprepared(error)) => Some(Err(error)),
-            Err(Stop::Missing) => None,
+            Err(Stop::NeedsRead) => None,
         };
         self.decided.as_ref().map(|_| ()).ok_or(())
     }
@@ -384,9 +384,9 @@ struct Pending<T, F> {
 impl<T, F> Transaction for Pending<T, F>
 where
     T: Send,
-    F: FnMut(&mut Round<'_>) -> Step<T> + Send,
+    F: FnMut(&mut WriteBatch<'_>) -> Step<T> + Send,
 {
-    fn decide(&mut self, round: &mut Round<'_>) -> std::result::Result<(), ()> {
+    fn decide(&mut self, round: &mut WriteBatch<'_>) -> std::result::Result<(), ()> {
         let rests_on_others = round.has_effects();
         self.outcome.take(rests_on_others, (self.decide)(round))
     }
@@ -409,13 +409,13 @@ where
     I: Send,
     T: Send,
     O: FnMut(UnixSeconds) -> I + Send,
-    F: FnMut(&mut Round<'_>, &I) -> Step<T> + Send,
+    F: FnMut(&mut WriteBatch<'_>, &I) -> Step<T> + Send,
 {
     fn observe(&mut self, now: UnixSeconds) {
         self.observed = Some((self.observe)(now));
     }
 
-    fn decide(&mut self, round: &mut Round<'_>) -> std::result::Result<(), ()> {
+    fn decide(&mut self, round: &mut WriteBatch<'_>) -> std::result::Result<(), ()> {
         let rests_on_others = round.has_effects();
         let observed = self.observed.as_ref().expect("a worker lets it observe first");
         let decided = (self.decide)(round, observed);

@@ -23,7 +23,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::admission_queue::{AdmissionQueue, crowded};
 
 /// What is shorter is not paid back: the round of those who waited, which comes next anyway, takes about as long.
-const LEAST_HELD: Duration = Duration::from_millis(5);
+const MIN_HELD: Duration = Duration::from_millis(5);
 /// Most that is paid back: the time that a script has. What it took beyond that was for ending it and for its commit, and a longer pause would use
 /// up the patience of those in line.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -103,7 +103,7 @@ impl Order {
 impl Drop for Order {
     fn drop(&mut self) {
         let held = self.began.map_or(Duration::ZERO, |began| self.clock.since(began));
-        if held >= LEAST_HELD && (self.others_wait)() {
+        if held >= MIN_HELD && (self.others_wait)() {
             *self.paused_until.lock() = Some(self.clock.now() + held.min(LONGEST_PAUSE));
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use super::Alarm;
+use super::Wakeup;
 use super::after_commit::AfterCommit;
 
 /// See the module.
@@ -12,16 +12,16 @@ pub(crate) struct Schedule {
     next_expiry: AtomicI64,
     /// Nothing leaves the history before this second.
     next_trim: AtomicI64,
-    alarm: Arc<Alarm>,
+    wakeup: Arc<Wakeup>,
 }
 
 impl Schedule {
     /// Of a partition of which nothing is known: it has to be looked at.
-    pub fn new(alarm: Arc<Alarm>) -> Schedule {
+    pub fn new(wakeup: Arc<Wakeup>) -> Schedule {
         Schedule {
             next_expiry: AtomicI64::new(i64::MIN),
             next_trim: AtomicI64::new(i64::MIN),
-            alarm,
+            wakeup,
         }
     }
 
@@ -36,13 +36,13 @@ impl Schedule {
     /// Something falls due at a second; wakes the scheduler if it would sleep longer.
     pub fn expect_expiry(&self, second: i64) {
         self.next_expiry.fetch_min(second, Ordering::SeqCst);
-        self.alarm.expect(second);
+        self.wakeup.expect(second);
     }
 
     /// As [`Schedule::expect_expiry`], of what leaves the history.
     pub fn expect_trim(&self, second: i64) {
         self.next_trim.fetch_min(second, Ordering::SeqCst);
-        self.alarm.expect(second);
+        self.wakeup.expect(second);
     }
 
     /// Takes note of a commit.

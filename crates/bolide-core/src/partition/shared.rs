@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicU64;
 use bolide_model::UnixSeconds;
 use parking_lot::RwLock;
 
-use super::Alarm;
+use super::Wakeup;
 use super::after_commit::AfterCommit;
 use super::dirty_keys::DirtyKeys;
-use super::removals::Removals;
+use super::purge_rate::PurgeRate;
 use super::schedule::Schedule;
 use super::tombstones::PublishedTombstones;
 use crate::throughput::SharedMeter;
@@ -19,7 +19,7 @@ pub(crate) struct Shared {
     /// The newest log sequence number.
     pub lsn: AtomicU64,
     pub tombstones: PublishedTombstones,
-    pub removals: Removals,
+    pub purge_rate: PurgeRate,
     pub dirty_keys: Arc<DirtyKeys>,
     pub schedule: Schedule,
     /// What users consumed, and what the purge may spend.
@@ -27,13 +27,13 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub fn new(meter: SharedMeter, alarm: Arc<Alarm>) -> Shared {
+    pub fn new(meter: SharedMeter, wakeup: Arc<Wakeup>) -> Shared {
         Shared {
             lsn: AtomicU64::new(0),
             tombstones: PublishedTombstones::default(),
-            removals: Removals::default(),
+            purge_rate: PurgeRate::default(),
             dirty_keys: Arc::default(),
-            schedule: Schedule::new(alarm),
+            schedule: Schedule::new(wakeup),
             meter: RwLock::new(meter),
         }
     }

@@ -7,7 +7,7 @@
 //!   Partition::read_raw       rows as they are stored, ghosts included: for `background` and `admin` only
 //! ```
 //!
-//! Inside the worker a decision has the same doors: `Round::slot` for items, `Round::get_raw` and `Round::scan_raw` for rows.
+//! Inside the worker a decision has the same doors: `WriteBatch::slot` for items, `WriteBatch::get_raw` and `WriteBatch::scan_raw` for rows.
 
 use bolide_model::ttl::{Horizon, Settings};
 use bolide_model::{Result, UnixMillis};

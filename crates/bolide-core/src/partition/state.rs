@@ -48,7 +48,7 @@ pub(crate) struct PartitionState {
     pub purge: Cursors,
     /// The history is complete from here on; nothing of it lies before.
     pub history_from: LogPosition,
-    /// Logical partitions whose items are to be removed.
+    /// LogicalPartition partitions whose items are to be removed.
     pub tombstones: PartitionKeyTombstones,
     /// Ghosts counted so far.
     pub ghosts: Ghosts,

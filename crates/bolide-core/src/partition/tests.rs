@@ -12,9 +12,9 @@ use parking_lot::Mutex;
 use tokio::time::sleep;
 
 use super::after_commit::AfterCommit;
-use super::round::{Loaded, Round, Stop};
+use super::exclusive::{ExclusiveEnd, ExclusiveJob, ExclusiveTransaction};
 use super::state::PartitionState;
-use super::turn::{Turn, TurnEnd, TurnJob};
+use super::write_batch::{Loaded, Stop, WriteBatch};
 use super::{Partition, Placement};
 use crate::partition::orders::Order;
 use crate::throughput::{Meter, Pacing, PacingSettings};
@@ -57,10 +57,10 @@ struct Slow {
     log: Log,
 }
 
-impl TurnJob for Slow {
+impl ExclusiveJob for Slow {
     type Output = ();
 
-    fn run<'t>(&'t mut self, _: &'t mut Turn) -> BoxFuture<'t, Result<(), TurnEnd>> {
+    fn run<'t>(&'t mut self, _: &'t mut ExclusiveTransaction) -> BoxFuture<'t, Result<(), ExclusiveEnd>> {
         Box::pin(async move {
             self.order.begin();
             self.log.lock().push("begins");
@@ -126,7 +126,7 @@ async fn scripts_follow_each_other_at_once_where_nobody_else_writes() {
 fn a_batch_that_is_refused_leaves_what_was_written_before_it() {
     let key = |name: &'static str| Key::new(Space::Meta, Bytes::from_static(name.as_bytes()));
     let loaded = Loaded::default();
-    let mut round = Round::new(UnixMillis(0), Lsn(7), PartitionState::default(), &loaded);
+    let mut round = WriteBatch::new(UnixMillis(0), Lsn(7), PartitionState::default(), &loaded);
     round.put(key("changed"), Bytes::from_static(b"before"));
     round.put(key("removed"), Bytes::from_static(b"before"));
     round.delete(key("written"));
@@ -153,7 +153,7 @@ fn a_batch_that_is_refused_leaves_what_was_written_before_it() {
 async fn a_single_write_waits_for_a_few_batches_however_many_there_are() {
     const BATCHES: usize = 50;
     let partition = partition().await;
-    let write = |round: &mut Round<'_>| Ok(round.next_lsn());
+    let write = |round: &mut WriteBatch<'_>| Ok(round.next_lsn());
     // The worker begins when the first of them waits, and all have been queued by then.
     let batches = futures_util::future::join_all((0..BATCHES).map(|_| partition.write_batch(write)));
     let (batches, single) = tokio::join!(batches, partition.write(write));
@@ -183,7 +183,7 @@ async fn a_decision_that_is_no_function_of_what_was_read_is_found_out() {
     assert_eq!(counting.map_err(|error| error.kind), Err(ErrorKind::Internal));
     let (mut second, mut due) = (0, 100);
     let restless = partition
-        .upkeep(move |round| {
+        .background(move |round| {
             second += 1;
             due -= second;
             round.after.expect_expiry(due);
@@ -222,7 +222,7 @@ async fn what_is_to_be_done_after_a_commit_is_done_once_and_only_then() {
         UnixSeconds(0),
     ));
     assert_eq!(
-        (partition.next_upkeep(), credit()),
+        (partition.next_background_work(), credit()),
         (i64::MIN, Some(0.0)),
         "the history is not known yet"
     );
@@ -240,5 +240,5 @@ async fn what_is_to_be_done_after_a_commit_is_done_once_and_only_then() {
         })
         .await;
     assert!(decided.is_ok());
-    assert_eq!((partition.next_upkeep(), credit()), (20, Some(-7.0)));
+    assert_eq!((partition.next_background_work(), credit()), (20, Some(-7.0)));
 }

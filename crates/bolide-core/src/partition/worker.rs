@@ -11,7 +11,7 @@
 //! While a commit is on its way the next transactions gather in the queue: the worker is the group commit. It hands out log sequence
 //! numbers and takes the time stamps, so both run in the order of commit (TTL-208). The purge is one more client, served one
 //! small step per round, before the users' transactions of the round (TTL-265). A script is a round of its own: it is given a
-//! [`Turn`], during which the partition is its alone.
+//! [`ExclusiveTransaction`], during which the partition is its alone.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use bolide_storage::{Batch, CommitToken, Engine, EngineError, Head, Key, Outcome
 use futures_util::FutureExt;
 use tokio::sync::mpsc;
 
-use super::round::{Changes, Decided, Loaded, Round, Transaction, refused};
+use super::exclusive::{ExclusiveTransaction, Taken, TakesPartition};
 use super::shared::Shared;
 use super::state::PartitionState;
-use super::turn::{Taken, TakesTurn, Turn};
+use super::write_batch::{Changes, Decided, Loaded, Transaction, WriteBatch, refused};
 use crate::clock;
 use crate::format::keys;
 
@@ -57,7 +57,7 @@ pub(crate) struct Worker {
 
 /// What transactions came to on what was read so far.
 struct Attempt<'l> {
-    round: Round<'l>,
+    round: WriteBatch<'l>,
     /// How many of them are in it.
     taken: usize,
     /// How many of the first found all that they needed.
@@ -69,7 +69,7 @@ pub(crate) enum Queued {
     /// A transaction that shares its round with others.
     Transaction(Box<dyn Transaction>),
     /// A transaction that needs the partition for itself.
-    Turn(Box<dyn TakesTurn>),
+    Exclusive(Box<dyn TakesPartition>),
 }
 
 /// The queues of a worker. Closing all of them ends it.
@@ -79,12 +79,12 @@ pub(crate) struct Queues {
     /// Users' transactions on many items: a few per round, so that others wait for few of them, however many there are.
     pub batches: mpsc::Receiver<Box<dyn Transaction>>,
     /// The purge and other housekeeping: one per round.
-    pub upkeep: mpsc::Receiver<Box<dyn Transaction>>,
+    pub background: mpsc::Receiver<Box<dyn Transaction>>,
 }
 
 impl Queues {
     fn are_empty(&self) -> bool {
-        self.writes.is_empty() && self.batches.is_empty() && self.upkeep.is_empty()
+        self.writes.is_empty() && self.batches.is_empty() && self.background.is_empty()
     }
 }
 
@@ -116,31 +116,31 @@ impl Worker {
             let mut turn = None;
             let mut take = |queued, round: &mut Vec<_>| match queued {
                 Queued::Transaction(write) => round.push(write),
-                Queued::Turn(taker) => turn = Some(taker),
+                Queued::Exclusive(taker) => turn = Some(taker),
             };
-            let upkeep = tokio::select! {
+            let background = tokio::select! {
                 biased;
                 Some(queued) = queues.writes.recv() => {
                     take(queued, &mut round);
-                    queues.upkeep.try_recv().ok()
+                    queues.background.try_recv().ok()
                 }
                 Some(batch) = queues.batches.recv() => {
                     round.push(batch);
-                    queues.upkeep.try_recv().ok()
+                    queues.background.try_recv().ok()
                 }
-                Some(upkeep) = queues.upkeep.recv() => Some(upkeep),
+                Some(background) = queues.background.recv() => Some(background),
                 else => return,
             };
             // Upkeep goes first, and one of it only: nothing but the first transaction of a round may scan.
-            let has_upkeep = upkeep.is_some();
-            if let Some(upkeep) = upkeep {
-                round.insert(0, upkeep);
+            let has_background_work = background.is_some();
+            if let Some(background) = background {
+                round.insert(0, background);
             }
             while turn.is_none() && round.len() < ROUND_TRANSACTIONS {
                 match queues.writes.try_recv() {
                     Ok(Queued::Transaction(write)) => round.push(write),
                     // What was queued before it goes before it.
-                    Ok(Queued::Turn(taker)) => turn = Some(taker),
+                    Ok(Queued::Exclusive(taker)) => turn = Some(taker),
                     Err(_) => break,
                 }
             }
@@ -149,7 +149,7 @@ impl Worker {
                 round.push(batch);
             }
             // Housekeeping is in no hurry, and others need the threads.
-            self.is_alone = !has_upkeep && round.len() <= 1 && queues.are_empty();
+            self.is_alone = !has_background_work && round.len() <= 1 && queues.are_empty();
             while !round.is_empty() {
                 let mut taken = round.len();
                 let ended = self.carry_out(&mut round, &mut taken).await;
@@ -165,10 +165,11 @@ impl Worker {
     }
 
     /// Gives a transaction the partition for itself, and commits what it drafts.
-    async fn give_turn(&mut self, taker: &mut dyn TakesTurn) -> Result<Lsn> {
+    async fn give_turn(&mut self, taker: &mut dyn TakesPartition) -> Result<Lsn> {
         for _ in 0..TURN_TRIES {
             let now = clock::exact_now(self.engine.as_ref()).await?.max(self.head.stamp);
-            let mut turn = Turn::new(self.engine.clone(), self.partition, self.head, now, self.state.clone());
+            let mut turn =
+                ExclusiveTransaction::new(self.engine.clone(), self.partition, self.head, now, self.state.clone());
             let taken = AssertUnwindSafe(taker.take(&mut turn)).catch_unwind().await;
             match taken {
                 Err(_) => {
@@ -261,7 +262,7 @@ impl Worker {
         now: UnixMillis,
         loaded: &'l Loaded,
     ) -> Result<Attempt<'l>> {
-        let mut round = Round::new(now, self.head.lsn, self.state.clone(), loaded);
+        let mut round = WriteBatch::new(now, self.head.lsn, self.state.clone(), loaded);
         let (mut taken, mut complete) = (transactions.len(), 0);
         for (at, transaction) in transactions.iter_mut().enumerate() {
             decide_guarded(transaction.as_mut(), &mut round)?;
@@ -366,7 +367,7 @@ impl Worker {
         (self.head, self.state) = (head, state);
         self.shared.lsn.store(head.lsn.0, Ordering::Release);
         self.shared.tombstones.publish(&self.state.tombstones);
-        self.shared.removals.note(head.stamp.seconds(), purged);
+        self.shared.purge_rate.note(head.stamp.seconds(), purged);
     }
 }
 
@@ -374,7 +375,7 @@ impl Worker {
 ///
 /// # Errors
 /// `Internal` after a panic: a bug in one decision fails its round, of which nothing is stored, and not the partition.
-fn decide_guarded(transaction: &mut dyn Transaction, round: &mut Round<'_>) -> Result<()> {
+fn decide_guarded(transaction: &mut dyn Transaction, round: &mut WriteBatch<'_>) -> Result<()> {
     match catch_unwind(AssertUnwindSafe(|| transaction.decide(round))) {
         Ok(Ok(()) | Err(())) => Ok(()),
         Err(_) => Err(Error::internal("a decision panicked; nothing of its round was stored")),

@@ -17,7 +17,7 @@ use crate::content::StoredItem;
 use crate::continuation::query::{After, Owner, Place};
 use crate::executor::Watch;
 use crate::memory::MemoryBudget;
-use crate::scan::{ItemWalk, Slice, WALK_BYTES, WalkedItems, bear, touch};
+use crate::scan::{ItemScan, ScannedItems, Slice, WALK_BYTES, add_charge, record_range};
 use crate::sql::query_error;
 
 /// Most items that are held to be gone through in the order of creation, and about how many bytes: a read's worth.
@@ -99,7 +99,7 @@ impl PageRun<'_> {
             execution.keep_ahead();
         }
         let mut execution = Counting::of(execution);
-        let mut walk = ItemWalk::new(
+        let mut walk = ItemScan::new(
             self.watch.clock(),
             self.memory,
             self.container,
@@ -165,7 +165,7 @@ impl PageRun<'_> {
         finished.metrics.item_bytes = finished.metrics.row_bytes;
         let mut touched = Vec::new();
         for (range, lsn) in &heads {
-            touch(&mut touched, *range, *lsn);
+            record_range(&mut touched, *range, *lsn);
         }
         let touched = self.touched(&touched, &[], &finished.metrics);
         let next = finished.resume.take().map(|resume| Place {
@@ -213,10 +213,10 @@ impl PageRun<'_> {
         let mut touched = touched.to_vec();
         if let (true, Some(first)) = (touched.is_empty(), self.state.layout.partitions.first()) {
             // A query that reads no items is still carried out somewhere.
-            touch(&mut touched, first.range, first.lsn());
+            record_range(&mut touched, first.range, first.lsn());
         }
         for (range, cost) in costs {
-            bear(&mut touched, *range, *cost);
+            add_charge(&mut touched, *range, *cost);
         }
         let own: RequestUnits = costs.iter().map(|(_, cost)| *cost).sum();
         let growth = if own.0 > 0.0 { work(metrics).0 / own.0 } else { 1.0 };
@@ -242,7 +242,7 @@ impl PageRun<'_> {
     ///
     /// What one read holds is gone through in the order of creation, as in the service, where it shows in TOP without ORDER BY; what
     /// is larger in the order of keys.
-    async fn scan(&self, execution: &mut Counting, walk: &mut ItemWalk<'_>, after: After) -> Result<Scanned> {
+    async fn scan(&self, execution: &mut Counting, walk: &mut ItemScan<'_>, after: After) -> Result<Scanned> {
         let replayed = after.key().cloned().filter(|_| self.query.replays());
         let mut scanned = Scanned {
             after,
@@ -253,7 +253,7 @@ impl PageRun<'_> {
             scanned.is_end = true;
             return Ok(scanned);
         }
-        let mut read = WalkedItems::default();
+        let mut read = ScannedItems::default();
         if scanned.after == After::Nothing && self.is_in_one_partition() {
             read = read_ahead(walk).await?;
             if walk.slices_left() == 0 {
@@ -329,10 +329,10 @@ impl PageRun<'_> {
     async fn scan_in_order_of_creation(
         &self,
         execution: &mut Counting,
-        walk: &mut ItemWalk<'_>,
+        walk: &mut ItemScan<'_>,
         after: u64,
     ) -> Result<Scanned> {
-        let mut next = WalkedItems::default();
+        let mut next = ScannedItems::default();
         let mut is_all = true;
         while let Some(read) = walk.next_page().await? {
             self.check()?;
@@ -361,7 +361,7 @@ impl PageRun<'_> {
     async fn push_in_order_of_creation(
         &self,
         execution: &mut Counting,
-        mut read: WalkedItems,
+        mut read: ScannedItems,
         scanned: &mut Scanned,
     ) -> Result<()> {
         read.sort_by_creation();
@@ -407,7 +407,7 @@ impl PageRun<'_> {
     async fn has_more(&self, now: UnixMillis, place: &Place) -> Result<bool> {
         let one_row = PageLimit { rows: 1, ..self.limit };
         let mut execution = self.execution(one_row, place.resume.as_deref())?;
-        let mut walk = ItemWalk::new(
+        let mut walk = ItemScan::new(
             self.watch.clock(),
             self.memory,
             self.container,
@@ -433,8 +433,8 @@ impl PageRun<'_> {
 }
 
 /// Reads slices that one read holds each, until the walk ends or comes to a larger one.
-async fn read_ahead(walk: &mut ItemWalk<'_>) -> Result<WalkedItems> {
-    let mut read = WalkedItems::default();
+async fn read_ahead(walk: &mut ItemScan<'_>) -> Result<ScannedItems> {
+    let mut read = ScannedItems::default();
     loop {
         let slices_left = walk.slices_left();
         match walk.next_page().await? {

@@ -22,7 +22,7 @@ const SLOTS: usize = 1 << 16;
 const NUMBER_BITS: u32 = 48;
 
 /// See the module.
-pub(crate) struct KnownNumbers {
+pub(crate) struct IdCache {
     slots: Box<[AtomicU64]>,
 }
 
@@ -33,15 +33,15 @@ pub(crate) struct Place {
     tag: u64,
 }
 
-impl Default for KnownNumbers {
-    fn default() -> KnownNumbers {
-        KnownNumbers {
+impl Default for IdCache {
+    fn default() -> IdCache {
+        IdCache {
             slots: (0..SLOTS).map(|_| AtomicU64::new(0)).collect(),
         }
     }
 }
 
-impl KnownNumbers {
+impl IdCache {
     /// The place of an item.
     pub fn place(&self, partition: PartitionId, epk: &Epk, id: &str) -> Place {
         let hash = xxh3_64_with_seed(id.as_bytes(), xxh3_64_with_seed(epk.as_bytes(), partition.0));

@@ -13,7 +13,7 @@ use bolide_storage::Engine;
 use crate::clock;
 use crate::executor::{Ending, Executor, Watch};
 use crate::memory::MemoryBudget;
-pub(crate) use id_cache::KnownNumbers;
+pub(crate) use id_cache::IdCache;
 pub use options::AccountOptions;
 
 /// What a request carries from the front door: its server time, read once (TTL-211).
@@ -22,7 +22,7 @@ pub struct RequestContext {
     /// Server time when the request came in.
     pub now: UnixMillis,
     /// It looks after the account: what it takes is not taken from users, and does not hold the purge back.
-    pub(crate) is_upkeep: bool,
+    pub(crate) is_admin: bool,
 }
 
 /// See the module.
@@ -31,7 +31,7 @@ pub(crate) struct Runtime {
     options: AccountOptions,
     memory: MemoryBudget,
     executor: Executor,
-    known_numbers: KnownNumbers,
+    id_cache: IdCache,
 }
 
 impl Runtime {
@@ -40,7 +40,7 @@ impl Runtime {
             engine,
             memory: MemoryBudget::new(options.memory_bytes),
             executor: Executor::new(options.monotonic.clone()),
-            known_numbers: KnownNumbers::default(),
+            id_cache: IdCache::default(),
             options,
         }
     }
@@ -63,8 +63,8 @@ impl Runtime {
         &self.executor
     }
 
-    pub fn known_numbers(&self) -> &KnownNumbers {
-        &self.known_numbers
+    pub fn id_cache(&self) -> &IdCache {
+        &self.id_cache
     }
 
     /// The clock by which work is paced and waiting is bounded.
@@ -81,9 +81,9 @@ impl Runtime {
     ///
     /// # Errors
     /// `Unavailable` if the engine's clock is too uncertain.
-    pub async fn begin_upkeep(&self) -> Result<RequestContext> {
+    pub async fn begin_admin(&self) -> Result<RequestContext> {
         let now = clock::exact_now(self.engine.as_ref()).await?;
-        Ok(RequestContext { now, is_upkeep: true })
+        Ok(RequestContext { now, is_admin: true })
     }
 
     pub fn enforces_throughput(&self) -> bool {

@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use super::Slice;
 use crate::answer::RangePosition;
-use crate::container::{Container, ContainerState, Reading};
+use crate::container::{Container, ContainerState, ReadPin};
 use crate::content::StoredItem;
 use crate::format::keys;
 use crate::memory::{MemoryBudget, MemoryShare};
@@ -27,7 +27,7 @@ const ROW_BYTES: usize = 256;
 
 /// Slices that are read at once: at first, and at most. Many are those of single keys with an item or two.
 const FIRST_SLICES: usize = 16;
-const MOST_SLICES: usize = 256;
+const MAX_SLICES: usize = 256;
 
 /// From this many slices of a partition on it is worth asking how many items it has.
 const MANY_SLICES: usize = 64;
@@ -36,7 +36,7 @@ const MANY_SLICES: usize = 64;
 const ITEMS_PER_SLICE: u64 = 8;
 
 /// Goes through the live items of some slices in the order of their keys, all judged at one time (TTL-211).
-pub(crate) struct ItemWalk<'a> {
+pub(crate) struct ItemScan<'a> {
     clock: Monotonic,
     container: &'a Container,
     settings: Settings,
@@ -53,11 +53,11 @@ pub(crate) struct ItemWalk<'a> {
     /// The partition that is gone through as a whole, or not, because its slices are many.
     is_whole: Option<(u32, bool)>,
     /// Keeps the purge from removing what is still live at the time of the walk.
-    _reading: Reading<'a>,
+    _pin: ReadPin<'a>,
 }
 
 /// A live item, and its key: where a continuation goes on behind it.
-pub(crate) struct WalkedItem {
+pub(crate) struct ScannedItem {
     /// The range it is in.
     pub range: u32,
     pub key: Bytes,
@@ -66,14 +66,14 @@ pub(crate) struct WalkedItem {
 
 /// Live items, and their memory: whoever holds them waits for others between two of them.
 #[derive(Default)]
-pub(crate) struct WalkedItems {
-    pub items: Vec<WalkedItem>,
+pub(crate) struct ScannedItems {
+    pub items: Vec<ScannedItem>,
     pub memory: MemoryShare,
 }
 
-impl WalkedItems {
+impl ScannedItems {
     /// Adds others behind them.
-    pub fn append(&mut self, mut others: WalkedItems) {
+    pub fn append(&mut self, mut others: ScannedItems) {
         self.items.append(&mut others.items);
         self.memory.merge(others.memory);
     }
@@ -101,7 +101,7 @@ impl WalkedItems {
     }
 }
 
-impl WalkedItem {
+impl ScannedItem {
     fn memory_bytes(&self) -> usize {
         self.key.len() + self.item.record().bytes().len() + ROW_BYTES
     }
@@ -114,7 +114,7 @@ struct Rows {
     memory: MemoryShare,
 }
 
-impl<'a> ItemWalk<'a> {
+impl<'a> ItemScan<'a> {
     /// A walk at server time `now` or a little later. `after`: only items behind this key.
     pub fn new(
         clock: &Monotonic,
@@ -129,7 +129,7 @@ impl<'a> ItemWalk<'a> {
         if let Some(after) = after {
             begin_at(&mut slices, &keys::after(after));
         }
-        ItemWalk {
+        ItemScan {
             clock: clock.clone(),
             container,
             settings: state.settings,
@@ -142,7 +142,7 @@ impl<'a> ItemWalk<'a> {
             page_bytes: WALK_BYTES,
             memory: memory.clone(),
             is_whole: None,
-            _reading: container.reading_at(now.seconds()),
+            _pin: container.pin_reads_at(now.seconds()),
         }
     }
 
@@ -150,7 +150,7 @@ impl<'a> ItemWalk<'a> {
     ///
     /// # Errors
     /// `Throttled` if there is no memory for them: a page that has something ends there.
-    pub async fn next_page(&mut self) -> Result<Option<WalkedItems>> {
+    pub async fn next_page(&mut self) -> Result<Option<ScannedItems>> {
         let Some(slice) = self.slices.front() else {
             return Ok(None);
         };
@@ -170,20 +170,20 @@ impl<'a> ItemWalk<'a> {
         } else {
             self.next_of_slices(&partition, alike).await?
         };
-        touch(&mut self.touched, partition.range, snapshot.head.lsn);
+        record_range(&mut self.touched, partition.range, snapshot.head.lsn);
         // The first snapshot settles the time of the walk.
         self.horizon.get_or_insert(snapshot.horizon());
         let mut items = Vec::with_capacity(rows.len());
         for row in rows {
             if let Some((key, record)) = snapshot.visible(row)? {
-                items.push(WalkedItem {
+                items.push(ScannedItem {
                     range: partition.range,
                     key,
                     item: StoredItem::new(self.container.rid(), record),
                 });
             }
         }
-        Ok(Some(WalkedItems { items, memory }))
+        Ok(Some(ScannedItems { items, memory }))
     }
 
     /// Whether to go through the items between slices, too, since they are few.
@@ -248,7 +248,7 @@ impl<'a> ItemWalk<'a> {
         let of_slice = |slice: &Slice| (slice.from.clone(), slice.to.clone());
         let ranges: Vec<KeyRange> = self.slices.iter().take(count).map(of_slice).collect();
         let (mut snapshot, memory) = self.read(partition, &ranges).await?;
-        self.slices_at_once = (2 * self.slices_at_once).min(MOST_SLICES);
+        self.slices_at_once = (2 * self.slices_at_once).min(MAX_SLICES);
         let mut rows = Vec::new();
         for page in snapshot.take_pages() {
             if !page.is_made {
@@ -352,7 +352,7 @@ fn is_before(slice: &Slice, key: &[u8]) -> bool {
 }
 
 /// Notes how far a range had come; the first note of a range counts.
-pub(crate) fn touch(touched: &mut Vec<RangePosition>, range: u32, lsn: Lsn) {
+pub(crate) fn record_range(touched: &mut Vec<RangePosition>, range: u32, lsn: Lsn) {
     if touched.iter().all(|position| position.range != range) {
         touched.push(RangePosition {
             range,
@@ -363,7 +363,7 @@ pub(crate) fn touch(touched: &mut Vec<RangePosition>, range: u32, lsn: Lsn) {
 }
 
 /// Counts what was done in a range that was touched.
-pub(crate) fn bear(touched: &mut [RangePosition], range: u32, units: RequestUnits) {
+pub(crate) fn add_charge(touched: &mut [RangePosition], range: u32, units: RequestUnits) {
     if let Some(position) = touched.iter_mut().find(|position| position.range == range) {
         position.charge += units;
     }

@@ -5,6 +5,6 @@
 mod item_scan;
 mod scope;
 
-pub(crate) use item_scan::{ItemWalk, WALK_BYTES, WalkedItem, WalkedItems, bear, begin_at, touch};
+pub(crate) use item_scan::{ItemScan, ScannedItem, ScannedItems, WALK_BYTES, add_charge, begin_at, record_range};
 pub use scope::Scope;
 pub(crate) use scope::Slice;

@@ -10,17 +10,17 @@ use bolide_model::{Lsn, RequestUnits, Result};
 use bolide_script::{Call, Finished, Kind};
 use futures_util::future::BoxFuture;
 
+use super::budget::ScriptBudget;
 use super::places::{Place, Places};
 use super::run::run;
-use super::scene::Scene;
 use super::system;
-use super::watch::Watch;
+use super::transaction::ScriptTransaction;
 use crate::answer::{Answer, Answered, Refusal};
-use crate::container::{Conduct, Container, ContainerState, Script, ScriptKind, ScriptName, Visit};
+use crate::container::{Container, ContainerState, ReadGuard, Script, ScriptKind, ScriptName, ScriptQuarantine};
 use crate::items::epk_of_key;
 use crate::partition::Partition;
+use crate::partition::exclusive::{ExclusiveEnd, ExclusiveJob, ExclusiveTransaction};
 use crate::partition::orders::Order;
-use crate::partition::turn::{Turn, TurnEnd, TurnJob};
 use crate::runtime::{RequestContext, Runtime};
 
 /// Executes a stored procedure.
@@ -61,31 +61,31 @@ impl ScriptRunner<'_> {
         execute: ExecuteProcedure,
     ) -> Answered<Executed> {
         let script = procedure(container, &execute.name)?;
-        script.check_conduct(ctx.now.seconds())?;
+        script.check_quarantine(ctx.now.seconds())?;
         let (place, order) = self
             .transaction_place(container, |state| epk_of_key(state, &execute.partition_key))
             .await?;
         // Runs before it may have blocked it.
-        script.check_conduct(ctx.now.seconds())?;
+        script.check_quarantine(ctx.now.seconds())?;
         let visit = container.enter_uninterruptible().await?;
         let epk = epk_of_key(&visit.state, &execute.partition_key)?;
         let partition = visit.state.layout.partition_of(&epk)?.clone();
         self.runtime.admit(ctx, &partition, &visit)?;
 
-        let scene = Scene::new(
+        let transaction = ScriptTransaction::new(
             container.clone(),
             visit.state.clone(),
             execute.partition_key,
             epk,
             place.clone(),
         )?;
-        let scene = Arc::new(scene);
+        let transaction = Arc::new(transaction);
         let (charge, used) = Charged::new();
         let job = Procedure {
             call: call(container, &visit, &script, execute.arguments, execute.is_logging),
-            conduct: script.conduct.clone(),
+            quarantine: script.quarantine.clone(),
             account: self.script_clock(&visit),
-            scene: scene.clone(),
+            transaction: transaction.clone(),
             place,
             order,
             charge,
@@ -112,7 +112,7 @@ impl ScriptRunner<'_> {
         &self,
         ctx: &RequestContext,
         partition: &Partition,
-        visit: &Visit<'_>,
+        visit: &ReadGuard<'_>,
         used: RequestUnits,
         outcome: Result<(T, Lsn)>,
     ) -> Answered<T> {
@@ -130,8 +130,8 @@ impl ScriptRunner<'_> {
         }
     }
 
-    /// What a script's watch is made of.
-    pub(super) fn script_clock(&self, visit: &Visit<'_>) -> ScriptClock {
+    /// What a script's budget is made of.
+    pub(super) fn script_clock(&self, visit: &ReadGuard<'_>) -> ScriptClock {
         let ceiling = visit
             .state
             .pacing
@@ -161,10 +161,10 @@ pub(super) struct ScriptClock {
 
 impl ScriptClock {
     /// The partition is the script's from now on.
-    pub fn start(&self, turn: &Turn, order: &mut Order) -> Arc<Watch> {
+    pub fn start(&self, turn: &ExclusiveTransaction, order: &mut Order) -> Arc<ScriptBudget> {
         order.begin();
         let others_wait = order.others_wait();
-        Watch::start(
+        ScriptBudget::start(
             &self.monotonic,
             turn.now(),
             self.time,
@@ -208,7 +208,7 @@ fn procedure(container: &Container, name: &ScriptName) -> Result<Arc<Script>> {
 /// A script with the links of its container.
 pub(super) fn call(
     container: &Container,
-    visit: &Visit<'_>,
+    visit: &ReadGuard<'_>,
     script: &Script,
     arguments: String,
     is_logging: bool,
@@ -227,22 +227,30 @@ pub(super) fn call(
 
 struct Procedure {
     call: Call,
-    conduct: Conduct,
+    quarantine: ScriptQuarantine,
     account: ScriptClock,
-    scene: Arc<Scene>,
+    transaction: Arc<ScriptTransaction>,
     place: Place,
     order: Order,
     charge: Charged,
 }
 
-impl TurnJob for Procedure {
+impl ExclusiveJob for Procedure {
     type Output = (Executed, Lsn);
 
-    fn run<'t>(&'t mut self, turn: &'t mut Turn) -> BoxFuture<'t, Result<Self::Output, TurnEnd>> {
+    fn run<'t>(&'t mut self, turn: &'t mut ExclusiveTransaction) -> BoxFuture<'t, Result<Self::Output, ExclusiveEnd>> {
         Box::pin(async move {
-            let watch = self.account.start(turn, &mut self.order);
-            let ended = run(turn, &self.scene, &watch, &self.place, self.call.clone(), &self.conduct).await;
-            self.charge.set(watch.charge());
+            let budget = self.account.start(turn, &mut self.order);
+            let ended = run(
+                turn,
+                &self.transaction,
+                &budget,
+                &self.place,
+                self.call.clone(),
+                &self.quarantine,
+            )
+            .await;
+            self.charge.set(budget.charge());
             let Finished { body, log } = ended?;
             Ok((Executed { body, log }, turn.lsn()))
         })

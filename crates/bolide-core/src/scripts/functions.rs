@@ -14,9 +14,9 @@ use bolide_script::{Cancel, FunctionCalls, Grant, Limits, Problem, ScriptError};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
+use super::budget::{Running, ScriptBudget};
 use super::places::{Place, Places};
 use super::run::script_error;
-use super::watch::{Running, Watch};
 use crate::container::{Container, Script, ScriptKind, Scripts};
 use crate::executor::Ending;
 use crate::memory::MemoryShare;
@@ -38,7 +38,7 @@ struct Caller {
     scripts: Arc<Scripts>,
     place: Where,
     /// Of a script, if it is one that runs the query: the functions have no more time than it has.
-    script: Option<Arc<Watch>>,
+    script: Option<Arc<ScriptBudget>>,
     cancel: Cancel,
     call_time: Duration,
     calls: Mutex<Calls>,
@@ -95,16 +95,16 @@ impl QueryFunctions {
         if !may_call(text) {
             return QueryFunctions(None);
         }
-        let watch = &running.watch;
+        let budget = &running.budget;
         QueryFunctions(Some(Arc::new(Caller {
-            clock: watch.clock().clone(),
-            now: watch.now(),
+            clock: budget.clock().clone(),
+            now: budget.now(),
             scripts: container.scripts(),
             place: Where::Here(place.clone()),
-            script: Some(watch.clone()),
+            script: Some(budget.clone()),
             cancel: running.cancel.clone(),
-            call_time: watch.time() / CALL_PART,
-            calls: Calls::lasting(watch.time() * PAGE_TIMES),
+            call_time: budget.time() / CALL_PART,
+            calls: Calls::lasting(budget.time() * PAGE_TIMES),
             failure: Mutex::default(),
         })))
     }
@@ -146,7 +146,7 @@ impl Udfs for Caller {
         let Some(script) = self.scripts.by_id(ScriptKind::UserDefinedFunction, name) else {
             return Err(format!("'{name}' is not a recognized user-defined function name."));
         };
-        let allowed = script.check_conduct(self.now.seconds());
+        let allowed = script.check_quarantine(self.now.seconds());
         let answered = allowed.and_then(|()| self.ask(name, script, arguments));
         answered.map_err(|error| {
             let message = error.message.clone();
@@ -169,7 +169,7 @@ impl Caller {
         let began = self.clock.now();
         let result = process.call(name, &script.body, &arguments, time);
         calls.left = calls.left.saturating_sub(self.clock.since(began));
-        script.conduct.ended(&result, self.now.seconds());
+        script.quarantine.ended(&result, self.now.seconds());
         result.map_err(|error| named(name, error))
     }
 

@@ -29,8 +29,8 @@ const QUERY_BYTES: usize = 4 * 1024 * 1024;
 const BUDGET_PART: usize = 3;
 /// Places for each core, least and most.
 const PLACES_PER_CORE: usize = 2;
-const LEAST_PLACES: usize = 4;
-const MOST_PLACES: usize = 32;
+const MIN_PLACES: usize = 4;
+const MAX_PLACES: usize = 32;
 /// How long queries wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long transactions wait: whoever comes behind a single script that takes all of its five seconds, and is ended late, waits that long, then for the
@@ -90,7 +90,7 @@ impl Places {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let affordable = memory.limit_bytes() / BUDGET_PART / SCRIPT_BYTES;
         let places = (cores * PLACES_PER_CORE)
-            .clamp(LEAST_PLACES, MOST_PLACES)
+            .clamp(MIN_PLACES, MAX_PLACES)
             .min(affordable)
             .max(1);
         Places {

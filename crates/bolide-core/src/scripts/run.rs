@@ -7,11 +7,11 @@ use bolide_model::{Error, ErrorKind, Result};
 use bolide_script::{Call, Cancel, Finished, Host, Operation, OperationError, Problem, Reply, ScriptError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use super::budget::{Running, ScriptBudget};
 use super::places::Place;
-use super::scene::{Answer, Ask, Scene};
-use super::watch::{Running, Watch};
-use crate::container::Conduct;
-use crate::partition::turn::{Turn, TurnEnd};
+use super::transaction::{Answer, Ask, ScriptTransaction};
+use crate::container::ScriptQuarantine;
+use crate::partition::exclusive::{ExclusiveEnd, ExclusiveTransaction};
 
 /// What comes from a script's thread.
 enum Message {
@@ -26,24 +26,24 @@ enum Message {
 /// # Errors
 /// `Refused` with why the script failed; `Stale` as the turn says.
 pub(super) async fn run(
-    turn: &mut Turn,
-    scene: &Arc<Scene>,
-    watch: &Arc<Watch>,
+    turn: &mut ExclusiveTransaction,
+    transaction: &Arc<ScriptTransaction>,
+    budget: &Arc<ScriptBudget>,
     place: &Place,
     call: Call,
-    conduct: &Conduct,
-) -> Result<Finished, TurnEnd> {
+    quarantine: &ScriptQuarantine,
+) -> Result<Finished, ExclusiveEnd> {
     let (sender, mut messages) = unbounded_channel();
     // Whatever it still does then has no effect any more.
     let until_the_end = CancelOnDrop(Cancel::default());
-    let running = Running::new(watch.clone(), until_the_end.0.clone());
+    let running = Running::new(budget.clone(), until_the_end.0.clone());
     let host = Remote {
-        scene: scene.clone(),
+        transaction: transaction.clone(),
         running: Arc::new(running),
         sender,
     };
     spawn(call, host, place.clone())?;
-    serve(turn, scene, watch, &mut messages, conduct).await
+    serve(turn, transaction, budget, &mut messages, quarantine).await
 }
 
 /// Ends a script when nobody serves it any more.
@@ -56,35 +56,35 @@ impl Drop for CancelOnDrop {
 }
 
 async fn serve(
-    turn: &mut Turn,
-    scene: &Scene,
-    watch: &Watch,
+    turn: &mut ExclusiveTransaction,
+    transaction: &ScriptTransaction,
+    budget: &ScriptBudget,
     messages: &mut UnboundedReceiver<Message>,
-    conduct: &Conduct,
-) -> Result<Finished, TurnEnd> {
+    quarantine: &ScriptQuarantine,
+) -> Result<Finished, ExclusiveEnd> {
     loop {
-        let clock = watch.clock();
-        let message = clock.timeout_at(clock.now() + watch.patience(), messages.recv()).await;
+        let clock = budget.clock();
+        let message = clock.timeout_at(clock.now() + budget.patience(), messages.recv()).await;
         match message {
             Some(Some(Message::Ask(ask, reply))) => {
-                let answer = match scene.answer(turn, watch, ask).await {
+                let answer = match transaction.answer(turn, budget, ask).await {
                     Ok(answer) => Ok(answer),
                     // What is no fault of the script ends it.
-                    Err(TurnEnd::Refused(error)) if is_fatal(&error.kind) => return Err(error.into()),
-                    Err(TurnEnd::Refused(error)) => Err(error),
-                    Err(TurnEnd::Stale) => return Err(TurnEnd::Stale),
+                    Err(ExclusiveEnd::Refused(error)) if is_fatal(&error.kind) => return Err(error.into()),
+                    Err(ExclusiveEnd::Refused(error)) => Err(error),
+                    Err(ExclusiveEnd::Stale) => return Err(ExclusiveEnd::Stale),
                 };
                 // A thread that is gone has said why.
                 let _ = reply.send(answer);
             }
             Some(Some(Message::Done(result))) => {
-                conduct.ended(&result, turn.now().seconds());
+                quarantine.ended(&result, turn.now().seconds());
                 return Ok(result.map_err(script_error)?);
             }
             Some(None) => return Err(Error::internal("a script's thread ended without a word").into()),
             None => {
                 // Its process is gone, its thread is busy with an operation.
-                conduct.offended(turn.now().seconds());
+                quarantine.offended(turn.now().seconds());
                 return Err(out_of_time().into());
             }
         }
@@ -116,7 +116,7 @@ fn spawn(call: Call, mut host: Remote, place: Place) -> Result<()> {
 
 /// The script's side: asks whoever has the turn.
 struct Remote {
-    scene: Arc<Scene>,
+    transaction: Arc<ScriptTransaction>,
     running: Arc<Running>,
     sender: UnboundedSender<Message>,
 }
@@ -136,7 +136,7 @@ impl Host for Remote {
     }
 
     fn operate(&mut self, operation: Operation) -> Result<Reply, OperationError> {
-        if self.running.watch.is_excessive() {
+        if self.running.budget.is_excessive() {
             return Err(OperationError {
                 number: 413,
                 message: "The transaction is too large.".to_owned(),
@@ -150,13 +150,13 @@ impl Host for Remote {
                 page_size,
                 continuation,
             } => {
-                let query = super::scene::ScriptQuery {
+                let query = super::transaction::ScriptQuery {
                     text,
                     parameters,
                     page_size,
                     continuation,
                 };
-                self.scene
+                self.transaction
                     .query(&query, &self.running, |from| self.ask(Ask::Items { from }))
             }
             operation => self.ask(Ask::Point(operation)).and_then(|answer| match answer {

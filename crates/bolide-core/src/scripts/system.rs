@@ -5,7 +5,7 @@
 use bolide_model::rid::{ChildKind, ChildRid, ContainerRid};
 use bolide_model::{Lsn, UnixSeconds};
 
-use crate::container::{Conduct, Script, ScriptKind};
+use crate::container::{Script, ScriptKind, ScriptQuarantine};
 use crate::format::etag::Etag;
 
 const SOURCES: [(&str, &str); 2] = [
@@ -28,6 +28,6 @@ pub(super) fn procedure(container: ContainerRid, id: &str) -> Option<Script> {
         fires: None,
         etag: Etag::of_write(0, Lsn(0), 0),
         last_modified: UnixSeconds(0),
-        conduct: Conduct::default(),
+        quarantine: ScriptQuarantine::default(),
     })
 }

@@ -8,18 +8,18 @@ use bolide_model::{Error, Lsn, Result, UnixSeconds};
 use bolide_script::{Call, Kind};
 use futures_util::future::BoxFuture;
 
+use super::budget::ScriptBudget;
 use super::execute::{Charged, ScriptClock, ScriptRunner, call};
 use super::places::Place;
 use super::run::run;
-use super::scene::Scene;
-use super::watch::Watch;
+use super::transaction::ScriptTransaction;
 use crate::answer::Answered;
 use crate::container::{
-    Conduct, Container, ContainerState, Script, ScriptKind, Scripts, TriggerOperation, TriggerTime,
+    Container, ContainerState, Script, ScriptKind, ScriptQuarantine, Scripts, TriggerOperation, TriggerTime,
 };
 use crate::items::{ItemTarget, ItemWritten, Judged, epk_of_key};
+use crate::partition::exclusive::{ExclusiveEnd, ExclusiveJob, ExclusiveTransaction};
 use crate::partition::orders::Order;
-use crate::partition::turn::{Turn, TurnEnd, TurnJob};
 use crate::runtime::RequestContext;
 
 /// A write of one item, with the triggers that it names.
@@ -153,7 +153,7 @@ impl ScriptRunner<'_> {
             },
             _ => None,
         };
-        let scene = Arc::new(Scene::new(
+        let transaction = Arc::new(ScriptTransaction::new(
             container.clone(),
             visit.state.clone(),
             key,
@@ -162,7 +162,7 @@ impl ScriptRunner<'_> {
         )?);
         let call = |script: &Arc<Script>| {
             let call = call(container, &visit, script, String::new(), false);
-            (call, script.conduct.clone())
+            (call, script.quarantine.clone())
         };
         let (charge, used) = Charged::new();
         let job = Triggered {
@@ -172,7 +172,7 @@ impl ScriptRunner<'_> {
             condition,
             if_match: triggered.if_match,
             clock: self.script_clock(&visit),
-            scene: scene.clone(),
+            transaction: transaction.clone(),
             place,
             order,
             charge,
@@ -211,64 +211,68 @@ fn find(
                 write.operation()
             )));
         }
-        script.check_conduct(now)?;
+        script.check_quarantine(now)?;
         Ok(script.clone())
     };
     names.iter().map(one).collect()
 }
 
 struct Triggered {
-    before: Vec<(Call, Conduct)>,
-    after: Vec<(Call, Conduct)>,
+    before: Vec<(Call, ScriptQuarantine)>,
+    after: Vec<(Call, ScriptQuarantine)>,
     write: ItemWrite,
     condition: Option<Judged>,
     if_match: Option<String>,
     clock: ScriptClock,
-    scene: Arc<Scene>,
+    transaction: Arc<ScriptTransaction>,
     place: Place,
     order: Order,
     charge: Charged,
 }
 
-impl TurnJob for Triggered {
+impl ExclusiveJob for Triggered {
     type Output = (TriggeredWritten, Lsn);
 
-    fn run<'t>(&'t mut self, turn: &'t mut Turn) -> BoxFuture<'t, Result<Self::Output, TurnEnd>> {
+    fn run<'t>(&'t mut self, turn: &'t mut ExclusiveTransaction) -> BoxFuture<'t, Result<Self::Output, ExclusiveEnd>> {
         Box::pin(async move {
-            let watch = self.clock.start(turn, &mut self.order);
-            let ended = self.steps(turn, &watch).await;
-            self.charge.set(watch.charge());
+            let budget = self.clock.start(turn, &mut self.order);
+            let ended = self.steps(turn, &budget).await;
+            self.charge.set(budget.charge());
             Ok((ended?, turn.lsn()))
         })
     }
 }
 
 impl Triggered {
-    async fn steps(&self, turn: &mut Turn, watch: &Arc<Watch>) -> Result<TriggeredWritten, TurnEnd> {
+    async fn steps(
+        &self,
+        turn: &mut ExclusiveTransaction,
+        budget: &Arc<ScriptBudget>,
+    ) -> Result<TriggeredWritten, ExclusiveEnd> {
         let mut write = self.write.clone();
         let operation = write.operation();
         let link = match &write {
-            ItemWrite::Replace(target, _) => Some(self.scene.self_link(turn, target).await?),
+            ItemWrite::Replace(target, _) => Some(self.transaction.self_link(turn, target).await?),
             _ => None,
         };
-        for (call, conduct) in &self.before {
+        for (call, quarantine) in &self.before {
             let request = text(write.document(), link.as_deref())?;
             let kind = Kind::PreTrigger { operation, request };
             let call = Call { kind, ..call.clone() };
-            let finished = run(turn, &self.scene, watch, &self.place, call, conduct).await?;
+            let finished = run(turn, &self.transaction, budget, &self.place, call, quarantine).await?;
             if write.document().is_some() {
                 let body = finished.body.unwrap_or_default();
                 write.set_document(Document::parse(body.as_bytes())?);
             }
         }
         let request = text(write.document(), link.as_deref())?;
-        let written = self.carry_out(turn, watch, &write).await?;
+        let written = self.carry_out(turn, budget, &write).await?;
         let stored = match &written {
             Some(written) => String::from_utf8_lossy(&written.item.to_json()).into_owned(),
             None => "null".to_owned(),
         };
         let mut body: Option<String> = None;
-        for (call, conduct) in &self.after {
+        for (call, quarantine) in &self.after {
             let response = body.as_ref().unwrap_or(&stored).clone();
             let kind = Kind::PostTrigger {
                 operation,
@@ -276,7 +280,7 @@ impl Triggered {
                 response: response.clone(),
             };
             let call = Call { kind, ..call.clone() };
-            let finished = run(turn, &self.scene, watch, &self.place, call, conduct).await?;
+            let finished = run(turn, &self.transaction, budget, &self.place, call, quarantine).await?;
             body = finished.body.filter(|left| *left != response).or(body);
         }
         Ok(TriggeredWritten { written, body })
@@ -284,15 +288,15 @@ impl Triggered {
 
     async fn carry_out(
         &self,
-        turn: &mut Turn,
-        watch: &Watch,
+        turn: &mut ExclusiveTransaction,
+        budget: &ScriptBudget,
         write: &ItemWrite,
-    ) -> Result<Option<ItemWritten>, TurnEnd> {
-        let scene = &self.scene;
+    ) -> Result<Option<ItemWritten>, ExclusiveEnd> {
+        let transaction = &self.transaction;
         let if_match = self.if_match.as_deref();
         let draft = write
             .document()
-            .map(|document| scene.draft_of(document.clone()))
+            .map(|document| transaction.draft_of(document.clone()))
             .transpose()?;
         let draft = || {
             draft
@@ -303,36 +307,36 @@ impl Triggered {
             ItemWrite::Create(_) => {
                 let draft = draft()?;
                 Some(
-                    scene
-                        .decide(turn, watch, |items, round| items.create(round, draft))
+                    transaction
+                        .decide(turn, budget, |items, round| items.create(round, draft))
                         .await?,
                 )
             }
             ItemWrite::Upsert(_) => {
                 let draft = draft()?;
                 Some(
-                    scene
-                        .decide(turn, watch, |items, round| items.upsert(round, draft, if_match))
+                    transaction
+                        .decide(turn, budget, |items, round| items.upsert(round, draft, if_match))
                         .await?,
                 )
             }
             ItemWrite::Replace(target, _) => {
                 let draft = draft()?;
-                let written = scene.decide(turn, watch, |items, round| {
+                let written = transaction.decide(turn, budget, |items, round| {
                     items.replace(round, target, draft, if_match)
                 });
                 Some(written.await?)
             }
             ItemWrite::Patch(target, patch) => {
                 let condition = self.condition.as_ref();
-                let written = scene.decide(turn, watch, |items, round| {
+                let written = transaction.decide(turn, budget, |items, round| {
                     items.patch(round, target, patch, (condition, None), if_match)
                 });
                 Some(written.await?)
             }
             ItemWrite::Delete(target) => {
-                scene
-                    .decide(turn, watch, |items, round| items.delete(round, target, if_match))
+                transaction
+                    .decide(turn, budget, |items, round| items.delete(round, target, if_match))
                     .await?;
                 None
             }

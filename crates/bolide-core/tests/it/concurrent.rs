@@ -17,7 +17,7 @@ use bolide_model::document::Document;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, key, patient_options, shown};
+use crate::test_container::{TestContainer, key, patient_options, shown};
 
 const WRITERS: usize = 3;
 const WRITES: usize = 400;
@@ -36,7 +36,7 @@ const UPSERT: &str = "function (item) {
 }";
 
 struct Scene {
-    stage: Stage,
+    test: TestContainer,
     defaults: Mutex<Defaults>,
     is_over: AtomicBool,
     /// Items created, and items deleted by a writer.
@@ -69,9 +69,9 @@ struct Known {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn every_answer_is_possible_and_storage_figures_and_items_agree_in_the_end() {
-    let stage = Stage::with_options(json!({"defaultTtl": DEFAULTS[0]}), None, patient_options()).await;
+    let test = TestContainer::with_options(json!({"defaultTtl": DEFAULTS[0]}), None, patient_options()).await;
     let scene = Arc::new(Scene {
-        stage,
+        test,
         defaults: Mutex::new(Defaults {
             sent: vec![DEFAULTS[0]],
             acknowledged: 1,
@@ -81,7 +81,7 @@ async fn every_answer_is_possible_and_storage_figures_and_items_agree_in_the_end
         deleted: Mutex::new(0),
     });
     scene
-        .stage
+        .test
         .define_script(ScriptKind::StoredProcedure, "upsert", UPSERT, None)
         .await;
     let helpers = [
@@ -106,21 +106,21 @@ async fn every_answer_is_possible_and_storage_figures_and_items_agree_in_the_end
 
 /// Nothing moves any more: what is listed is what writers know to be there, and the counters add up.
 async fn assert_agreement(scene: &Scene, known: &[(String, Known)]) {
-    let stage = &scene.stage;
-    stage.purge().await;
-    let report = stage.account.verify(&stage.container).await.expect("a check");
+    let test = &scene.test;
+    test.purge().await;
+    let report = test.account.verify(&test.container).await.expect("a check");
     assert_eq!(report.problems, Vec::<String>::new());
     assert_eq!(report.stored, report.live, "no ghost survives a full purge");
-    let (listed, _) = stage.list(1000, None).await;
+    let (listed, _) = test.list(1000, None).await;
     assert_eq!(listed.len() as u64, report.live);
     for item in &listed {
         let (_, version) = known.iter().find(|(id, _)| id == item.id()).expect("a writer's item");
         assert_eq!(item.etag().to_string(), version.etag);
         assert!(!version.was_missing, "P2: {version:?} is back");
     }
-    let purged = stage
+    let purged = test
         .account
-        .ttl_report(&stage.container)
+        .ttl_report(&test.container)
         .await
         .expect("a report")
         .purged_total;
@@ -129,12 +129,12 @@ async fn assert_agreement(scene: &Scene, known: &[(String, Known)]) {
 }
 
 async fn write(scene: Arc<Scene>, writer: usize) -> Vec<(String, Known)> {
-    let mut dice = crate::random::Dice::new(writer as u64 + 1);
+    let mut choices = crate::random::RandomChoices::new(writer as u64 + 1);
     let mut known: HashMap<String, Known> = HashMap::new();
     for _ in 0..WRITES {
-        let id = format!("w{writer}-{}", dice.roll(ITEMS));
-        match dice.roll(6) {
-            0..3 => scene.upsert(&id, &mut dice, &mut known).await,
+        let id = format!("w{writer}-{}", choices.roll(ITEMS));
+        match choices.roll(6) {
+            0..3 => scene.upsert(&id, &mut choices, &mut known).await,
             3 => scene.delete(&id, &mut known).await,
             _ => scene.read_own(&id, &mut known).await,
         }
@@ -144,7 +144,7 @@ async fn write(scene: Arc<Scene>, writer: usize) -> Vec<(String, Known)> {
 
 impl Scene {
     fn now(&self) -> i64 {
-        self.stage.account.server_time().seconds().0
+        self.test.account.server_time().seconds().0
     }
 
     /// The defaults that may have been in force since so many had been acknowledged.
@@ -160,18 +160,18 @@ impl Scene {
         self.defaults.lock().acknowledged
     }
 
-    async fn upsert(&self, id: &str, dice: &mut crate::random::Dice, known: &mut HashMap<String, Known>) {
-        let own = dice.percent(50).then(|| 1 + dice.roll(5) as i64);
+    async fn upsert(&self, id: &str, choices: &mut crate::random::RandomChoices, known: &mut HashMap<String, Known>) {
+        let own = choices.percent(50).then(|| 1 + choices.roll(5) as i64);
         let mut body = json!({"id": id});
         if let Some(own) = own {
             body["ttl"] = own.into();
         }
         let (since, before) = (self.acknowledged(), self.now());
-        let (etag, written, is_new) = match dice.roll(4) {
+        let (etag, written, is_new) = match choices.roll(4) {
             0 => self.upsert_in_a_batch(body).await,
             1 => self.upsert_in_a_procedure(body).await,
             _ => {
-                let upserted = self.stage.upsert(body, None).await;
+                let upserted = self.test.upsert(body, None).await;
                 let (item, is_new) = upserted.expect("nothing stands in an upsert's way");
                 (item.etag().to_string(), item.last_modified().0, is_new)
             }
@@ -203,8 +203,8 @@ impl Scene {
             partition_key: key("p"),
             operations: vec![upsert],
         };
-        let stage = &self.stage;
-        let answer = stage.account.batch(&stage.begin().await, &stage.container, batch).await;
+        let test = &self.test;
+        let answer = test.account.batch(&test.begin().await, &test.container, batch).await;
         match answer.expect("a batch").value {
             BatchAnswer::Committed(results) => match &results[0].done {
                 OperationDone::Written(written) => (
@@ -226,9 +226,9 @@ impl Scene {
             arguments: json!([body]).to_string(),
             is_logging: false,
         };
-        let stage = &self.stage;
-        let ctx = stage.begin().await;
-        let executed = stage.account.execute_procedure(&ctx, &stage.container, execute).await;
+        let test = &self.test;
+        let ctx = test.begin().await;
+        let executed = test.account.execute_procedure(&ctx, &test.container, execute).await;
         let body = executed.expect("a run").value.body.expect("a body");
         let body: Value = serde_json::from_str(&body).expect("JSON");
         let item = &body["item"];
@@ -241,7 +241,7 @@ impl Scene {
 
     async fn delete(&self, id: &str, known: &mut HashMap<String, Known>) {
         let (acknowledged, before) = (self.acknowledged(), self.now());
-        let deleted = self.stage.delete(id, None).await;
+        let deleted = self.test.delete(id, None).await;
         if let Some(version) = known.remove(id) {
             self.assert_possible(&version, before, acknowledged, deleted.is_ok());
             if deleted.is_err() {
@@ -262,7 +262,7 @@ impl Scene {
 
     async fn read_own(&self, id: &str, known: &mut HashMap<String, Known>) {
         let (acknowledged, before) = (self.acknowledged(), self.now());
-        let read = self.stage.read(id).await;
+        let read = self.test.read(id).await;
         let Some(version) = known.get_mut(id) else {
             assert_eq!(read.err(), Some(ErrorKind::NotFound));
             return;
@@ -303,11 +303,15 @@ impl Scene {
 }
 
 async fn move_clock(scene: Arc<Scene>) {
-    let mut dice = crate::random::Dice::new(11);
+    let mut choices = crate::random::RandomChoices::new(11);
     while !scene.is_over() {
-        let by_ms = if dice.percent(10) { -500 } else { dice.roll(400) as i64 };
-        scene.stage.clock.advance(by_ms);
-        for _ in 0..dice.roll(20) {
+        let by_ms = if choices.percent(10) {
+            -500
+        } else {
+            choices.roll(400) as i64
+        };
+        scene.test.clock.advance(by_ms);
+        for _ in 0..choices.roll(20) {
             tokio::task::yield_now().await;
         }
     }
@@ -324,9 +328,9 @@ async fn split(scene: Arc<Scene>) {
             return;
         }
         scene
-            .stage
+            .test
             .account
-            .split(&scene.stage.container, None)
+            .split(&scene.test.container, None)
             .await
             .expect("a split");
     }
@@ -339,7 +343,7 @@ async fn flip_default(scene: Arc<Scene>) {
         }
         scene.defaults.lock().sent.push(*default);
         scene
-            .stage
+            .test
             .define(json!({"defaultTtl": default}))
             .await
             .expect("a change of settings");
@@ -353,9 +357,9 @@ async fn flip_default(scene: Arc<Scene>) {
 async fn purge(scene: Arc<Scene>) {
     while !scene.is_over() {
         let purged = scene
-            .stage
+            .test
             .account
-            .purge(&scene.stage.container, PurgeMode::Force, Some(3))
+            .purge(&scene.test.container, PurgeMode::Force, Some(3))
             .await;
         purged.expect("a purge");
         tokio::task::yield_now().await;
@@ -364,8 +368,8 @@ async fn purge(scene: Arc<Scene>) {
 
 async fn verify(scene: Arc<Scene>) {
     while !scene.is_over() {
-        scene.stage.assert_sound().await;
-        scene.stage.count().await;
+        scene.test.assert_sound().await;
+        scene.test.count().await;
         tokio::task::yield_now().await;
     }
 }
@@ -376,7 +380,7 @@ async fn look_around(scene: Arc<Scene>) {
     let mut gone: BTreeSet<String> = BTreeSet::new();
     while !scene.is_over() {
         let before = scene.now();
-        let (items, _) = scene.stage.list(1000, None).await;
+        let (items, _) = scene.test.list(1000, None).await;
         let mut seen = HashMap::new();
         for item in &items {
             let etag = item.etag().to_string();

@@ -4,31 +4,30 @@
 use serde_json::json;
 
 use crate::probe::Traffic;
-use crate::stage::Stage;
+use crate::test_container::TestContainer;
 
 /// The engine's traffic of one change of settings, and of one read of an item that is live and one that is not.
 async fn traffic(items: i64, changes: i64) -> [Traffic; 3] {
-    let stage = Stage::with_ttl(1000).await;
+    let test = TestContainer::with_ttl(1000).await;
     for n in 0..items {
-        stage
-            .create(json!({"id": n.to_string(), "ttl": 1 + n % 20}))
+        test.create(json!({"id": n.to_string(), "ttl": 1 + n % 20}))
             .await
             .unwrap();
     }
-    stage.create(json!({"id": "kept"})).await.unwrap();
-    stage.create(json!({"id": "gone", "ttl": 5})).await.unwrap();
+    test.create(json!({"id": "kept"})).await.unwrap();
+    test.create(json!({"id": "gone", "ttl": 5})).await.unwrap();
     for n in 0..changes {
-        stage.define(json!({"defaultTtl": 2000 + n})).await.unwrap();
+        test.define(json!({"defaultTtl": 2000 + n})).await.unwrap();
     }
-    stage.at(110);
-    stage.begin().await;
-    stage.engine.traffic();
-    stage.define(json!({"defaultTtl": 50})).await.unwrap();
-    let change = stage.engine.traffic();
-    assert!(stage.has("kept").await);
-    let live = stage.engine.traffic();
-    assert!(!stage.has("gone").await);
-    [change, live, stage.engine.traffic()]
+    test.at(110);
+    test.begin().await;
+    test.engine.traffic();
+    test.define(json!({"defaultTtl": 50})).await.unwrap();
+    let change = test.engine.traffic();
+    assert!(test.has("kept").await);
+    let live = test.engine.traffic();
+    assert!(!test.has("gone").await);
+    [change, live, test.engine.traffic()]
 }
 
 #[tokio::test]
@@ -42,28 +41,25 @@ async fn a_change_of_settings_and_a_verdict_cost_the_same_with_many_items_and_ma
 /// What a report of expiry and the figures of metrics read in a container with so many items of each class, once they are counted, before any has
 /// ended and with ghosts.
 async fn rows_of_figures(items: i64) -> [u64; 2] {
-    let stage = Stage::with_ttl(1000).await;
+    let test = TestContainer::with_ttl(1000).await;
     // Ahead of all others in the log, and of no interest there.
     for n in 0..items {
-        stage
-            .create(json!({"id": format!("o{n}"), "ttl": 5_000}))
-            .await
-            .unwrap();
+        test.create(json!({"id": format!("o{n}"), "ttl": 5_000})).await.unwrap();
     }
     for n in 0..items {
-        stage.create(json!({"id": format!("d{n}")})).await.unwrap();
+        test.create(json!({"id": format!("d{n}")})).await.unwrap();
     }
     let look = async || {
-        stage.account.ttl_report(&stage.container).await.unwrap();
-        stage.engine.found_rows();
-        let report = stage.account.ttl_report(&stage.container).await.unwrap();
-        stage.account.container_figures().await.unwrap();
-        (report, stage.engine.found_rows())
+        test.account.ttl_report(&test.container).await.unwrap();
+        test.engine.found_rows();
+        let report = test.account.ttl_report(&test.container).await.unwrap();
+        test.account.container_figures().await.unwrap();
+        (report, test.engine.found_rows())
     };
     let (report, fresh) = look().await;
     let ends: u64 = report.forecast.iter().map(|slice| slice.items).sum();
     assert_eq!(ends, 2 * items as u64);
-    stage.at(1_200);
+    test.at(1_200);
     let (report, with_ghosts) = look().await;
     assert_eq!(report.backlog_items, items as u64);
     assert_eq!(report.oldest_pending_seconds, 100);

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use bolide_core::{QueryItems, Throughput};
 use serde_json::{Value, json};
 
-use crate::random::Dice;
-use crate::stage::{START, Stage};
+use crate::random::RandomChoices;
+use crate::test_container::{START, TestContainer};
 
 const ROUNDS: u64 = 120;
 
@@ -41,16 +41,16 @@ enum Filter {
 }
 
 impl Filter {
-    fn random(dice: &mut Dice, depth: u32) -> Filter {
-        let nested = |dice: &mut Dice| Box::new(Filter::random(dice, depth - 1));
-        match dice.roll(if depth == 0 { 4 } else { 7 }) {
-            0 => Filter::AtLeast(dice.roll(6) as i64),
-            1 => Filter::InGroup(dice.roll(3) as i64),
+    fn random(choices: &mut RandomChoices, depth: u32) -> Filter {
+        let nested = |choices: &mut RandomChoices| Box::new(Filter::random(choices, depth - 1));
+        match choices.roll(if depth == 0 { 4 } else { 7 }) {
+            0 => Filter::AtLeast(choices.roll(6) as i64),
+            1 => Filter::InGroup(choices.roll(3) as i64),
             2 => Filter::HasNumber,
-            3 => Filter::HasTag(["x", "y"][dice.roll(2) as usize]),
-            4 => Filter::Not(nested(dice)),
-            5 => Filter::And(nested(dice), nested(dice)),
-            _ => Filter::Or(nested(dice), nested(dice)),
+            3 => Filter::HasTag(["x", "y"][choices.roll(2) as usize]),
+            4 => Filter::Not(nested(choices)),
+            5 => Filter::And(nested(choices), nested(choices)),
+            _ => Filter::Or(nested(choices), nested(choices)),
         }
     }
 
@@ -106,8 +106,8 @@ enum Shape {
 }
 
 impl Shape {
-    fn random(dice: &mut Dice) -> Shape {
-        match dice.roll(13) {
+    fn random(choices: &mut RandomChoices) -> Shape {
+        match choices.roll(13) {
             0 => Shape::Ids,
             1 => Shape::Tags,
             2 => Shape::Groups,
@@ -115,8 +115,8 @@ impl Shape {
             4 => Shape::SortedUp,
             5 => Shape::SortedDown,
             6 => Shape::Window {
-                skip: dice.roll(3) as usize,
-                take: dice.roll(5) as usize,
+                skip: choices.roll(3) as usize,
+                take: choices.roll(5) as usize,
             },
             7 => Shape::Number,
             8 => Shape::SortedGroups,
@@ -225,8 +225,8 @@ fn compare(one: &Value, other: &Value) -> Ordering {
 
 /// A container and what the evaluator knows of it.
 struct Play {
-    stage: Stage,
-    dice: Dice,
+    test: TestContainer,
+    choices: RandomChoices,
     items: Items,
     now: i64,
     default_ttl: i64,
@@ -235,19 +235,19 @@ struct Play {
 
 impl Play {
     async fn new(seed: u64) -> Play {
-        let mut dice = Dice::new(seed);
-        let default_ttl = [-1, 6][dice.roll(2) as usize];
-        let throughput = (dice.roll(3) == 0).then_some(Throughput::Manual { ru: 12_000 });
-        let stage = Stage::with_throughput(json!({ "defaultTtl": default_ttl }), throughput).await;
+        let mut choices = RandomChoices::new(seed);
+        let default_ttl = [-1, 6][choices.roll(2) as usize];
+        let throughput = (choices.roll(3) == 0).then_some(Throughput::Manual { ru: 12_000 });
+        let test = TestContainer::with_throughput(json!({ "defaultTtl": default_ttl }), throughput).await;
         let mut play = Play {
-            stage,
-            dice,
+            test,
+            choices,
             items: Items::new(),
             now: START,
             default_ttl,
             writes: 0,
         };
-        for _ in 0..play.dice.roll(25) {
+        for _ in 0..play.choices.roll(25) {
             play.write().await;
         }
         play
@@ -255,30 +255,33 @@ impl Play {
 
     /// Creates or replaces an item.
     async fn write(&mut self) {
-        let number = self.dice.roll(30);
+        let number = self.choices.roll(30);
         let mut body = json!({"id": format!("i{number}"), "pk": format!("p{}", number % 7)});
-        match self.dice.roll(6) {
+        match self.choices.roll(6) {
             0 => {}
             1 => body["n"] = json!(null),
             2 => body["n"] = json!("text"),
-            _ => body["n"] = json!(self.dice.roll(6)),
+            _ => body["n"] = json!(self.choices.roll(6)),
         }
-        if self.dice.roll(4) > 0 {
-            body["g"] = json!(self.dice.roll(3));
+        if self.choices.roll(4) > 0 {
+            body["g"] = json!(self.choices.roll(3));
         }
-        let tags: Vec<&str> = ["x", "y", "z"].into_iter().filter(|_| self.dice.roll(2) == 0).collect();
-        if self.dice.roll(3) > 0 {
+        let tags: Vec<&str> = ["x", "y", "z"]
+            .into_iter()
+            .filter(|_| self.choices.roll(2) == 0)
+            .collect();
+        if self.choices.roll(3) > 0 {
             body["t"] = json!(tags);
         }
-        let ttl = match self.dice.roll(3) {
+        let ttl = match self.choices.roll(3) {
             0 => None,
             1 => Some(-1),
-            _ => Some(1 + self.dice.roll(8) as i64),
+            _ => Some(1 + self.choices.roll(8) as i64),
         };
         if let Some(ttl) = ttl {
             body["ttl"] = json!(ttl);
         }
-        self.stage.upsert(body.clone(), None).await.unwrap();
+        self.test.upsert(body.clone(), None).await.unwrap();
         let seconds = ttl.unwrap_or(self.default_ttl);
         self.writes += 1;
         let kept = Kept {
@@ -291,13 +294,13 @@ impl Play {
 
     /// Something that happens between two pages.
     async fn disturb(&mut self) {
-        match self.dice.roll(4) {
+        match self.choices.roll(4) {
             0 => {
-                self.now += self.dice.roll(4) as i64;
-                self.stage.at(self.now);
+                self.now += self.choices.roll(4) as i64;
+                self.test.at(self.now);
             }
             1 => {
-                self.stage.purge().await;
+                self.test.purge().await;
             }
             2 => self.write().await,
             _ => {}
@@ -315,13 +318,13 @@ impl Play {
             text: text.to_owned(),
             cross_partition: true,
             merges_ranges: true,
-            max_items: Some(1 + self.dice.roll(4) as usize),
+            max_items: Some(1 + self.choices.roll(4) as usize),
             ..QueryItems::default()
         };
         let mut pages = Vec::new();
         loop {
-            let ctx = self.stage.begin().await;
-            let page = self.stage.account.query(&ctx, &self.stage.container, &query).await;
+            let ctx = self.test.begin().await;
+            let page = self.test.account.query(&ctx, &self.test.container, &query).await;
             let page = page.unwrap_or_else(|refusal| panic!("{text}: {refusal:?}")).value;
             let rows = serde_json::from_slice(&[b"[", &page.rows[..], b"]"].concat()).unwrap();
             pages.push((rows, self.live()));
@@ -352,13 +355,13 @@ fn in_any_order(rows: &[Value]) -> Vec<String> {
 async fn pages_together_are_what_the_live_items_give() {
     for seed in 1..=ROUNDS {
         let mut play = Play::new(seed).await;
-        play.now += play.dice.roll(8) as i64;
-        play.stage.at(play.now);
-        if play.dice.roll(2) == 0 {
-            play.stage.purge().await;
+        play.now += play.choices.roll(8) as i64;
+        play.test.at(play.now);
+        if play.choices.roll(2) == 0 {
+            play.test.purge().await;
         }
         for _ in 0..4 {
-            let (filter, shape) = (Filter::random(&mut play.dice, 2), Shape::random(&mut play.dice));
+            let (filter, shape) = (Filter::random(&mut play.choices, 2), Shape::random(&mut play.choices));
             let text = shape.text(&filter);
             let pages = play.pages(&text, false).await;
             let rows: Vec<Value> = pages.into_iter().flat_map(|(rows, _)| rows).collect();
@@ -381,7 +384,7 @@ async fn pages_together_are_what_the_live_items_give() {
                 assert!(numbers.is_sorted_by(in_order), "seed {seed}: {text}: {numbers:?}");
             }
         }
-        play.stage.assert_sound().await;
+        play.test.assert_sound().await;
     }
 }
 
@@ -390,7 +393,7 @@ async fn pages_together_are_what_the_live_items_give() {
 async fn what_changes_between_pages_costs_nothing_else_its_place() {
     for seed in 1..=ROUNDS {
         let mut play = Play::new(seed).await;
-        let filter = Filter::random(&mut play.dice, 1);
+        let filter = Filter::random(&mut play.choices, 1);
         let shapes = [
             Shape::Ids,
             Shape::SortedUp,
@@ -402,7 +405,7 @@ async fn what_changes_between_pages_costs_nothing_else_its_place() {
             Shape::GroupedGroups,
             Shape::Counts,
         ];
-        let shape = shapes[play.dice.roll(shapes.len() as u64) as usize];
+        let shape = shapes[play.choices.roll(shapes.len() as u64) as usize];
         let text = shape.text(&filter);
         let pages = play.pages(&text, true).await;
         let steady = steady(&pages);

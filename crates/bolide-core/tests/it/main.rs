@@ -14,4 +14,4 @@ mod scripts;
 mod server_time;
 mod shared_engine;
 mod smoke;
-mod stage;
+mod test_container;

@@ -20,8 +20,8 @@ use bolide_storage_lsm::{Durability, LsmEngine, LsmOptions};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::random::Dice;
-use crate::stage::{definition, key};
+use crate::random::RandomChoices;
+use crate::test_container::{definition, key};
 
 /// In the middle of a second.
 const START: UnixMillis = UnixMillis(1_700_000_000_400);
@@ -200,21 +200,23 @@ async fn whatever_was_seen_absent_stays_absent_over_random_steps_and_crashes() {
 }
 
 async fn run(seed: u64) {
-    let mut dice = Dice::new(seed);
+    let mut choices = RandomChoices::new(seed);
     let mut machine = Machine::new().await;
     let (mut created, mut gone) = (0, HashSet::new());
     let mut second = machine.account.begin().await.unwrap().now.seconds();
     for step in 0..STEPS {
         let at = format!("seed={seed} step={step}");
-        match dice.roll(10) {
+        match choices.roll(10) {
             0..3 => {
-                machine.create(&format!("i{created}"), 1 + dice.roll(30) as i64).await;
+                machine
+                    .create(&format!("i{created}"), 1 + choices.roll(30) as i64)
+                    .await;
                 created += 1;
             }
-            3..5 => drop(machine.wall.advance(dice.roll(12_000) as i64)),
-            5 => drop(machine.wall.advance(-(dice.roll(20_000) as i64))),
+            3..5 => drop(machine.wall.advance(choices.roll(12_000) as i64)),
+            5 => drop(machine.wall.advance(-(choices.roll(20_000) as i64))),
             6..9 => {
-                let (is_there, way): (HashSet<String>, _) = match dice.roll(4) {
+                let (is_there, way): (HashSet<String>, _) = match choices.roll(4) {
                     0 => (machine.listed().await, "list"),
                     1 => (machine.changed().await, "changes"),
                     way => {
@@ -237,7 +239,7 @@ async fn run(seed: u64) {
                         .filter(|id| !is_there.contains(id)),
                 );
             }
-            _ => machine.crash(-(dice.roll(40_000) as i64)).await,
+            _ => machine.crash(-(choices.roll(40_000) as i64)).await,
         }
         let now = machine.account.begin().await.unwrap().now.seconds();
         assert!(now >= second, "{at}: server time fell from {second:?} to {now:?}");

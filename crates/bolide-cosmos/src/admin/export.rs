@@ -55,7 +55,7 @@ async fn page(
         .take(PAGE_BYTES.min(account.memory().longest_share()), MEMORY_PATIENCE)
         .await?;
     // Every page is judged when it is made, as any other feed's (TTL-247).
-    let ctx = account.begin_upkeep().await?;
+    let ctx = account.begin_admin().await?;
     let read = ReadFeed {
         scope: Scope::default(),
         max_items: Some(PAGE_ITEMS),

@@ -37,7 +37,7 @@ pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Res
         reports_usage: false,
         ..QueryItems::default()
     };
-    let ctx = account.begin_upkeep().await?;
+    let ctx = account.begin_admin().await?;
     let page = account.query(&ctx, container, &query).await;
     let page = page.map_err(|refusal| refusal.error)?.value;
     // Rows are JSON text already, and as values they would take many times the memory.

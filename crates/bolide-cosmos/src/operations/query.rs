@@ -64,7 +64,7 @@ pub(super) async fn plan(call: &Call<'_>, container: &Arc<Container>) -> Answere
 }
 
 /// The shortest time that the header can show, in milliseconds.
-const LEAST_MS: f64 = 0.01;
+const MIN_MS: f64 = 0.01;
 
 fn continuation_limit(headers: &HeaderMap) -> Result<Option<u32>> {
     let limit = headers::integer(headers, &headers::CONTINUATION_LIMIT_KB)?;
@@ -109,8 +109,8 @@ fn reply(sent: &HeaderMap, container: &Container, page: QueryPage) -> Reply {
 /// What is not measured apart is zero: planning belongs to compiling. Loading is the part of running in which items were read.
 /// Nothing that was done took no time at all: clients' tests look for that.
 fn metrics_header(metrics: &QueryMetrics) -> String {
-    let (compile, run) = (metrics.compile_ms.max(LEAST_MS), metrics.run_ms.max(2.0 * LEAST_MS));
-    let (total, load) = (compile + run, metrics.load_ms.clamp(LEAST_MS, run));
+    let (compile, run) = (metrics.compile_ms.max(MIN_MS), metrics.run_ms.max(2.0 * MIN_MS));
+    let (total, load) = (compile + run, metrics.load_ms.clamp(MIN_MS, run));
     // The share of what was loaded that came out; nothing loaded is nothing wasted.
     let utilization = match metrics.retrieved_items {
         0 => 1.0,

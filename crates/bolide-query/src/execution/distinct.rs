@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::given;
+use super::emitted_rows;
 use crate::error::Result;
 use crate::fuel::KEY_BYTE;
 use crate::memory::seen_bytes;
@@ -32,7 +32,7 @@ impl Distinct {
         append_same_key(value, &mut self.scratch);
         session.fuel.burn(self.scratch.len() as u64 * KEY_BYTE)?;
         let key = same_key(&self.scratch);
-        self.last = given::hash(&key);
+        self.last = emitted_rows::hash(&key);
         let key_bytes = seen_bytes(&key);
         if !self.seen.insert(key) {
             return Ok(false);

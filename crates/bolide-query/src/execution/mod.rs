@@ -6,7 +6,7 @@
 
 mod ahead;
 mod distinct;
-mod given;
+mod emitted_rows;
 mod needles;
 mod nested;
 mod output;
@@ -35,8 +35,8 @@ use crate::program::{Ordering, Select};
 use crate::session::Session;
 use crate::value::{Item, SameKey};
 use distinct::Distinct;
-use given::{Given, Ordinals};
-use needles::Needles;
+use emitted_rows::{EmittedRows, Ordinals};
+use needles::SubstringPrefilter;
 use nested::Nested;
 use output::{Before, Output};
 use stage::{Stage, ranking};
@@ -87,7 +87,7 @@ pub struct Execution {
     session: Session,
     fingerprint: u32,
     stage: Stage,
-    needles: Needles,
+    needles: SubstringPrefilter,
     nested: Option<Nested>,
     distinct: Option<Distinct>,
     output: Output,
@@ -147,7 +147,7 @@ fn is_cut(select: &Select) -> bool {
 
 /// What earlier pages have dealt with.
 fn before(select: &Select, resume: &mut Resume) -> Before {
-    let is_listed = needs_all_given(select) && !resume.given.is_empty();
+    let is_listed = needs_all_given(select) && !resume.emitted.is_empty();
     // A place, and a complete list of rows, already lie behind what was skipped and returned.
     let started =
         resume.boundary.is_some() || resume.group.is_some() || is_listed || !rescans(select) || replays(select);
@@ -160,7 +160,7 @@ fn before(select: &Select, resume: &mut Resume) -> Before {
         drop: if started { 0 } else { resume.returned },
         returned: resume.returned,
         skipped: if started { resume.skipped } else { 0 },
-        given: std::mem::take(&mut resume.given),
+        emitted: std::mem::take(&mut resume.emitted),
     }
 }
 
@@ -183,7 +183,7 @@ impl Execution {
             session,
             fingerprint,
             stage,
-            needles: Needles::of(&select),
+            needles: SubstringPrefilter::of(&select),
             nested: Nested::of(&select),
             distinct: select.distinct.then(Distinct::default),
             output,
@@ -389,10 +389,10 @@ impl Execution {
                 _ => None,
             },
             group: self.group.clone(),
-            given: if self.is_counted {
-                Given::default()
+            emitted: if self.is_counted {
+                EmittedRows::default()
             } else {
-                self.output.given().clone()
+                self.output.emitted().clone()
             },
             needs_all_given: needs_all_given(&self.bound.select),
         }

@@ -11,18 +11,18 @@ use crate::program::{ITEM_SLOT, Ordering, Scalar, Select, Source};
 use crate::text::ast::BinaryOp;
 
 /// Most texts an item is searched for: what one more could save is little beside looking for it.
-const MOST: usize = 8;
+const MAX: usize = 8;
 
 /// The texts a query's filter needs.
 #[derive(Debug, Default)]
-pub(super) struct Needles {
+pub(super) struct SubstringPrefilter {
     finders: Vec<Finder<'static>>,
 }
 
-impl Needles {
+impl SubstringPrefilter {
     /// What `select` needs of every item.
-    pub fn of(select: &Select) -> Needles {
-        let mut needles = Needles::default();
+    pub fn of(select: &Select) -> SubstringPrefilter {
+        let mut needles = SubstringPrefilter::default();
         // Ranking counts items that do not pass the filter, too.
         let is_plain = !matches!(select.ordering, Ordering::Rank(_))
             && select.inputs.iter().all(|input| is_inside_item(select, &input.source));
@@ -47,7 +47,7 @@ impl Needles {
     fn add(&mut self, select: &Select, condition: &Scalar) {
         match condition {
             Scalar::And(list) => list.iter().for_each(|condition| self.add(select, condition)),
-            Scalar::Binary(BinaryOp::Equal, sides) if self.finders.len() < MOST => {
+            Scalar::Binary(BinaryOp::Equal, sides) if self.finders.len() < MAX => {
                 let needle = needle(select, &sides.0, &sides.1).or_else(|| needle(select, &sides.1, &sides.0));
                 self.finders
                     .extend(needle.map(|needle| Finder::new(&needle).into_owned()));

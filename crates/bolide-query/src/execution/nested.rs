@@ -2,7 +2,7 @@
 //! remembered from item to item.
 
 use super::distinct::Distinct;
-use super::given;
+use super::emitted_rows;
 use crate::error::Result;
 use crate::eval::{Flow, Row, each_row, each_source_row, project};
 use crate::group::Groups;
@@ -118,7 +118,7 @@ pub(super) fn each_row_at_end<'a>(
     if let (Some(groups), Some(grouping)) = (nested.groups.take(), &inner.grouping) {
         for group in groups.finish(grouping) {
             row.session.begin_item();
-            let hash = given::hash(group.key());
+            let hash = emitted_rows::hash(group.key());
             group.fill(grouping, row);
             let value = project(&inner.projection, row)?;
             let flow = standing_for(hash, row, |row| {

@@ -1,6 +1,6 @@
 //! The page: OFFSET, LIMIT, and how much fits.
 
-use super::given::Given;
+use super::emitted_rows::EmittedRows;
 use crate::error::Result;
 
 /// How much a page may hold.
@@ -95,7 +95,7 @@ pub(super) struct Before {
     /// Rows OFFSET has swallowed so far.
     pub skipped: u64,
     /// Those of them that have names.
-    pub given: Given,
+    pub emitted: EmittedRows,
 }
 
 #[derive(Debug)]
@@ -110,7 +110,7 @@ pub(super) struct Output {
     take: Option<u64>,
     returned: u64,
     skipped: u64,
-    given: Given,
+    emitted: EmittedRows,
     full: bool,
 }
 
@@ -121,7 +121,7 @@ impl Output {
             drop,
             returned,
             skipped,
-            given,
+            emitted,
         } = before;
         Output {
             rows: Rows::default(),
@@ -131,7 +131,7 @@ impl Output {
             take,
             returned,
             skipped,
-            given,
+            emitted,
             full: false,
         }
     }
@@ -183,8 +183,8 @@ impl Output {
     }
 
     /// The named rows that were given out or swallowed.
-    pub fn given(&self) -> &Given {
-        &self.given
+    pub fn emitted(&self) -> &EmittedRows {
+        &self.emitted
     }
 
     pub fn into_rows(self) -> Rows {
@@ -211,7 +211,7 @@ impl Output {
             Fate::Swallowed | Fate::Absent | Fate::Refused => self.rows.joined.truncate(before),
         }
         if let (Written::Named(hash), Fate::Kept | Fate::Swallowed) = (written, fate) {
-            self.given.note(hash);
+            self.emitted.note(hash);
         }
         Ok(if fate == Fate::Refused {
             Offer::Refused
@@ -224,7 +224,7 @@ impl Output {
         let is_absent = match written {
             Written::Nothing => true,
             Written::Row => false,
-            Written::Named(hash) => self.given.contains(hash),
+            Written::Named(hash) => self.emitted.contains(hash),
         };
         if is_absent {
             return Fate::Absent;

@@ -3,7 +3,7 @@
 //! BM25 needs statistics over all items, so scores are computed when the last item is in; until then each candidate keeps the counts
 //! of its terms.
 
-use super::given;
+use super::emitted_rows;
 use super::output::{Offer, Output, Written};
 use crate::error::Result;
 use crate::eval::Row;
@@ -137,7 +137,7 @@ impl Ranker {
         let mut out = Vec::new();
         let hash = match write(row, &mut out)? {
             Written::Nothing => return Ok(()),
-            Written::Row => given::hash_of_row(row.rid, ordinal),
+            Written::Row => emitted_rows::hash_of_row(row.rid, ordinal),
             Written::Named(hash) => hash,
         };
         let evidence: usize = self.current.iter().map(Evidence::bytes).sum();

@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use smallvec::SmallVec;
 
-use super::given::{Given, HASH_BYTES};
+use super::emitted_rows::{EmittedRows, HASH_BYTES};
 use super::sort_value::SortValue;
 use super::sorter::Place;
 use crate::error::{QueryError, Result};
@@ -43,7 +43,7 @@ pub struct Resume {
     /// The identity of the last group given out, when groups come in that order.
     pub(super) group: Option<SameKey>,
     /// Rows that were given out and have no place in an order.
-    pub(super) given: Given,
+    pub(super) emitted: EmittedRows,
     /// `given` is of no use unless it is complete.
     pub(super) needs_all_given: bool,
 }
@@ -63,13 +63,13 @@ impl Resume {
         let room = RESUME_BYTES.saturating_sub(head.len() + tail.len() + ".d.".len());
         let most = room * 3 / 4 / HASH_BYTES;
         let given = match self.needs_all_given {
-            true => self.given.all(most).unwrap_or_default(),
-            false => self.given.latest(most),
+            true => self.emitted.all(most).unwrap_or_default(),
+            false => self.emitted.latest(most),
         };
         if given.is_empty() {
             return head + &tail;
         }
-        let given = URL_SAFE_NO_PAD.encode(Given::to_bytes(given));
+        let given = URL_SAFE_NO_PAD.encode(EmittedRows::to_bytes(given));
         format!("{head}.d.{given}{tail}")
     }
 
@@ -94,8 +94,8 @@ impl Resume {
         let mut kind = fields.next();
         if kind == Some("d") {
             let given = URL_SAFE_NO_PAD.decode(fields.next().ok_or_else(malformed)?);
-            let given = given.ok().and_then(|bytes| Given::from_bytes(&bytes));
-            resume.given = given.ok_or_else(malformed)?;
+            let given = given.ok().and_then(|bytes| EmittedRows::from_bytes(&bytes));
+            resume.emitted = given.ok_or_else(malformed)?;
             kind = fields.next();
         }
         match kind {

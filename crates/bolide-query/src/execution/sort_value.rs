@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::given;
+use super::emitted_rows;
 use super::sort_hash::sort_hash;
 use crate::number::Number;
 use crate::value::{Kind, Value};
@@ -93,5 +93,5 @@ impl SortValue {
 }
 
 fn hash_of_string(string: &str) -> u64 {
-    given::hash(string.as_bytes())
+    emitted_rows::hash(string.as_bytes())
 }

@@ -11,7 +11,7 @@ use bolide_model::ttl::{Class, Stamp};
 use smallvec::SmallVec;
 
 use super::ahead::{Ahead, Room};
-use super::given;
+use super::emitted_rows;
 use super::output::{Offer, Output, Written};
 use super::resume_filter::ResumeFilter;
 use super::sort_value::SortValue;
@@ -303,7 +303,7 @@ impl Sorter {
                 let mut out = Vec::new();
                 write_json(&value, &mut out);
                 let key_bytes = vacant.key().len();
-                let written = Written::Named(given::hash(vacant.key()));
+                let written = Written::Named(emitted_rows::hash(vacant.key()));
                 let entry = vacant.insert(Entry {
                     place,
                     row: out.into(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::distinct::Distinct;
-use super::given::{self, Ordinals};
+use super::emitted_rows::{self, Ordinals};
 use super::output::Output;
 use super::ranker::Ranker;
 use super::resume_filter::ResumeFilter;
@@ -84,7 +84,7 @@ impl Stage {
                     }
                     return Ok(Flow::Continue);
                 }
-                let name = needs_all_given(select).then(|| given::hash_of_row(row.rid, ordinals.next(row.rid)));
+                let name = needs_all_given(select).then(|| emitted_rows::hash_of_row(row.rid, ordinals.next(row.rid)));
                 let flow = give(select, distinct, output, row, name)?;
                 if flow == Flow::Continue {
                     *item_rows += 1;
@@ -119,7 +119,7 @@ impl Stage {
                 for finished in std::mem::replace(groups, Groups::new(grouping)).finish(grouping) {
                     row.session.begin_item();
                     // What makes it this group takes the place of a resource id among equal keys.
-                    row.rid = given::hash(finished.key());
+                    row.rid = emitted_rows::hash(finished.key());
                     finished.fill(grouping, row);
                     sort(sorter, keys, select, row, 0)?;
                 }
@@ -158,7 +158,7 @@ fn give_groups<'a>(
             }
             continue;
         }
-        let name = needs_all_given(select).then(|| given::hash(&key));
+        let name = needs_all_given(select).then(|| emitted_rows::hash(&key));
         if give(select, distinct.as_mut(), output, row, name)? == Flow::Stop {
             break;
         }

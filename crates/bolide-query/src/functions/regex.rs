@@ -37,7 +37,7 @@ const PATTERN_BYTES: usize = COMPILED_BYTES / 8;
 
 /// Memory of what is compiled, for each unit of compiling it: at most so much smaller.
 const UNITS_OF_BYTE: u64 = 8;
-const LEAST_BYTES: usize = 16 * 1024;
+const MIN_BYTES: usize = 16 * 1024;
 
 /// Most units for one search: half a second.
 const SEARCH_WORK: u64 = 500_000_000;
@@ -131,7 +131,7 @@ impl Pattern {
             Engine::Linear(own) => own.regex.memory_usage(),
             Engine::Backtracking(own) => usize::try_from(own.steps.compile / UNITS_OF_BYTE).unwrap_or(usize::MAX),
         };
-        LEAST_BYTES.saturating_add(compiled.saturating_mul(3))
+        MIN_BYTES.saturating_add(compiled.saturating_mul(3))
     }
 
     /// Whether the pattern occurs anywhere; `None` if the search was given up.

@@ -19,7 +19,7 @@ use crate::text::tree_bytes;
 use crate::value::Value;
 
 /// Candidates that a component query fetches at least.
-const LEAST_CANDIDATES: u64 = 120;
+const MIN_CANDIDATES: u64 = 120;
 
 const DOCUMENT_COUNT: &str = "{documentdb-formattablehybridsearchquery-totaldocumentcount}";
 
@@ -301,7 +301,7 @@ fn statistics_query(ast: &Query, components: &[Component]) -> String {
 /// Twice what is wanted, at least 120; the service computes this in 32 bits.
 fn candidates(skip: Option<u64>, take: Option<u64>) -> u64 {
     let wanted = skip.unwrap_or(0) + take.unwrap_or(0);
-    u64::from((2 * wanted).max(LEAST_CANDIDATES) as u32)
+    u64::from((2 * wanted).max(MIN_CANDIDATES) as u32)
 }
 
 fn component_info(

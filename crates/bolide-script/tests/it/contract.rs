@@ -3,7 +3,7 @@
 use bolide_script::{Call, Kind, Problem, run};
 use serde_json::json;
 
-use crate::rig::{ALT_LINK, Asked, Echo, NOW_MS, SELF_LINK, body, execute, procedure, settings};
+use crate::host::{ALT_LINK, Asked, Echo, NOW_MS, SELF_LINK, body, execute, procedure, settings};
 
 /// The start of most scripts.
 const START: &str = "var x = getContext(), r = x.getResponse(), c = x.getCollection(), l = c.getSelfLink();";

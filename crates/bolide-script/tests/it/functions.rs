@@ -2,7 +2,7 @@
 
 use bolide_script::{Functions, Problem, Settings};
 
-use crate::rig::{Asked, settings};
+use crate::host::{Asked, settings};
 
 fn defined(source: &str) -> Functions {
     let mut functions = Functions::new(settings(Asked::times(300))).expect("a sandbox");

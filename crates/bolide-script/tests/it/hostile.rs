@@ -3,7 +3,7 @@
 use bolide_script::{Problem, run};
 use serde_json::json;
 
-use crate::rig::{Asked, Echo, body, execute, procedure, settings};
+use crate::host::{Asked, Echo, body, execute, procedure, settings};
 
 /// The problem of a script that may run for a while: the pace is asked every few thousand steps.
 fn problem(source: &str) -> Problem {

@@ -2,6 +2,6 @@
 
 mod contract;
 mod functions;
+mod host;
 mod hostile;
 mod processes;
-mod rig;

@@ -10,7 +10,7 @@ use bolide_script::{
 };
 use serde_json::{Value, json};
 
-use crate::rig::{Echo, NOW_MS, procedure};
+use crate::host::{Echo, NOW_MS, procedure};
 
 /// Scripts that stay inside a function of the engine, or try to.
 const STUCK: [&str; 12] = [

@@ -32,7 +32,7 @@ fn a_quarter_of_the_machine_within_bounds() {
     fs::write(&files.memory, "MemTotal: 4194304 kB\n").expect("it can be written");
     assert_eq!(share(&files), GIB);
     fs::write(&files.memory, "MemTotal: 1024 kB\n").expect("it can be written");
-    assert_eq!(share(&files), LEAST_BYTES);
+    assert_eq!(share(&files), MIN_BYTES);
 }
 
 #[test]
@@ -61,5 +61,5 @@ fn nothing_known_is_the_least() {
         membership: nowhere(),
         groups: nowhere(),
     };
-    assert_eq!(share(&files), LEAST_BYTES);
+    assert_eq!(share(&files), MIN_BYTES);
 }

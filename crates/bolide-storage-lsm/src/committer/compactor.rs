@@ -43,7 +43,7 @@ use crate::view::Views;
 /// then, and a scan goes through a third more than what lives.
 const ROWS_OF_TOMBSTONE: u64 = 8;
 /// Fewer tombstones are no matter.
-const LEAST_TOMBSTONES: u64 = 2_000;
+const MIN_TOMBSTONES: u64 = 2_000;
 /// The expiry queue is compacted at so many tombstones, however long it is: it is emptied at its front, and whoever looks there walks over all of
 /// them. That took 150 ms after 125,000 deletes.
 const QUEUE_TOMBSTONES: u64 = 100_000;
@@ -52,7 +52,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 /// How long after a merge failed the next is begun.
 const RETRY: Duration = Duration::from_secs(30);
 /// New tables of a key space at which writes are refused where merges fail. The store lets writes wait at thirty; some more may be on their way.
-const MOST_NEW_TABLES: usize = 20;
+const MAX_NEW_TABLES: usize = 20;
 /// Rows of a memtable that are looked at to tell how many are tombstones, after a start.
 const SAMPLE: usize = 20_000;
 
@@ -169,7 +169,7 @@ impl Compactor {
         let mut failed = Space::ALL.into_iter().zip(&self.failed);
         failed.find_map(|(space, failed)| {
             let failed = failed.as_ref()?;
-            (store.space(space).l0_table_count() >= MOST_NEW_TABLES).then_some(failed.reason.as_str())
+            (store.space(space).l0_table_count() >= MAX_NEW_TABLES).then_some(failed.reason.as_str())
         })
     }
 
@@ -233,7 +233,7 @@ impl Compactor {
         let tombstones = known.in_memtable + store.space(space).tree.tombstone_count();
         let is_put_off = known.again_at.is_some_and(|at| at > now);
         // What it could not remove it need not try again before there is more.
-        !is_put_off && tombstones >= known.left + LEAST_TOMBSTONES && is_much(space, tombstones, rows(store, space))
+        !is_put_off && tombstones >= known.left + MIN_TOMBSTONES && is_much(space, tombstones, rows(store, space))
     }
 
     /// Counts the tombstones of memtables; those of memtables that were written out count among those of tables.

@@ -5,76 +5,83 @@ use bolide_model::{Lsn, UnixMillis};
 use bytes::Bytes;
 use futures_util::future::join_all;
 
-use super::rig::{PARTITION, key, put};
-use super::{Rig, Stage};
+use super::test_engine::{PARTITION, key, put};
+use super::{Stage, TestEngine};
 use crate::{Batch, Edition, Outcome, RESOLVABLE_COMMITS, Resolved, Space};
 
 /// Puts replace, deletes remove, absent keys may be deleted, and all of it shows at once.
 pub async fn commit_puts_and_deletes_together(stage: &dyn Stage) {
-    let rig = Rig::with_partition(stage).await;
-    rig.commit_next(
-        PARTITION,
-        vec![put(Space::Item, b"a", "1"), put(Space::Item, b"b", "1")],
-        vec![],
-    )
-    .await;
+    let engine = TestEngine::with_partition(stage).await;
+    engine
+        .commit_next(
+            PARTITION,
+            vec![put(Space::Item, b"a", "1"), put(Space::Item, b"b", "1")],
+            vec![],
+        )
+        .await;
     let deletes = vec![key(Space::Item, b"b"), key(Space::Item, b"never")];
-    let head = rig
+    let head = engine
         .commit_next(
             PARTITION,
             vec![put(Space::Item, b"a", "2"), put(Space::Log, b"c", "2")],
             deletes,
         )
         .await;
-    assert_eq!(rig.head(PARTITION).await, head);
-    assert_eq!(rig.get(PARTITION, key(Space::Item, b"a")).await, Some(Bytes::from("2")));
-    assert_eq!(rig.keys(PARTITION, Space::Item).await, ["a"]);
-    assert_eq!(rig.keys(PARTITION, Space::Log).await, ["c"]);
+    assert_eq!(engine.head(PARTITION).await, head);
+    assert_eq!(
+        engine.get(PARTITION, key(Space::Item, b"a")).await,
+        Some(Bytes::from("2"))
+    );
+    assert_eq!(engine.keys(PARTITION, Space::Item).await, ["a"]);
+    assert_eq!(engine.keys(PARTITION, Space::Log).await, ["c"]);
 }
 
 /// Each read and each resolved commit tells the edition that the newest commit was given, whether it stays, rises or falls.
 pub async fn edition_is_what_the_newest_commit_says(stage: &dyn Stage) {
-    let rig = Rig::with_partition(stage).await;
-    assert_eq!(rig.head(PARTITION).await.edition, Edition::FIRST);
+    let engine = TestEngine::with_partition(stage).await;
+    assert_eq!(engine.head(PARTITION).await.edition, Edition::FIRST);
     for edition in [7, 7, u64::MAX, 0, 3].map(Edition) {
-        let base = rig.head(PARTITION).await.lsn;
+        let base = engine.head(PARTITION).await.lsn;
         let batch = Batch {
             edition,
-            ..rig.batch(base, vec![], vec![])
+            ..engine.batch(base, vec![], vec![])
         };
         let (ticket, head) = (batch.ticket(), batch.head());
-        assert_eq!(rig.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
+        assert_eq!(engine.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
         assert_eq!(head.edition, edition);
-        assert_eq!(rig.head(PARTITION).await, head);
-        assert_eq!(rig.resolve(PARTITION, ticket).await, Ok(Resolved::Done(head)));
+        assert_eq!(engine.head(PARTITION).await, head);
+        assert_eq!(engine.resolve(PARTITION, ticket).await, Ok(Resolved::Done(head)));
     }
     let stale = Batch {
         edition: Edition(9),
-        ..rig.batch(Lsn(0), vec![], vec![])
+        ..engine.batch(Lsn(0), vec![], vec![])
     };
-    assert_eq!(rig.commit(PARTITION, stale).await, Ok(Outcome::Stale));
-    assert_eq!(rig.head(PARTITION).await.edition, Edition(3));
+    assert_eq!(engine.commit(PARTITION, stale).await, Ok(Outcome::Stale));
+    assert_eq!(engine.head(PARTITION).await.edition, Edition(3));
 }
 
 /// The head must be where the batch was decided, not before it and not behind.
 pub async fn commit_on_an_old_head_is_stale_and_changes_nothing(stage: &dyn Stage) {
-    let rig = Rig::with_partition(stage).await;
-    let head = rig
+    let engine = TestEngine::with_partition(stage).await;
+    let head = engine
         .commit_next(PARTITION, vec![put(Space::Item, b"a", "1")], vec![])
         .await;
     for base in [Lsn(0), Lsn(2), Lsn(u64::MAX - 1)] {
-        let batch = rig.batch(base, vec![put(Space::Item, b"a", "2")], vec![]);
-        assert_eq!(rig.commit(PARTITION, batch).await, Ok(Outcome::Stale), "base={base}");
+        let batch = engine.batch(base, vec![put(Space::Item, b"a", "2")], vec![]);
+        assert_eq!(engine.commit(PARTITION, batch).await, Ok(Outcome::Stale), "base={base}");
     }
-    assert_eq!(rig.head(PARTITION).await, head);
-    assert_eq!(rig.get(PARTITION, key(Space::Item, b"a")).await, Some(Bytes::from("1")));
+    assert_eq!(engine.head(PARTITION).await, head);
+    assert_eq!(
+        engine.get(PARTITION, key(Space::Item, b"a")).await,
+        Some(Bytes::from("1"))
+    );
 }
 
 /// A batch that breaks the rules of the log or is over a limit is turned away with a text.
 pub async fn unfit_commit_is_refused_and_changes_nothing(stage: &dyn Stage) {
-    let rig = Rig::with_partition(stage).await;
-    let head = rig.commit_next(PARTITION, vec![], vec![]).await;
-    let fit = || rig.batch(head.lsn, vec![put(Space::Item, b"a", "1")], vec![]);
+    let engine = TestEngine::with_partition(stage).await;
+    let head = engine.commit_next(PARTITION, vec![], vec![]).await;
+    let fit = || engine.batch(head.lsn, vec![put(Space::Item, b"a", "1")], vec![]);
     let unfit = [
         Batch {
             next: head.lsn,
@@ -92,23 +99,23 @@ pub async fn unfit_commit_is_refused_and_changes_nothing(stage: &dyn Stage) {
     for batch in unfit {
         let shown = format!("{:?} {:?}", batch.next, batch.stamp);
         assert!(
-            matches!(rig.commit(PARTITION, batch).await, Ok(Outcome::Refused(_))),
+            matches!(engine.commit(PARTITION, batch).await, Ok(Outcome::Refused(_))),
             "{shown}"
         );
     }
-    assert_eq!(rig.head(PARTITION).await, head);
-    assert!(rig.keys(PARTITION, Space::Item).await.is_empty());
+    assert_eq!(engine.head(PARTITION).await, head);
+    assert!(engine.keys(PARTITION, Space::Item).await.is_empty());
 }
 
 /// A chain of commits sent without waiting is done link by link, however the engine merges them; each key ends as the last one left it.
 pub async fn commits_sent_at_once_happen_in_their_order(stage: &dyn Stage) {
-    let rig = Rig::with_partition(stage).await;
-    send_chain(&rig).await;
-    check_chain(&rig).await;
+    let engine = TestEngine::with_partition(stage).await;
+    send_chain(&engine).await;
+    check_chain(&engine).await;
 }
 
 /// Commits 1 to 50 of [`PARTITION`] in one go. Commit n puts "latest", a key of its own, and deletes or puts "flag" in turn.
-pub(super) async fn send_chain(rig: &Rig) {
+pub(super) async fn send_chain(engine: &TestEngine) {
     let link = |n: u64| {
         let mut puts = vec![
             put(Space::Item, b"latest", n.to_string()),
@@ -121,55 +128,66 @@ pub(super) async fn send_chain(rig: &Rig) {
         } else {
             puts.push(put(Space::Index, b"flag", n.to_string()));
         }
-        rig.batch(Lsn(n - 1), puts, deletes)
+        engine.batch(Lsn(n - 1), puts, deletes)
     };
     let batches: Vec<_> = (1..=50).map(link).collect();
-    let outcomes = join_all(batches.iter().map(|batch| rig.engine.commit(PARTITION, batch.clone()))).await;
+    let outcomes = join_all(
+        batches
+            .iter()
+            .map(|batch| engine.engine.commit(PARTITION, batch.clone())),
+    )
+    .await;
     // An engine in trouble breaks the chain somewhere. Its rest is sent one by one, as the core would.
     for (batch, outcome) in batches.into_iter().zip(outcomes) {
         let resolved = match outcome {
-            Ok(Outcome::Unknown(ticket)) => rig.resolve(PARTITION, ticket).await.expect("the partition is there"),
+            Ok(Outcome::Unknown(ticket)) => engine.resolve(PARTITION, ticket).await.expect("the partition is there"),
             Ok(Outcome::Done(head)) => Resolved::Done(head),
             _ => Resolved::NotDone,
         };
         if resolved == Resolved::NotDone {
             let head = batch.head();
-            assert_eq!(rig.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
+            assert_eq!(engine.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
         }
     }
 }
 
 /// What [`send_chain`] leaves behind.
-pub(super) async fn check_chain(rig: &Rig) {
-    assert_eq!(rig.head(PARTITION).await.lsn, Lsn(50));
+pub(super) async fn check_chain(engine: &TestEngine) {
+    assert_eq!(engine.head(PARTITION).await.lsn, Lsn(50));
     assert_eq!(
-        rig.get(PARTITION, key(Space::Item, b"latest")).await,
+        engine.get(PARTITION, key(Space::Item, b"latest")).await,
         Some(Bytes::from("50"))
     );
-    assert_eq!(rig.get(PARTITION, key(Space::Index, b"flag")).await, None);
-    assert_eq!(rig.keys(PARTITION, Space::Log).await.len(), 50);
+    assert_eq!(engine.get(PARTITION, key(Space::Index, b"flag")).await, None);
+    assert_eq!(engine.keys(PARTITION, Space::Log).await.len(), 50);
 }
 
 /// A commit that was done stays known for as long as its worker may ask, with the head it made.
 pub async fn resolve_knows_a_commit_that_was_done(stage: &dyn Stage) {
-    let rig = Rig::with_partition(stage).await;
-    let batch = rig.batch(Lsn(0), vec![put(Space::Item, b"a", "1")], vec![]);
+    let engine = TestEngine::with_partition(stage).await;
+    let batch = engine.batch(Lsn(0), vec![put(Space::Item, b"a", "1")], vec![]);
     let (ticket, head) = (batch.ticket(), batch.head());
-    assert_eq!(rig.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
-    assert_eq!(rig.resolve(PARTITION, ticket.clone()).await, Ok(Resolved::Done(head)));
+    assert_eq!(engine.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
+    assert_eq!(
+        engine.resolve(PARTITION, ticket.clone()).await,
+        Ok(Resolved::Done(head))
+    );
     for _ in 1..RESOLVABLE_COMMITS {
-        rig.commit_next(PARTITION, vec![], vec![]).await;
-        assert_eq!(rig.resolve(PARTITION, ticket.clone()).await, Ok(Resolved::Done(head)));
+        engine.commit_next(PARTITION, vec![], vec![]).await;
+        assert_eq!(
+            engine.resolve(PARTITION, ticket.clone()).await,
+            Ok(Resolved::Done(head))
+        );
     }
 }
 
 /// A commit that never arrived is not done, whether its place in the log is still free or was taken by another.
 pub async fn resolve_knows_a_commit_that_never_arrived(stage: &dyn Stage) {
-    let rig = Rig::with_partition(stage).await;
-    let ticket = rig.batch(Lsn(0), vec![], vec![]).ticket();
-    assert_eq!(rig.resolve(PARTITION, ticket.clone()).await, Ok(Resolved::NotDone));
+    let engine = TestEngine::with_partition(stage).await;
+    let ticket = engine.batch(Lsn(0), vec![], vec![]).ticket();
+    assert_eq!(engine.resolve(PARTITION, ticket.clone()).await, Ok(Resolved::NotDone));
     for _ in 0..RESOLVABLE_COMMITS {
-        rig.commit_next(PARTITION, vec![], vec![]).await;
-        assert_eq!(rig.resolve(PARTITION, ticket.clone()).await, Ok(Resolved::NotDone));
+        engine.commit_next(PARTITION, vec![], vec![]).await;
+        assert_eq!(engine.resolve(PARTITION, ticket.clone()).await, Ok(Resolved::NotDone));
     }
 }

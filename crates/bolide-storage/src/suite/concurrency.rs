@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bolide_model::Lsn;
 use bytes::Bytes;
 
-use super::rig::{PARTITION, key, put, whole};
-use super::{Rig, Stage};
+use super::test_engine::{PARTITION, key, put, whole};
+use super::{Stage, TestEngine};
 use crate::{Outcome, PartitionId, RESOLVABLE_COMMITS, ReadRequest, Space};
 
 /// Commits of the busy partition.
@@ -17,15 +17,15 @@ const KEYS: u8 = 20;
 
 /// However a read falls between commits, its gets, its pages and its head are of one commit.
 pub async fn read_shows_one_moment_of_a_busy_partition(stage: &dyn Stage) {
-    let rig = Arc::new(Rig::with_partition(stage).await);
-    rig.commit_next(PARTITION, rows_of(Lsn(1)), vec![]).await;
+    let engine = Arc::new(TestEngine::with_partition(stage).await);
+    engine.commit_next(PARTITION, rows_of(Lsn(1)), vec![]).await;
     let is_over = Arc::new(AtomicBool::new(false));
     let readers: Vec<_> = (0..3)
-        .map(|_| tokio::spawn(watch(rig.clone(), is_over.clone())))
+        .map(|_| tokio::spawn(watch(engine.clone(), is_over.clone())))
         .collect();
     for n in 1..COMMITS {
         assert_eq!(
-            rig.commit_next(PARTITION, rows_of(Lsn(n + 1)), vec![]).await.lsn,
+            engine.commit_next(PARTITION, rows_of(Lsn(n + 1)), vec![]).await.lsn,
             Lsn(n + 1)
         );
     }
@@ -40,11 +40,11 @@ fn rows_of(lsn: Lsn) -> Vec<crate::Put> {
     Space::ALL.into_iter().flat_map(rows).collect()
 }
 
-async fn watch(rig: Arc<Rig>, is_over: Arc<AtomicBool>) {
+async fn watch(engine: Arc<TestEngine>, is_over: Arc<AtomicBool>) {
     let mut newest = Lsn(0);
     while !is_over.load(Ordering::Relaxed) {
         let gets = Space::ALL.map(|space| key(space, &[KEYS - 1])).to_vec();
-        let response = rig
+        let response = engine
             .read(
                 PARTITION,
                 ReadRequest {
@@ -77,27 +77,27 @@ async fn watch(rig: Arc<Rig>, is_over: Arc<AtomicBool>) {
 /// commits than the engine has to remember.
 pub async fn counters_lose_no_step_under_contention(stage: &dyn Stage) {
     const WRITERS: usize = 4;
-    let rig = Arc::new(Rig::new(stage));
+    let engine = Arc::new(TestEngine::new(stage));
     for partition in (0..8).map(PartitionId) {
-        rig.create(partition).await;
+        engine.create(partition).await;
         let writers: Vec<_> = (0..WRITERS)
-            .map(|_| tokio::spawn(count(rig.clone(), partition, RESOLVABLE_COMMITS / WRITERS)))
+            .map(|_| tokio::spawn(count(engine.clone(), partition, RESOLVABLE_COMMITS / WRITERS)))
             .collect();
         for writer in writers {
             writer.await.expect("every step is done");
         }
         assert_eq!(
-            rig.get(partition, key(Space::Meta, b"count")).await,
+            engine.get(partition, key(Space::Meta, b"count")).await,
             Some(Bytes::from(RESOLVABLE_COMMITS.to_string()))
         );
-        assert_eq!(rig.head(partition).await.lsn, Lsn(RESOLVABLE_COMMITS as u64));
+        assert_eq!(engine.head(partition).await.lsn, Lsn(RESOLVABLE_COMMITS as u64));
     }
 }
 
-async fn count(rig: Arc<Rig>, partition: PartitionId, steps: usize) {
+async fn count(engine: Arc<TestEngine>, partition: PartitionId, steps: usize) {
     let mut done = 0;
     while done < steps {
-        let response = rig
+        let response = engine
             .read(
                 partition,
                 ReadRequest {
@@ -109,12 +109,12 @@ async fn count(rig: Arc<Rig>, partition: PartitionId, steps: usize) {
         let count = response.gets[0].as_deref().map_or(0, |text| {
             String::from_utf8_lossy(text).parse::<u64>().expect("a number")
         });
-        let batch = rig.batch(
+        let batch = engine.batch(
             response.head.lsn,
             vec![put(Space::Meta, b"count", (count + 1).to_string())],
             vec![],
         );
-        match rig.commit(partition, batch).await {
+        match engine.commit(partition, batch).await {
             Ok(Outcome::Done(_)) => done += 1,
             Ok(Outcome::Stale) => tokio::task::yield_now().await,
             other => panic!("{other:?}"),
@@ -124,29 +124,34 @@ async fn count(rig: Arc<Rig>, partition: PartitionId, steps: usize) {
 
 /// Partitions do not hold each other up or mix, whoever commits them at the same time; each finds its own writes at once.
 pub async fn partitions_commit_side_by_side(stage: &dyn Stage) {
-    let rig = Arc::new(Rig::new(stage));
-    let write = |rig: Arc<Rig>, partition: PartitionId| async move {
-        rig.create(partition).await;
+    let engine = Arc::new(TestEngine::new(stage));
+    let write = |engine: Arc<TestEngine>, partition: PartitionId| async move {
+        engine.create(partition).await;
         for n in 0..20u32 {
-            let head = rig
+            let head = engine
                 .commit_next(
                     partition,
                     vec![put(Space::Item, &n.to_be_bytes(), partition.0.to_string())],
                     vec![],
                 )
                 .await;
-            assert_eq!(rig.head(partition).await, head);
-            assert!(rig.get(partition, key(Space::Item, &n.to_be_bytes())).await.is_some());
+            assert_eq!(engine.head(partition).await, head);
+            assert!(
+                engine
+                    .get(partition, key(Space::Item, &n.to_be_bytes()))
+                    .await
+                    .is_some()
+            );
         }
     };
     let writers: Vec<_> = (100..116)
-        .map(|n| tokio::spawn(write(rig.clone(), PartitionId(n))))
+        .map(|n| tokio::spawn(write(engine.clone(), PartitionId(n))))
         .collect();
     for writer in writers {
         writer.await.expect("every commit is done");
     }
     for n in 100..116 {
-        let rows = rig.scan(PartitionId(n), whole(Space::Item)).await.rows;
+        let rows = engine.scan(PartitionId(n), whole(Space::Item)).await.rows;
         assert_eq!(rows.len(), 20);
         assert!(rows.iter().all(|(_, value)| *value == n.to_string()));
     }

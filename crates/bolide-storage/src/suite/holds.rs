@@ -6,8 +6,8 @@ use bolide_model::UnixMillis;
 use bytes::Bytes;
 
 use super::joint::{SHARED_HOME, shared_partitions, with_shared_home};
-use super::rig::{START, key, put, whole};
-use super::{Rig, Stage};
+use super::test_engine::{START, key, put, whole};
+use super::{Stage, TestEngine};
 use crate::{
     EngineError, Held, HoldError, HomeId, JointOutcome, MAX_HOLD_MS, MAX_HOLDS, PartitionId, ReadRequest, Scan, Space,
 };
@@ -16,7 +16,7 @@ use crate::{
 const TRIES: usize = 1000;
 
 /// All keys of the item space, read from what is held in pages of two.
-async fn held_keys(rig: &Rig, held: &dyn Held, partition: PartitionId) -> Result<Vec<Bytes>, HoldError> {
+async fn held_keys(engine: &TestEngine, held: &dyn Held, partition: PartitionId) -> Result<Vec<Bytes>, HoldError> {
     let mut keys: Vec<Bytes> = Vec::new();
     loop {
         let from = keys
@@ -31,7 +31,7 @@ async fn held_keys(rig: &Rig, held: &dyn Held, partition: PartitionId) -> Result
             scans: vec![scan],
             ..ReadRequest::default()
         };
-        let page = rig.read_held(held, partition, request).await?.pages.remove(0);
+        let page = engine.read_held(held, partition, request).await?.pages.remove(0);
         keys.extend(page.rows.into_iter().map(|(key, _)| key));
         if !page.more {
             return Ok(keys);
@@ -41,24 +41,29 @@ async fn held_keys(rig: &Rig, held: &dyn Held, partition: PartitionId) -> Result
 
 /// Whatever is committed, created or deleted behind it, what is held stays as it was, page by page, with the heads it had.
 pub async fn hold_shows_no_later_commit(stage: &dyn Stage) {
-    let rig = with_shared_home(stage).await;
+    let engine = with_shared_home(stage).await;
     let partitions = shared_partitions();
     for attempt in 0..TRIES {
         let mut heads = Vec::new();
         for partition in partitions {
             let rows = (0..5).map(|n: u8| put(Space::Item, &[n], "old")).collect();
-            heads.push(rig.commit_next(partition, rows, vec![key(Space::Item, b"later")]).await);
+            heads.push(
+                engine
+                    .commit_next(partition, rows, vec![key(Space::Item, b"later")])
+                    .await,
+            );
         }
-        let held = rig.hold(SHARED_HOME).await;
+        let held = engine.hold(SHARED_HOME).await;
         for partition in partitions {
             let puts = vec![put(Space::Item, &[0], "new"), put(Space::Item, b"later", "new")];
-            rig.commit_next(partition, puts, (1..5).map(|n| key(Space::Item, &[n])).collect())
+            engine
+                .commit_next(partition, puts, (1..5).map(|n| key(Space::Item, &[n])).collect())
                 .await;
         }
         let number = 1_000 + attempt as u32;
         let created = PartitionId::in_home(SHARED_HOME, number).expect("home 0 is another one");
-        rig.create(created).await;
-        if shows_the_past(&rig, held.as_ref(), &partitions, &heads, created).await {
+        engine.create(created).await;
+        if shows_the_past(&engine, held.as_ref(), &partitions, &heads, created).await {
             return;
         }
     }
@@ -67,7 +72,7 @@ pub async fn hold_shows_no_later_commit(stage: &dyn Stage) {
 
 /// Checks what is held against what was there when it was taken; false if it expired.
 async fn shows_the_past(
-    rig: &Rig,
+    engine: &TestEngine,
     held: &dyn Held,
     partitions: &[PartitionId],
     heads: &[crate::Head],
@@ -79,17 +84,17 @@ async fn shows_the_past(
             gets: vec![key(Space::Item, &[0])],
             ..ReadRequest::default()
         };
-        let response = match rig.read_held(held, *partition, request).await {
+        let response = match engine.read_held(held, *partition, request).await {
             Err(HoldError::Expired) => return false,
             response => response.expect("the partition was there"),
         };
         assert_eq!((response.head, &response.gets[0]), (*head, &Some(Bytes::from("old"))));
-        match held_keys(rig, held, *partition).await {
+        match held_keys(engine, held, *partition).await {
             Err(HoldError::Expired) => return false,
             keys => assert_eq!(keys.expect("the partition was there"), expected),
         }
     }
-    match rig.read_held(held, created, ReadRequest::default()).await {
+    match engine.read_held(held, created, ReadRequest::default()).await {
         Err(HoldError::Expired) => false,
         read => {
             assert_eq!(read.map(drop), Err(EngineError::NoPartition(created).into()));
@@ -100,23 +105,25 @@ async fn shows_the_past(
 
 /// A partition that goes while it is held can be read to the end; a hold that is taken then does not have it.
 pub async fn hold_shows_a_partition_that_was_removed_since(stage: &dyn Stage) {
-    let rig = Rig::new(stage);
+    let engine = TestEngine::new(stage);
     for attempt in 0..TRIES {
         let number = 1_000 + attempt as u32;
         let partition = PartitionId::in_home(SHARED_HOME, number).expect("home 0 is another one");
-        rig.create(partition).await;
+        engine.create(partition).await;
         // More than an engine removes at once.
         let rows = (0..600u32).map(|n| put(Space::Item, &n.to_be_bytes(), "v")).collect();
-        rig.commit_next(partition, rows, vec![]).await;
-        let held = rig.hold(SHARED_HOME).await;
-        rig.remove(partition).await;
-        let after = rig.hold(SHARED_HOME).await;
+        engine.commit_next(partition, rows, vec![]).await;
+        let held = engine.hold(SHARED_HOME).await;
+        engine.remove(partition).await;
+        let after = engine.hold(SHARED_HOME).await;
         let request = ReadRequest {
             scans: vec![whole(Space::Item)],
             ..ReadRequest::default()
         };
-        let before = rig.read_held(held.as_ref(), partition, request).await;
-        let after = rig.read_held(after.as_ref(), partition, ReadRequest::default()).await;
+        let before = engine.read_held(held.as_ref(), partition, request).await;
+        let after = engine
+            .read_held(after.as_ref(), partition, ReadRequest::default())
+            .await;
         if before.as_ref().err() == Some(&HoldError::Expired) || after.as_ref().err() == Some(&HoldError::Expired) {
             continue;
         }
@@ -129,10 +136,10 @@ pub async fn hold_shows_a_partition_that_was_removed_since(stage: &dyn Stage) {
 
 /// A partition that is its own home is held alone; a home without partitions holds nothing.
 pub async fn hold_shows_no_other_home(stage: &dyn Stage) {
-    let rig = with_shared_home(stage).await;
+    let engine = with_shared_home(stage).await;
     let alone = PartitionId::in_own_home(10);
-    rig.create(alone).await;
-    rig.commit_next(alone, vec![], vec![]).await;
+    engine.create(alone).await;
+    engine.commit_next(alone, vec![], vec![]).await;
     let [shared, ..] = shared_partitions();
     assert_eq!(shared.number(), alone.number(), "the number does not make the home");
     for (home, partition, is_there) in [
@@ -144,8 +151,8 @@ pub async fn hold_shows_no_other_home(stage: &dyn Stage) {
     ] {
         let mut read = Err(HoldError::Expired);
         for _ in 0..TRIES {
-            let held = rig.hold(home).await;
-            read = rig
+            let held = engine.hold(home).await;
+            read = engine
                 .read_held(held.as_ref(), partition, ReadRequest::default())
                 .await
                 .map(drop);
@@ -160,7 +167,7 @@ pub async fn hold_shows_no_other_home(stage: &dyn Stage) {
 
 /// What is held until a time can be read before it, and not from it on; the limit holds for those who want more.
 pub async fn hold_expires_at_its_end_and_no_later_than_the_limit(stage: &dyn Stage) {
-    let rig = with_shared_home(stage).await;
+    let engine = with_shared_home(stage).await;
     let [partition, ..] = shared_partitions();
     for (ask_ms, held_ms) in [
         (1_000, 1_000),
@@ -170,15 +177,15 @@ pub async fn hold_expires_at_its_end_and_no_later_than_the_limit(stage: &dyn Sta
         let mut was_read = false;
         for _ in 0..TRIES {
             // Time may be known roughly only; half a second is more than that.
-            let until = UnixMillis(rig.time().lo.0 + ask_ms);
-            let held = rig.hold_until(SHARED_HOME, until).await;
-            rig.clock.advance(held_ms - 500);
-            let read = rig
+            let until = UnixMillis(engine.time().lo.0 + ask_ms);
+            let held = engine.hold_until(SHARED_HOME, until).await;
+            engine.clock.advance(held_ms - 500);
+            let read = engine
                 .read_held(held.as_ref(), partition, ReadRequest::default())
                 .await
                 .map(drop);
-            rig.clock.advance(1_000);
-            let late = rig
+            engine.clock.advance(1_000);
+            let late = engine
                 .read_held(held.as_ref(), partition, ReadRequest::default())
                 .await
                 .map(drop);
@@ -194,19 +201,19 @@ pub async fn hold_expires_at_its_end_and_no_later_than_the_limit(stage: &dyn Sta
 
 /// Beyond the limit nothing more is held, until one is dropped or has expired.
 pub async fn holds_are_bounded_in_number_and_dropping_one_makes_room(stage: &dyn Stage) {
-    let rig = with_shared_home(stage).await;
+    let engine = with_shared_home(stage).await;
     let mut held: Vec<Arc<dyn Held>> = Vec::new();
     while held.len() < MAX_HOLDS {
-        held.push(rig.hold(SHARED_HOME).await);
+        held.push(engine.hold(SHARED_HOME).await);
     }
     for _ in 0..10 {
-        let refused = rig.engine.hold(SHARED_HOME, UnixMillis(i64::MAX)).await;
+        let refused = engine.engine.hold(SHARED_HOME, UnixMillis(i64::MAX)).await;
         assert!(matches!(refused, Err(EngineError::Unavailable(_))), "{refused:?}");
     }
     held.pop();
-    held.push(rig.hold(SHARED_HOME).await);
-    rig.clock.advance(2 * MAX_HOLD_MS);
-    held.push(rig.hold(SHARED_HOME).await);
+    held.push(engine.hold(SHARED_HOME).await);
+    engine.clock.advance(2 * MAX_HOLD_MS);
+    held.push(engine.hold(SHARED_HOME).await);
 }
 
 /// The engine can be closed, and the next one opened, while somebody still has a snapshot; it has expired then, and shows nothing of later
@@ -215,16 +222,16 @@ pub async fn hold_does_not_outlive_its_engine(stage: &dyn Stage) {
     if !stage.is_durable() {
         return;
     }
-    let rig = with_shared_home(stage).await;
-    let held = rig.hold(SHARED_HOME).await;
-    let rig = rig.restart(stage, START).await;
-    let batches = rig.joint_batches(&shared_partitions(), "1").await;
+    let engine = with_shared_home(stage).await;
+    let held = engine.hold(SHARED_HOME).await;
+    let engine = engine.restart(stage, START).await;
+    let batches = engine.joint_batches(&shared_partitions(), "1").await;
     assert_eq!(
-        rig.commit_together(batches.clone()).await,
+        engine.commit_together(batches.clone()).await,
         Ok(JointOutcome::done(&batches))
     );
     let [partition, ..] = shared_partitions();
-    let read = rig
+    let read = engine
         .read_held(held.as_ref(), partition, ReadRequest::default())
         .await
         .map(drop);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bolide_model::Lsn;
 use bytes::Bytes;
 
-use super::rig::{START, key, put};
-use super::{Rig, Stage};
+use super::test_engine::{START, key, put};
+use super::{Stage, TestEngine};
 use crate::{
     Batch, EngineError, Head, HoldError, HomeId, JointOutcome, PartitionId, RESOLVABLE_COMMITS, ReadRequest, Resolved,
     Space,
@@ -21,15 +21,15 @@ pub(super) fn shared_partitions() -> [PartitionId; 3] {
 }
 
 /// An engine with the partitions of [`shared_partitions`].
-pub(super) async fn with_shared_home(stage: &dyn Stage) -> Rig {
-    let rig = Rig::new(stage);
+pub(super) async fn with_shared_home(stage: &dyn Stage) -> TestEngine {
+    let engine = TestEngine::new(stage);
     for partition in shared_partitions() {
-        rig.create(partition).await;
+        engine.create(partition).await;
     }
-    rig
+    engine
 }
 
-impl Rig {
+impl TestEngine {
     /// A batch for each partition on the head it has, which puts `value` at the key "a" and deletes "b".
     pub(super) async fn joint_batches(&self, partitions: &[PartitionId], value: &str) -> Vec<(PartitionId, Batch)> {
         let mut batches = Vec::new();
@@ -55,45 +55,47 @@ impl Rig {
 
 /// Each partition has its rows, its head and its edition; one batch alone, and none at all, are joint commits too.
 pub async fn joint_commit_is_done_in_all_its_partitions(stage: &dyn Stage) {
-    let rig = with_shared_home(stage).await;
+    let engine = with_shared_home(stage).await;
     let partitions = shared_partitions();
     for (n, partition) in partitions.into_iter().enumerate() {
         // So that their heads differ.
         for _ in 0..n {
-            rig.commit_next(partition, vec![put(Space::Item, b"b", "1")], vec![])
+            engine
+                .commit_next(partition, vec![put(Space::Item, b"b", "1")], vec![])
                 .await;
         }
     }
     for count in [3, 1, 2] {
         let value = count.to_string();
-        let batches = rig.joint_batches(&partitions[..count], &value).await;
+        let batches = engine.joint_batches(&partitions[..count], &value).await;
         let heads: Vec<Head> = batches.iter().map(|(_, batch)| batch.head()).collect();
         assert_eq!(
-            rig.commit_together(batches).await,
+            engine.commit_together(batches).await,
             Ok(JointOutcome::Done(heads.clone()))
         );
         for (partition, head) in partitions.into_iter().zip(heads) {
-            assert_eq!(rig.value(partition).await, (Some(Bytes::from(value.clone())), head));
-            assert_eq!(rig.get(partition, key(Space::Item, b"b")).await, None);
+            assert_eq!(engine.value(partition).await, (Some(Bytes::from(value.clone())), head));
+            assert_eq!(engine.get(partition, key(Space::Item, b"b")).await, None);
         }
     }
-    assert_eq!(rig.commit_together(vec![]).await, Ok(JointOutcome::Done(vec![])));
+    assert_eq!(engine.commit_together(vec![]).await, Ok(JointOutcome::Done(vec![])));
 }
 
 /// One batch that was decided on another head takes all with it, wherever it stands among them.
 pub async fn joint_commit_with_an_old_head_is_stale_and_changes_nothing(stage: &dyn Stage) {
-    let rig = with_shared_home(stage).await;
+    let engine = with_shared_home(stage).await;
     let partitions = shared_partitions();
     for partition in partitions {
-        rig.commit_next(partition, vec![put(Space::Item, b"a", "old")], vec![])
+        engine
+            .commit_next(partition, vec![put(Space::Item, b"a", "old")], vec![])
             .await;
     }
     for stale in 0..partitions.len() {
-        let mut batches = rig.joint_batches(&partitions, "new").await;
-        batches[stale].1 = rig.batch(Lsn(0), vec![put(Space::Item, b"a", "new")], vec![]);
-        assert_eq!(rig.commit_together(batches).await, Ok(JointOutcome::Stale));
+        let mut batches = engine.joint_batches(&partitions, "new").await;
+        batches[stale].1 = engine.batch(Lsn(0), vec![put(Space::Item, b"a", "new")], vec![]);
+        assert_eq!(engine.commit_together(batches).await, Ok(JointOutcome::Stale));
         for partition in partitions {
-            let (value, head) = rig.value(partition).await;
+            let (value, head) = engine.value(partition).await;
             assert_eq!((value, head.lsn), (Some(Bytes::from("old")), Lsn(1)));
         }
     }
@@ -101,15 +103,15 @@ pub async fn joint_commit_with_an_old_head_is_stale_and_changes_nothing(stage: &
 
 /// Partitions of two homes, one partition twice, or one batch that no engine takes: all are turned away with a text.
 pub async fn unfit_joint_commit_is_refused_and_changes_nothing(stage: &dyn Stage) {
-    let rig = with_shared_home(stage).await;
+    let engine = with_shared_home(stage).await;
     let partitions = shared_partitions();
     let elsewhere = PartitionId::in_own_home(20);
-    rig.create(elsewhere).await;
-    let fit = rig.joint_batches(&partitions, "new").await;
+    engine.create(elsewhere).await;
+    let fit = engine.joint_batches(&partitions, "new").await;
     let mut of_two_homes = fit.clone();
-    of_two_homes.extend(rig.joint_batches(&[elsewhere], "new").await);
+    of_two_homes.extend(engine.joint_batches(&[elsewhere], "new").await);
     let mut of_one_twice = fit.clone();
-    of_one_twice.extend(rig.joint_batches(&partitions[..1], "new").await);
+    of_one_twice.extend(engine.joint_batches(&partitions[..1], "new").await);
     let mut backwards = fit;
     backwards[1].1.next = backwards[1].1.base;
     for (what, batches) in [
@@ -117,38 +119,38 @@ pub async fn unfit_joint_commit_is_refused_and_changes_nothing(stage: &dyn Stage
         ("one partition twice", of_one_twice),
         ("backwards", backwards),
     ] {
-        let outcome = rig.commit_together(batches).await;
+        let outcome = engine.commit_together(batches).await;
         assert!(matches!(outcome, Ok(JointOutcome::Refused(_))), "{what}: {outcome:?}");
     }
     for partition in partitions.into_iter().chain([elsewhere]) {
-        let (value, head) = rig.value(partition).await;
+        let (value, head) = engine.value(partition).await;
         assert_eq!((value, head.lsn), (None, Lsn(0)));
     }
 }
 
 /// A partition that was removed is named, and the others stay as they were.
 pub async fn joint_commit_without_a_partition_names_it_and_changes_nothing(stage: &dyn Stage) {
-    let rig = with_shared_home(stage).await;
+    let engine = with_shared_home(stage).await;
     let partitions = shared_partitions();
-    let batches = rig.joint_batches(&partitions, "new").await;
-    rig.remove(partitions[1]).await;
+    let batches = engine.joint_batches(&partitions, "new").await;
+    engine.remove(partitions[1]).await;
     let missing = Err(EngineError::NoPartition(partitions[1]));
-    assert_eq!(rig.commit_together(batches).await, missing);
+    assert_eq!(engine.commit_together(batches).await, missing);
     for partition in [partitions[0], partitions[2]] {
-        assert_eq!(rig.value(partition).await.0, None);
+        assert_eq!(engine.value(partition).await.0, None);
     }
 }
 
 /// Whichever partition is asked, its ticket says what became of the whole commit.
 pub async fn any_ticket_of_a_joint_commit_tells_of_all(stage: &dyn Stage) {
-    let rig = with_shared_home(stage).await;
+    let engine = with_shared_home(stage).await;
     let partitions = shared_partitions();
     for round in 0..20 {
-        let batches = rig.joint_batches(&partitions, &round.to_string()).await;
-        let told = rig.engine.commit_together(batches.clone()).await;
+        let batches = engine.joint_batches(&partitions, &round.to_string()).await;
+        let told = engine.engine.commit_together(batches.clone()).await;
         let mut done = Vec::new();
         for (partition, batch) in &batches {
-            match rig.resolve(*partition, batch.ticket()).await {
+            match engine.resolve(*partition, batch.ticket()).await {
                 Ok(Resolved::Done(head)) => done.push(head),
                 Ok(Resolved::NotDone) => {}
                 Err(error) => panic!("{error}"),
@@ -164,7 +166,7 @@ pub async fn any_ticket_of_a_joint_commit_tells_of_all(stage: &dyn Stage) {
         );
         for (partition, batch) in &batches {
             let expected = if done.is_empty() { batch.base } else { batch.next };
-            assert_eq!(rig.head(*partition).await.lsn, expected);
+            assert_eq!(engine.head(*partition).await.lsn, expected);
         }
     }
 }
@@ -177,17 +179,17 @@ fn is_known(told: &Result<JointOutcome, EngineError>) -> bool {
 /// same sum at all times.
 pub async fn joint_commits_lose_no_transfer_and_no_hold_sees_half_of_one(stage: &dyn Stage) {
     const WRITERS: usize = 4;
-    let rig = Arc::new(Rig::new(stage));
+    let engine = Arc::new(TestEngine::new(stage));
     for home in (1..6).map(|n| HomeId(100 * n)) {
         let accounts = [1, 2, 3].map(|n| PartitionId::in_home(home, home.0 + n).expect("home 0 is another one"));
         for account in accounts {
-            rig.create(account).await;
+            engine.create(account).await;
         }
         // No account has more commits than the engine has to remember.
         let writers =
-            (0..WRITERS).map(|at| tokio::spawn(transfer(rig.clone(), accounts, at, RESOLVABLE_COMMITS / WRITERS)));
+            (0..WRITERS).map(|at| tokio::spawn(transfer(engine.clone(), accounts, at, RESOLVABLE_COMMITS / WRITERS)));
         let mut tasks: Vec<_> = writers.collect();
-        tasks.push(tokio::spawn(add_up(rig.clone(), home, accounts)));
+        tasks.push(tokio::spawn(add_up(engine.clone(), home, accounts)));
         for task in tasks {
             task.await.expect("every transfer is done, and every sum is right");
         }
@@ -195,18 +197,18 @@ pub async fn joint_commits_lose_no_transfer_and_no_hold_sees_half_of_one(stage: 
 }
 
 /// Moves one unit from an account to the next, so many times.
-async fn transfer(rig: Arc<Rig>, accounts: [PartitionId; 3], at: usize, times: usize) {
+async fn transfer(engine: Arc<TestEngine>, accounts: [PartitionId; 3], at: usize, times: usize) {
     let mut done = 0;
     while done < times {
         let (from, to) = (accounts[(at + done) % 3], accounts[(at + done + 1) % 3]);
         let mut batches = Vec::new();
         for (account, by) in [(from, -1), (to, 1)] {
-            let (value, head) = rig.value(account).await;
+            let (value, head) = engine.value(account).await;
             let balance = balance(value.as_ref()) + by;
             let puts = vec![put(Space::Item, b"a", balance.to_string())];
-            batches.push((account, rig.batch(head.lsn, puts, vec![])));
+            batches.push((account, engine.batch(head.lsn, puts, vec![])));
         }
-        match rig.commit_together(batches).await {
+        match engine.commit_together(batches).await {
             Ok(JointOutcome::Done(_)) => done += 1,
             Ok(JointOutcome::Stale) => tokio::task::yield_now().await,
             other => panic!("{other:?}"),
@@ -215,9 +217,9 @@ async fn transfer(rig: Arc<Rig>, accounts: [PartitionId; 3], at: usize, times: u
 }
 
 /// Looks at the sum until all transfers are done.
-async fn add_up(rig: Arc<Rig>, home: HomeId, accounts: [PartitionId; 3]) {
+async fn add_up(engine: Arc<TestEngine>, home: HomeId, accounts: [PartitionId; 3]) {
     loop {
-        if let Some((sum, commits)) = sum(&rig, home, accounts).await {
+        if let Some((sum, commits)) = sum(&engine, home, accounts).await {
             assert_eq!(sum, 0, "half of a transfer shows");
             if commits == 2 * RESOLVABLE_COMMITS as u64 {
                 return;
@@ -228,15 +230,15 @@ async fn add_up(rig: Arc<Rig>, home: HomeId, accounts: [PartitionId; 3]) {
 }
 
 /// The sum of all accounts in one held snapshot, and the number of their commits; `None` if it expired on the way.
-async fn sum(rig: &Rig, home: HomeId, accounts: [PartitionId; 3]) -> Option<(i64, u64)> {
-    let held = rig.hold(home).await;
+async fn sum(engine: &TestEngine, home: HomeId, accounts: [PartitionId; 3]) -> Option<(i64, u64)> {
+    let held = engine.hold(home).await;
     let (mut sum, mut commits) = (0, 0);
     for account in accounts {
         let request = ReadRequest {
             gets: vec![key(Space::Item, b"a")],
             ..ReadRequest::default()
         };
-        match rig.read_held(held.as_ref(), account, request).await {
+        match engine.read_held(held.as_ref(), account, request).await {
             Ok(response) => {
                 sum += balance(response.gets[0].as_ref());
                 commits += response.head.lsn.0;
@@ -257,17 +259,17 @@ pub async fn joint_commit_survives_a_restart(stage: &dyn Stage) {
     if !stage.is_durable() {
         return;
     }
-    let rig = with_shared_home(stage).await;
-    let batches = rig.joint_batches(&shared_partitions(), "1").await;
+    let engine = with_shared_home(stage).await;
+    let batches = engine.joint_batches(&shared_partitions(), "1").await;
     assert_eq!(
-        rig.commit_together(batches.clone()).await,
+        engine.commit_together(batches.clone()).await,
         Ok(JointOutcome::done(&batches))
     );
-    let rig = rig.restart(stage, START).await;
+    let engine = engine.restart(stage, START).await;
     for (partition, batch) in batches {
-        assert_eq!(rig.value(partition).await, (Some(Bytes::from("1")), batch.head()));
+        assert_eq!(engine.value(partition).await, (Some(Bytes::from("1")), batch.head()));
         assert_eq!(
-            rig.resolve(partition, batch.ticket()).await,
+            engine.resolve(partition, batch.ticket()).await,
             Ok(Resolved::Done(batch.head()))
         );
     }

@@ -6,7 +6,7 @@
 //! bolide_storage::engine_suite!(MyStage::new());
 //! ```
 //!
-//! Claims work through a [`Rig`], which does what the core does about spurious conflicts, unknown outcomes and engines that are away; so
+//! Claims work through a [`TestEngine`], which does what the core does about spurious conflicts, unknown outcomes and engines that are away; so
 //! they hold on engines wrapped in [`crate::faults::FaultyEngine`] too.
 
 mod commits;
@@ -17,7 +17,7 @@ mod partitions;
 mod random;
 mod reads;
 mod restarts;
-mod rig;
+mod test_engine;
 mod time;
 
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub use partitions::*;
 pub use random::*;
 pub use reads::*;
 pub use restarts::*;
-pub use rig::Rig;
+pub use test_engine::TestEngine;
 pub use time::*;
 
 /// Where an engine is tried out: the directory or server it keeps its data in.

@@ -9,8 +9,8 @@ use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use super::rig::{START, whole};
-use super::{Rig, Stage};
+use super::test_engine::{START, whole};
+use super::{Stage, TestEngine};
 use crate::{
     Batch, EngineError, Head, Held, HoldError, HomeId, JointOutcome, Key, Outcome, PartitionId, Put, ReadRequest,
     ReadResponse, Scan, Space,
@@ -140,7 +140,7 @@ struct Slot {
 }
 
 async fn play(stage: &dyn Stage, history: &[Step], run: u32) -> Result<(), String> {
-    let mut rig = Rig::new(stage);
+    let mut engine = TestEngine::new(stage);
     let slot = |slot: usize| Slot {
         partition: PartitionId::in_home(HOME, 2 + run + slot as u32).expect("home 0 is another one"),
         content: None,
@@ -152,78 +152,82 @@ async fn play(stage: &dyn Stage, history: &[Step], run: u32) -> Result<(), Strin
     for (at, step) in history.iter().enumerate() {
         match step {
             Step::Restart if stage.is_durable() => {
-                let now = rig.clock.now();
+                let now = engine.clock.now();
                 model.held = None;
-                rig = rig.restart(stage, now).await;
+                engine = engine.restart(stage, now).await;
             }
             Step::Restart => {}
             Step::MoveClock(by_ms) => {
-                rig.clock.advance(*by_ms);
+                engine.clock.advance(*by_ms);
             }
-            Step::Create(slot) => model.create(*slot, &rig).await,
-            Step::Remove(slot) => model.remove(*slot, &rig).await,
+            Step::Create(slot) => model.create(*slot, &engine).await,
+            Step::Remove(slot) => model.remove(*slot, &engine).await,
             Step::Commit(slot, rows, behind) => {
-                let done = model.commit(*slot, rows, *behind, &rig).await;
+                let done = model.commit(*slot, rows, *behind, &engine).await;
                 done.map_err(|why| format!("step {at}: {why}"))?;
             }
             Step::CommitTogether(parts) => {
-                let done = model.commit_together(parts, &rig).await;
+                let done = model.commit_together(parts, &engine).await;
                 done.map_err(|why| format!("step {at}: {why}"))?;
             }
             Step::Read(slot, gets, scan) => {
                 let Slot { partition, content } = &model.slots[*slot];
-                let response = rig.try_read(*partition, request_of(gets, scan)).await;
+                let response = engine.try_read(*partition, request_of(gets, scan)).await;
                 let read = check_response(*partition, content.as_ref(), response, gets, scan);
                 read.map_err(|why| format!("step {at}: {why}"))?;
             }
-            Step::Hold => model.held = Some((rig.hold(HOME).await, model.slots.clone())),
+            Step::Hold => model.held = Some((engine.hold(HOME).await, model.slots.clone())),
             Step::ReadHeld(slot, gets, scan) => {
-                let read = model.read_held(*slot, gets, scan, &rig).await;
+                let read = model.read_held(*slot, gets, scan, &engine).await;
                 read.map_err(|why| format!("step {at}: {why}"))?;
             }
         }
     }
-    rig.engine.close().await.map_err(|error| error.to_string())
+    engine.engine.close().await.map_err(|error| error.to_string())
 }
 
 impl Model {
-    async fn create(&mut self, slot: usize, rig: &Rig) {
+    async fn create(&mut self, slot: usize, engine: &TestEngine) {
         let slot = &mut self.slots[slot];
         let first = Head::first(UnixMillis(START.0 - 1));
-        rig.create_at(slot.partition, first).await;
+        engine.create_at(slot.partition, first).await;
         slot.content.get_or_insert_with(|| (first, BTreeMap::new()));
     }
 
-    async fn remove(&mut self, slot: usize, rig: &Rig) {
+    async fn remove(&mut self, slot: usize, engine: &TestEngine) {
         let slot = &mut self.slots[slot];
-        rig.remove(slot.partition).await;
+        engine.remove(slot.partition).await;
         if slot.content.take().is_some() {
             slot.partition.0 += SLOTS as u64;
         }
     }
 
-    async fn commit(&mut self, slot: usize, rows: &Changes, behind: u64, rig: &Rig) -> Result<(), String> {
+    async fn commit(&mut self, slot: usize, rows: &Changes, behind: u64, engine: &TestEngine) -> Result<(), String> {
         let slot = &mut self.slots[slot];
-        let batch = slot.batch(rows, behind, rig);
+        let batch = slot.batch(rows, behind, engine);
         let expected = match slot.head() {
             None => Err(EngineError::NoPartition(slot.partition)),
             Some(head) if batch.base != head.lsn => Ok(Outcome::Stale),
             Some(_) => Ok(Outcome::Done(batch.head())),
         };
         let next = batch.head();
-        same("commit", &rig.commit(slot.partition, batch).await, &expected)?;
+        same("commit", &engine.commit(slot.partition, batch).await, &expected)?;
         if matches!(expected, Ok(Outcome::Done(_))) {
             slot.apply(rows, next);
         }
         Ok(())
     }
 
-    async fn commit_together(&mut self, parts: &BTreeMap<usize, (Changes, u64)>, rig: &Rig) -> Result<(), String> {
+    async fn commit_together(
+        &mut self,
+        parts: &BTreeMap<usize, (Changes, u64)>,
+        engine: &TestEngine,
+    ) -> Result<(), String> {
         let batches: Vec<_> = parts
             .iter()
             .map(|(slot, (rows, behind))| {
                 let slot = &self.slots[*slot];
-                (slot.partition, slot.batch(rows, *behind, rig))
+                (slot.partition, slot.batch(rows, *behind, engine))
             })
             .collect();
         let heads: Vec<_> = parts.keys().map(|slot| self.slots[*slot].head()).collect();
@@ -236,7 +240,7 @@ impl Model {
             }
             None => Ok(JointOutcome::done(&batches)),
         };
-        same("joint commit", &rig.commit_together(batches).await, &expected)?;
+        same("joint commit", &engine.commit_together(batches).await, &expected)?;
         if let Ok(JointOutcome::Done(heads)) = expected {
             for ((slot, (rows, _)), head) in parts.iter().zip(heads) {
                 self.slots[*slot].apply(rows, head);
@@ -245,10 +249,19 @@ impl Model {
         Ok(())
     }
 
-    async fn read_held(&mut self, slot: usize, gets: &[PlainKey], scan: &Scan, rig: &Rig) -> Result<(), String> {
+    async fn read_held(
+        &mut self,
+        slot: usize,
+        gets: &[PlainKey],
+        scan: &Scan,
+        engine: &TestEngine,
+    ) -> Result<(), String> {
         let Some((held, slots)) = &self.held else { return Ok(()) };
         let Slot { partition, content } = &slots[slot];
-        match rig.read_held(held.as_ref(), *partition, request_of(gets, scan)).await {
+        match engine
+            .read_held(held.as_ref(), *partition, request_of(gets, scan))
+            .await
+        {
             Ok(response) => check_response(*partition, content.as_ref(), Ok(response), gets, scan),
             Err(HoldError::Engine(error)) => check_response(*partition, content.as_ref(), Err(error), gets, scan),
             Err(HoldError::Expired) => {
@@ -265,7 +278,7 @@ impl Slot {
     }
 
     /// A batch that makes these changes, decided so far behind the head.
-    fn batch(&self, rows: &Changes, behind: u64, rig: &Rig) -> Batch {
+    fn batch(&self, rows: &Changes, behind: u64, engine: &TestEngine) -> Batch {
         let head = self.head().map_or(Lsn(0), |head| head.lsn);
         let of = |(space, bytes): &PlainKey| Key::new(*space, bytes.clone());
         let put = |(key, value): (&PlainKey, &Option<Vec<u8>>)| {
@@ -280,7 +293,7 @@ impl Slot {
             .filter(|(_, value)| value.is_none())
             .map(|(key, _)| of(key))
             .collect();
-        rig.batch(Lsn(head.0.saturating_sub(behind)), puts, deletes)
+        engine.batch(Lsn(head.0.saturating_sub(behind)), puts, deletes)
     }
 
     fn apply(&mut self, rows: &Changes, next: Head) {

@@ -3,26 +3,27 @@
 use bolide_model::limits::{ITEM_BYTES, KEY_BYTES};
 use bytes::Bytes;
 
-use super::rig::{PARTITION, key, put, whole};
-use super::{Rig, Stage};
+use super::test_engine::{PARTITION, key, put, whole};
+use super::{Stage, TestEngine};
 use crate::{Page, PartitionId, ReadRequest, Scan, Space};
 
 /// One answer per key, in the order of the keys; absent keys included.
 pub async fn gets_answer_in_the_order_they_were_asked(stage: &dyn Stage) {
-    let rig = Rig::with_partition(stage).await;
-    rig.commit_next(
-        PARTITION,
-        vec![put(Space::Item, b"a", "1"), put(Space::Index, b"b", "")],
-        vec![],
-    )
-    .await;
+    let engine = TestEngine::with_partition(stage).await;
+    engine
+        .commit_next(
+            PARTITION,
+            vec![put(Space::Item, b"a", "1"), put(Space::Index, b"b", "")],
+            vec![],
+        )
+        .await;
     let gets = vec![
         key(Space::Index, b"b"),
         key(Space::Item, b"missing"),
         key(Space::Item, b"a"),
         key(Space::Item, b"a"),
     ];
-    let response = rig
+    let response = engine
         .read(
             PARTITION,
             ReadRequest {
@@ -37,21 +38,21 @@ pub async fn gets_answer_in_the_order_they_were_asked(stage: &dyn Stage) {
 
 /// The same bytes are different keys in different spaces and partitions, next to each other as they may be.
 pub async fn spaces_and_partitions_do_not_meet(stage: &dyn Stage) {
-    let rig = Rig::new(stage);
+    let engine = TestEngine::new(stage);
     let partitions = [0, 1, 255, 256, u64::MAX - 1].map(PartitionId);
     for partition in partitions {
-        rig.create(partition).await;
+        engine.create(partition).await;
         let rows = Space::ALL.map(|space| put(space, b"\xff\xff", format!("{partition:?} {space:?}")));
-        rig.commit_next(partition, rows.to_vec(), vec![]).await;
+        engine.commit_next(partition, rows.to_vec(), vec![]).await;
     }
     for partition in partitions {
         for space in Space::ALL {
             let expected = Bytes::from(format!("{partition:?} {space:?}"));
             assert_eq!(
-                rig.get(partition, key(space, b"\xff\xff")).await,
+                engine.get(partition, key(space, b"\xff\xff")).await,
                 Some(expected.clone())
             );
-            let rows = rig.scan(partition, whole(space)).await.rows;
+            let rows = engine.scan(partition, whole(space)).await.rows;
             assert_eq!(rows, [(Bytes::from_static(b"\xff\xff"), expected)]);
         }
     }
@@ -59,13 +60,13 @@ pub async fn spaces_and_partitions_do_not_meet(stage: &dyn Stage) {
 
 /// Shorter before longer, bytes as unsigned numbers; the empty key is a key.
 pub async fn keys_are_ordered_bytewise(stage: &dyn Stage) {
-    let rig = Rig::with_partition(stage).await;
+    let engine = TestEngine::with_partition(stage).await;
     let ordered: [&[u8]; 8] = [b"", b"\0", b"\0\0", b"\x01", b"a", b"a\0", b"b", b"\xff\xff"];
     for space in Space::ALL {
         let shuffled = [5, 2, 7, 0, 3, 6, 1, 4].map(|at: usize| put(space, ordered[at], "v"));
-        rig.commit_next(PARTITION, shuffled.to_vec(), vec![]).await;
-        assert_eq!(rig.keys(PARTITION, space).await, ordered);
-        let mut backwards = rig
+        engine.commit_next(PARTITION, shuffled.to_vec(), vec![]).await;
+        assert_eq!(engine.keys(PARTITION, space).await, ordered);
+        let mut backwards = engine
             .scan(
                 PARTITION,
                 Scan {
@@ -82,15 +83,16 @@ pub async fn keys_are_ordered_bytewise(stage: &dyn Stage) {
 
 /// `from` is in the range, `to` is not, in both directions; a range that ends before it begins is empty.
 pub async fn scan_bounds_are_inclusive_below_and_exclusive_above(stage: &dyn Stage) {
-    let rig = Rig::with_partition(stage).await;
-    rig.commit_next(
-        PARTITION,
-        ["a", "b", "c", "d"]
-            .map(|name| put(Space::Log, name.as_bytes(), "v"))
-            .to_vec(),
-        vec![],
-    )
-    .await;
+    let engine = TestEngine::with_partition(stage).await;
+    engine
+        .commit_next(
+            PARTITION,
+            ["a", "b", "c", "d"]
+                .map(|name| put(Space::Log, name.as_bytes(), "v"))
+                .to_vec(),
+            vec![],
+        )
+        .await;
     let cases: [(&str, Option<&str>, &[&str]); 7] = [
         ("", None, &["a", "b", "c", "d"]),
         ("b", None, &["b", "c", "d"]),
@@ -109,7 +111,7 @@ pub async fn scan_bounds_are_inclusive_below_and_exclusive_above(stage: &dyn Sta
                 reverse,
                 ..whole(Space::Log)
             };
-            let mut found: Vec<_> = rig
+            let mut found: Vec<_> = engine
                 .scan(PARTITION, scan.clone())
                 .await
                 .rows
@@ -126,16 +128,17 @@ pub async fn scan_bounds_are_inclusive_below_and_exclusive_above(stage: &dyn Sta
 
 /// Rows and bytes both end a page; the row that reaches the bytes is in it; there is always a row if there is one at all.
 pub async fn pages_hold_what_their_bounds_allow(stage: &dyn Stage) {
-    let rig = Rig::with_partition(stage).await;
+    let engine = TestEngine::with_partition(stage).await;
     // Four rows of 10 bytes: 1 of key and 9 of value.
-    rig.commit_next(
-        PARTITION,
-        ["a", "b", "c", "d"]
-            .map(|name| put(Space::Item, name.as_bytes(), "123456789"))
-            .to_vec(),
-        vec![],
-    )
-    .await;
+    engine
+        .commit_next(
+            PARTITION,
+            ["a", "b", "c", "d"]
+                .map(|name| put(Space::Item, name.as_bytes(), "123456789"))
+                .to_vec(),
+            vec![],
+        )
+        .await;
     // (most rows, most bytes, keys only) => (rows, more)
     let cases = [
         ((0, 0, false), (1, true)),
@@ -151,7 +154,7 @@ pub async fn pages_hold_what_their_bounds_allow(stage: &dyn Stage) {
     ];
     for ((max_rows, max_bytes, keys_only), expected) in cases {
         for reverse in [false, true] {
-            let page = rig
+            let page = engine
                 .scan(
                     PARTITION,
                     Scan {
@@ -174,16 +177,17 @@ pub async fn pages_hold_what_their_bounds_allow(stage: &dyn Stage) {
 
 /// What comes after as much as a request may hold is left out, and says so.
 pub async fn an_ask_holds_what_its_bound_allows(stage: &dyn Stage) {
-    let rig = Rig::with_partition(stage).await;
+    let engine = TestEngine::with_partition(stage).await;
     // Rows of 10 bytes: 1 of key and 9 of value.
-    rig.commit_next(
-        PARTITION,
-        ["a", "b", "c"]
-            .map(|name| put(Space::Item, name.as_bytes(), "123456789"))
-            .to_vec(),
-        vec![],
-    )
-    .await;
+    engine
+        .commit_next(
+            PARTITION,
+            ["a", "b", "c"]
+                .map(|name| put(Space::Item, name.as_bytes(), "123456789"))
+                .to_vec(),
+            vec![],
+        )
+        .await;
     let one = |name: &'static [u8], to: &'static [u8]| Scan {
         from: Bytes::from_static(name),
         to: Some(Bytes::from_static(to)),
@@ -204,7 +208,7 @@ pub async fn an_ask_holds_what_its_bound_allows(stage: &dyn Stage) {
             max_bytes,
             ..ReadRequest::default()
         };
-        let pages = rig.read(PARTITION, request).await.pages;
+        let pages = engine.read(PARTITION, request).await.pages;
         let shown: Vec<_> = pages.iter().map(|page| (page.rows.len(), page.more)).collect();
         assert_eq!(shown, expected, "bytes={max_bytes}");
         let is_made = expected.map(|(_, more)| !more);
@@ -226,7 +230,7 @@ pub async fn an_ask_holds_what_its_bound_allows(stage: &dyn Stage) {
             scans: vec![one(b"c", b"d")],
             max_bytes,
         };
-        let response = rig.read(PARTITION, request).await;
+        let response = engine.read(PARTITION, request).await;
         let shown = (
             response.gets.len(),
             response.pages.iter().map(Page::is_made).collect::<Vec<_>>(),
@@ -238,21 +242,22 @@ pub async fn an_ask_holds_what_its_bound_allows(stage: &dyn Stage) {
 
 /// Following a scan page by page gives every row once, in both directions.
 pub async fn pages_put_together_are_the_range(stage: &dyn Stage) {
-    let rig = Rig::with_partition(stage).await;
+    let engine = TestEngine::with_partition(stage).await;
     let names: Vec<_> = (0..97u32).map(|n| Bytes::copy_from_slice(&n.to_be_bytes())).collect();
-    rig.commit_next(
-        PARTITION,
-        names.iter().map(|name| put(Space::Expiry, name, "v")).collect(),
-        vec![],
-    )
-    .await;
+    engine
+        .commit_next(
+            PARTITION,
+            names.iter().map(|name| put(Space::Expiry, name, "v")).collect(),
+            vec![],
+        )
+        .await;
     let mut forward = Vec::new();
     let mut scan = Scan {
         max_rows: 10,
         ..whole(Space::Expiry)
     };
     loop {
-        let page = rig.scan(PARTITION, scan.clone()).await;
+        let page = engine.scan(PARTITION, scan.clone()).await;
         forward.extend(page.rows.into_iter().map(|(key, _)| key));
         if !page.more {
             break;
@@ -270,7 +275,7 @@ pub async fn pages_put_together_are_the_range(stage: &dyn Stage) {
         ..whole(Space::Expiry)
     };
     loop {
-        let page = rig.scan(PARTITION, scan.clone()).await;
+        let page = engine.scan(PARTITION, scan.clone()).await;
         backward.extend(page.rows.into_iter().map(|(key, _)| key));
         if !page.more {
             break;
@@ -283,15 +288,16 @@ pub async fn pages_put_together_are_the_range(stage: &dyn Stage) {
 
 /// Values are empty when they are not wanted, and keys whole.
 pub async fn keys_only_scans_leave_values_out(stage: &dyn Stage) {
-    let rig = Rig::with_partition(stage).await;
-    rig.commit_next(
-        PARTITION,
-        vec![put(Space::Item, b"a", "1"), put(Space::Item, b"b", "2")],
-        vec![],
-    )
-    .await;
+    let engine = TestEngine::with_partition(stage).await;
+    engine
+        .commit_next(
+            PARTITION,
+            vec![put(Space::Item, b"a", "1"), put(Space::Item, b"b", "2")],
+            vec![],
+        )
+        .await;
     for reverse in [false, true] {
-        let page = rig
+        let page = engine
             .scan(
                 PARTITION,
                 Scan {
@@ -308,17 +314,18 @@ pub async fn keys_only_scans_leave_values_out(stage: &dyn Stage) {
 
 /// The limits of the product are within the limits of the engine.
 pub async fn longest_keys_and_largest_values_come_back(stage: &dyn Stage) {
-    let rig = Rig::with_partition(stage).await;
+    let engine = TestEngine::with_partition(stage).await;
     let long = vec![0xfe; KEY_BYTES];
     let large: Vec<u8> = (0..ITEM_BYTES + 4096).map(|at| (at % 251) as u8).collect();
-    rig.commit_next(PARTITION, vec![put(Space::Item, &long, &large)], vec![])
+    engine
+        .commit_next(PARTITION, vec![put(Space::Item, &long, &large)], vec![])
         .await;
     assert_eq!(
-        rig.get(PARTITION, key(Space::Item, &long)).await.as_deref(),
+        engine.get(PARTITION, key(Space::Item, &long)).await.as_deref(),
         Some(&large[..])
     );
     assert_eq!(
-        rig.scan(PARTITION, whole(Space::Item)).await.rows,
+        engine.scan(PARTITION, whole(Space::Item)).await.rows,
         [(Bytes::from(long), Bytes::from(large))]
     );
 }

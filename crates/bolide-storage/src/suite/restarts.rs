@@ -4,8 +4,8 @@ use bolide_model::{Lsn, UnixMillis};
 use bytes::Bytes;
 
 use super::commits::{check_chain, send_chain};
-use super::rig::{PARTITION, START, key, put};
-use super::{Rig, Stage};
+use super::test_engine::{PARTITION, START, key, put};
+use super::{Stage, TestEngine};
 use crate::{Batch, Edition, EngineError, Head, Outcome, PartitionId, ReadRequest, Resolved, Space};
 
 /// Rows, heads and the last commit's token are there after a restart, and the log goes on.
@@ -13,24 +13,29 @@ pub async fn commits_survive_a_restart(stage: &dyn Stage) {
     if !stage.is_durable() {
         return;
     }
-    let rig = Rig::with_partition(stage).await;
-    rig.commit_next(
-        PARTITION,
-        vec![put(Space::Item, b"a", "1"), put(Space::Item, b"b", "1")],
-        vec![],
-    )
-    .await;
-    let batch = rig.batch(Lsn(1), vec![put(Space::Item, b"a", "2")], vec![key(Space::Item, b"b")]);
-    let (ticket, head) = (batch.ticket(), batch.head());
-    assert_eq!(rig.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
-    let rig = rig.restart(stage, START).await;
-    assert_eq!(rig.head(PARTITION).await, head);
-    assert_eq!(rig.get(PARTITION, key(Space::Item, b"a")).await, Some(Bytes::from("2")));
-    assert_eq!(rig.keys(PARTITION, Space::Item).await, ["a"]);
-    assert_eq!(rig.resolve(PARTITION, ticket).await, Ok(Resolved::Done(head)));
-    rig.commit_next(PARTITION, vec![put(Space::Item, b"c", "3")], vec![])
+    let engine = TestEngine::with_partition(stage).await;
+    engine
+        .commit_next(
+            PARTITION,
+            vec![put(Space::Item, b"a", "1"), put(Space::Item, b"b", "1")],
+            vec![],
+        )
         .await;
-    assert_eq!(rig.keys(PARTITION, Space::Item).await, ["a", "c"]);
+    let batch = engine.batch(Lsn(1), vec![put(Space::Item, b"a", "2")], vec![key(Space::Item, b"b")]);
+    let (ticket, head) = (batch.ticket(), batch.head());
+    assert_eq!(engine.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
+    let engine = engine.restart(stage, START).await;
+    assert_eq!(engine.head(PARTITION).await, head);
+    assert_eq!(
+        engine.get(PARTITION, key(Space::Item, b"a")).await,
+        Some(Bytes::from("2"))
+    );
+    assert_eq!(engine.keys(PARTITION, Space::Item).await, ["a"]);
+    assert_eq!(engine.resolve(PARTITION, ticket).await, Ok(Resolved::Done(head)));
+    engine
+        .commit_next(PARTITION, vec![put(Space::Item, b"c", "3")], vec![])
+        .await;
+    assert_eq!(engine.keys(PARTITION, Space::Item).await, ["a", "c"]);
 }
 
 /// The edition of a commit, and that of a partition that was only created, are there after a restart.
@@ -44,18 +49,18 @@ pub async fn edition_survives_a_restart(stage: &dyn Stage) {
         stamp: START,
         edition: Edition(11),
     };
-    let rig = Rig::with_partition(stage).await;
-    rig.create_at(created, first).await;
+    let engine = TestEngine::with_partition(stage).await;
+    engine.create_at(created, first).await;
     let batch = Batch {
         edition: Edition(12),
-        ..rig.batch(Lsn(0), vec![], vec![])
+        ..engine.batch(Lsn(0), vec![], vec![])
     };
     let (ticket, head) = (batch.ticket(), batch.head());
-    assert_eq!(rig.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
-    let rig = rig.restart(stage, START).await;
-    assert_eq!(rig.head(PARTITION).await.edition, Edition(12));
-    assert_eq!(rig.resolve(PARTITION, ticket).await, Ok(Resolved::Done(head)));
-    assert_eq!(rig.head(created).await, first);
+    assert_eq!(engine.commit(PARTITION, batch).await, Ok(Outcome::Done(head)));
+    let engine = engine.restart(stage, START).await;
+    assert_eq!(engine.head(PARTITION).await.edition, Edition(12));
+    assert_eq!(engine.resolve(PARTITION, ticket).await, Ok(Resolved::Done(head)));
+    assert_eq!(engine.head(created).await, first);
 }
 
 /// Server time is not below the highest stamp on the disk, wherever the clock is now, and even if its partition is gone (TTL-203).
@@ -63,16 +68,16 @@ pub async fn server_time_survives_a_restart(stage: &dyn Stage) {
     if !stage.is_durable() {
         return;
     }
-    let rig = Rig::with_partition(stage).await;
+    let engine = TestEngine::with_partition(stage).await;
     let stamp = UnixMillis(START.0 + 5_000);
     let batch = Batch {
         stamp,
-        ..rig.batch(Lsn(0), vec![], vec![])
+        ..engine.batch(Lsn(0), vec![], vec![])
     };
-    assert!(matches!(rig.commit(PARTITION, batch).await, Ok(Outcome::Done(_))));
-    rig.remove(PARTITION).await;
-    let rig = rig.restart(stage, UnixMillis(START.0 - 3_600_000)).await;
-    assert!(rig.time().lo >= stamp, "time={:?}", rig.time());
+    assert!(matches!(engine.commit(PARTITION, batch).await, Ok(Outcome::Done(_))));
+    engine.remove(PARTITION).await;
+    let engine = engine.restart(stage, UnixMillis(START.0 - 3_600_000)).await;
+    assert!(engine.time().lo >= stamp, "time={:?}", engine.time());
 }
 
 /// What was made durable of server time is there after a restart, though nothing was committed then (TTL-203).
@@ -80,13 +85,13 @@ pub async fn time_made_durable_survives_a_restart(stage: &dyn Stage) {
     if !stage.is_durable() {
         return;
     }
-    let rig = Rig::with_partition(stage).await;
-    rig.clock.advance(60_000);
-    let seen = rig.time().lo;
-    rig.make_time_durable(seen).await;
-    assert!(rig.durable_time() >= seen);
-    let rig = rig.restart(stage, UnixMillis(START.0 - 3_600_000)).await;
-    assert!(rig.time().hi >= seen, "time={:?} seen={seen:?}", rig.time());
+    let engine = TestEngine::with_partition(stage).await;
+    engine.clock.advance(60_000);
+    let seen = engine.time().lo;
+    engine.make_time_durable(seen).await;
+    assert!(engine.durable_time() >= seen);
+    let engine = engine.restart(stage, UnixMillis(START.0 - 3_600_000)).await;
+    assert!(engine.time().hi >= seen, "time={:?} seen={seen:?}", engine.time());
 }
 
 /// A removed partition does not come back, however far its deletion was.
@@ -95,19 +100,19 @@ pub async fn removal_survives_a_restart(stage: &dyn Stage) {
         return;
     }
     let other = PartitionId(PARTITION.0 + 1);
-    let rig = Rig::with_partition(stage).await;
-    rig.create(other).await;
+    let engine = TestEngine::with_partition(stage).await;
+    engine.create(other).await;
     for partition in [PARTITION, other] {
         let rows = (0..3000u32).map(|n| put(Space::Item, &n.to_be_bytes(), "v")).collect();
-        rig.commit_next(partition, rows, vec![]).await;
+        engine.commit_next(partition, rows, vec![]).await;
     }
-    rig.remove(PARTITION).await;
-    let rig = rig.restart(stage, START).await;
+    engine.remove(PARTITION).await;
+    let engine = engine.restart(stage, START).await;
     assert_eq!(
-        rig.try_read(PARTITION, ReadRequest::default()).await.map(drop),
+        engine.try_read(PARTITION, ReadRequest::default()).await.map(drop),
         Err(EngineError::NoPartition(PARTITION))
     );
-    assert_eq!(rig.keys(other, Space::Item).await.len(), 3000);
+    assert_eq!(engine.keys(other, Space::Item).await.len(), 3000);
 }
 
 /// What [`super::commits_sent_at_once_happen_in_their_order`] claims holds after a replay of the log too.
@@ -115,8 +120,8 @@ pub async fn merged_commits_of_one_key_are_right_after_a_restart(stage: &dyn Sta
     if !stage.is_durable() {
         return;
     }
-    let rig = Rig::with_partition(stage).await;
-    send_chain(&rig).await;
-    let rig = rig.restart(stage, START).await;
-    check_chain(&rig).await;
+    let engine = TestEngine::with_partition(stage).await;
+    send_chain(&engine).await;
+    let engine = engine.restart(stage, START).await;
+    check_chain(&engine).await;
 }

@@ -2,33 +2,33 @@
 
 use bolide_model::{Lsn, UnixMillis};
 
-use super::rig::{PARTITION, START};
-use super::{Rig, Stage};
+use super::test_engine::{PARTITION, START};
+use super::{Stage, TestEngine};
 use crate::{Batch, Outcome};
 
 /// When the clock steps back, server time stands still until the clock has caught up.
 pub async fn server_time_never_runs_back(stage: &dyn Stage) {
-    let rig = Rig::new(stage);
-    let before = rig.time();
+    let engine = TestEngine::new(stage);
+    let before = engine.time();
     assert!(before.lo <= before.hi);
-    rig.clock.advance(-60_000);
-    let after = rig.time();
+    engine.clock.advance(-60_000);
+    let after = engine.time();
     assert!(
         after.lo >= before.lo && after.hi >= before.hi,
         "before={before:?} after={after:?}"
     );
-    rig.clock.advance(120_000);
-    assert!(rig.time().hi >= UnixMillis(START.0 + 60_000));
+    engine.clock.advance(120_000);
+    assert!(engine.time().hi >= UnixMillis(START.0 + 60_000));
 }
 
 /// A commit from the future moves server time along: nothing is stamped before it any more.
 pub async fn server_time_is_not_below_a_commit(stage: &dyn Stage) {
-    let rig = Rig::with_partition(stage).await;
+    let engine = TestEngine::with_partition(stage).await;
     let stamp = UnixMillis(START.0 + 5_000);
     let batch = Batch {
         stamp,
-        ..rig.batch(Lsn(0), vec![], vec![])
+        ..engine.batch(Lsn(0), vec![], vec![])
     };
-    assert!(matches!(rig.commit(PARTITION, batch).await, Ok(Outcome::Done(_))));
-    assert!(rig.time().hi >= stamp);
+    assert!(matches!(engine.commit(PARTITION, batch).await, Ok(Outcome::Done(_))));
+    assert!(engine.time().hi >= stamp);
 }

@@ -10,8 +10,8 @@ use bytes::Bytes;
 
 use crate::format::keys;
 use crate::format::record::LogEntry;
-use crate::partition::round::refused;
 use crate::partition::state::{Amount, PartitionState};
+use crate::partition::write_batch::refused;
 use crate::partition::{Placement, engine_error};
 
 /// Rows and bytes of one commit; the last row may go beyond. Others wait for a commit of this size to be synced.

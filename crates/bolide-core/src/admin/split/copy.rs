@@ -268,7 +268,7 @@ impl Copy {
             }
             // Behind a commit of unknown outcome: with the next one, the worker finds out where the partition stands.
             self.parent
-                .upkeep(|round| {
+                .background(|round| {
                     round.next_lsn();
                     Ok(())
                 })

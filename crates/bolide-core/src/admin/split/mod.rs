@@ -160,7 +160,7 @@ async fn seal(
             catalog.engine().clone(),
             child.placement.clone(),
             meter,
-            catalog.alarm().clone(),
+            catalog.wakeup().clone(),
         );
         children.push(opened.await?);
     }
@@ -195,7 +195,7 @@ fn halves(state: &ContainerState, parent: &Partition) -> Result<[EpkRange; 2]> {
 async fn largest(layout: &Layout) -> Result<Arc<Partition>> {
     let mut largest: Option<(u64, &Arc<Partition>)> = None;
     for partition in &layout.partitions {
-        let items = partition.upkeep(|round| Ok(round.state.stored.items)).await?;
+        let items = partition.background(|round| Ok(round.state.stored.items)).await?;
         if largest.is_none_or(|(most, _)| items > most) {
             largest = Some((items, partition));
         }

@@ -22,7 +22,7 @@ pub(crate) async fn counted(state: &Arc<ContainerState>, partition: &Partition) 
     loop {
         let settings = state.settings;
         let counted = partition
-            .upkeep(move |round| count_some(round, &settings, rows))
+            .background(move |round| count_some(round, &settings, rows))
             .await?;
         match counted {
             Some(ends) => return Ok(ends),

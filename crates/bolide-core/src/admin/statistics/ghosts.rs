@@ -14,8 +14,8 @@ use crate::container::ContainerState;
 use crate::format::keys::{ExpiryPosition, LogPosition};
 use crate::format::queues::{self, Queue};
 use crate::partition::Partition;
-use crate::partition::round::{Round, Step};
 use crate::partition::state::{Cursors, PartitionState};
+use crate::partition::write_batch::{Step, WriteBatch};
 
 /// Entries of each line counted in one round: more would hold up users' writes.
 const ROWS: usize = 2_000;
@@ -56,7 +56,7 @@ pub(crate) async fn counted_at(
     loop {
         let container = state.clone();
         let (is_complete, counted, now) = partition
-            .upkeep(move |round| {
+            .background(move |round| {
                 let is_complete = count_some(round, &container, rows)?;
                 Ok((is_complete, round.state.clone(), round.seconds()))
             })
@@ -69,7 +69,7 @@ pub(crate) async fn counted_at(
 }
 
 /// Counts what is due behind the cursors, up to so many entries of each line; tells whether that was all.
-pub(crate) fn count_some(round: &mut Round<'_>, container: &ContainerState, rows: usize) -> Step<bool> {
+pub(crate) fn count_some(round: &mut WriteBatch<'_>, container: &ContainerState, rows: usize) -> Step<bool> {
     let horizon = round.horizon(&container.settings);
     let (upto, purged) = (round.state.ghosts.upto, round.state.purge);
     // The purge may have run ahead: nothing is left behind its cursors.

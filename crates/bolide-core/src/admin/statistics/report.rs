@@ -13,7 +13,7 @@ use super::forecast::{self, Ends, SLICES};
 use super::ghosts;
 use crate::admin::Admin;
 use crate::background::jobs::delete_by_key as drops;
-use crate::container::{Container, ContainerState, Stretch};
+use crate::container::{Container, ContainerState, PolicyPeriod};
 use crate::content::StoredItem;
 use crate::content::logical;
 use crate::executor::Watch;
@@ -139,7 +139,7 @@ impl Admin<'_> {
         let state = &visit.state;
         let mut report = TtlReport::empty(state.settings.policy);
         let mut oldest = None;
-        self.runtime.begin_upkeep().await?;
+        self.runtime.begin_admin().await?;
         let (all, now) = ghosts::counted_together(state).await?;
         report.forecast = empty_forecast(now);
         for (partition, counted) in state.layout.partitions.iter().zip(all) {
@@ -173,7 +173,7 @@ impl Admin<'_> {
     pub(crate) async fn ttl_preview(&self, container: &Arc<Container>, policy: Policy) -> Result<TtlPreview> {
         let visit = container.enter_interruptible().await?;
         let state = &visit.state;
-        let now = self.runtime.begin_upkeep().await?.now.seconds();
+        let now = self.runtime.begin_admin().await?.now.seconds();
         let (before, after) = (
             state.settings.horizon(now),
             state.settings.change(policy, now).horizon(now),
@@ -200,7 +200,7 @@ impl Admin<'_> {
         definition.check_full(key)?;
         let epk = logical::of(definition, key);
         let partition = state.layout.partition_of(&epk)?;
-        let now = self.runtime.begin_upkeep().await?.now;
+        let now = self.runtime.begin_admin().await?.now;
         let (record, head) = stored_under(partition, &epk, id).await?;
         let policy = state.settings.policy;
         let Some(record) = record else {
@@ -383,7 +383,7 @@ impl TtlPreview {
 
 /// When a version that is expired at `now` expired: the smallest max(base + ttl, start) over the stretches of settings that caught
 /// it (TTL-225).
-fn moment_of_expiry(stamp: Stamp, history: &[Stretch], now: UnixSeconds) -> Option<i64> {
+fn moment_of_expiry(stamp: Stamp, history: &[PolicyPeriod], now: UnixSeconds) -> Option<i64> {
     let stretches = history.iter().enumerate().filter_map(|(at, stretch)| {
         let end_of_stretch = history.get(at + 1).map_or(now.0, |next| next.start.0).min(now.0);
         let end = stamp.ends_at(stretch.policy)?;

@@ -11,7 +11,7 @@ use crate::format::entries;
 use crate::format::keys::{self, LogPosition};
 use crate::format::record::{ExpiryEntry, LogEntry, Record};
 use crate::partition::Partition;
-use crate::partition::round::{Round, Step};
+use crate::partition::write_batch::{Step, WriteBatch};
 
 /// Where a page begins.
 #[derive(Debug, Clone, Default)]
@@ -23,7 +23,7 @@ pub(super) struct Place {
 
 /// Checks the entries of a space from a place on. Gives back where the next page begins.
 pub(super) fn check(
-    round: &mut Round<'_>,
+    round: &mut WriteBatch<'_>,
     state: &ContainerState,
     _partition: &Partition,
     space: Space,
@@ -75,7 +75,7 @@ fn holder(state: &ContainerState, space: Space, key: &Bytes, value: &Bytes) -> R
 
 /// `_ts` never falls along the log, and nothing is newer than the head (TTL-208, P3).
 fn check_order(
-    round: &Round<'_>,
+    round: &WriteBatch<'_>,
     (key, value): (&Bytes, &Bytes),
     place: &mut Place,
     found: &mut VerifyReport,

@@ -16,7 +16,7 @@ use crate::format::keys::{self, LogPosition};
 use crate::format::record::{LogEntry, Record};
 use crate::memory::{MemoryBudget, MemoryShare};
 use crate::partition::Partition;
-use crate::partition::round::{Round, Step};
+use crate::partition::write_batch::{Step, WriteBatch};
 
 /// What is held for an item besides its key, in bytes.
 const ITEM_BYTES: usize = 128;
@@ -62,7 +62,12 @@ struct Entry {
 }
 
 /// Reads the next page.
-pub(super) fn read(round: &mut Round<'_>, state: &ContainerState, partition: &Partition, at: &Place) -> Step<Read> {
+pub(super) fn read(
+    round: &mut WriteBatch<'_>,
+    state: &ContainerState,
+    partition: &Partition,
+    at: &Place,
+) -> Step<Read> {
     if state.retention().is_none() {
         return Ok(Read::None);
     }

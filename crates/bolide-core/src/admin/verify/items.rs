@@ -10,8 +10,8 @@ use crate::format::entries::{self, Entry};
 use crate::format::keys;
 use crate::format::record::Record;
 use crate::partition::Partition;
-use crate::partition::round::{Round, Step};
 use crate::partition::state::Tally;
+use crate::partition::write_batch::{Step, WriteBatch};
 
 /// Entries of each line in which ghosts are counted before a page: mostly there are none.
 const GHOST_ROWS: usize = 16;
@@ -28,7 +28,7 @@ pub(super) enum Checked {
 
 /// Checks the items from a key on; without one, from the first. With the last ones, the counters.
 pub(super) fn check(
-    round: &mut Round<'_>,
+    round: &mut WriteBatch<'_>,
     state: &ContainerState,
     partition: &Partition,
     from: Option<&Bytes>,
@@ -83,7 +83,7 @@ pub(super) fn check(
 }
 
 fn check_item(
-    round: &Round<'_>,
+    round: &WriteBatch<'_>,
     state: &ContainerState,
     partition: &Partition,
     (key, record): (&Bytes, &Record),
@@ -107,7 +107,7 @@ fn check_item(
     }
 }
 
-fn check_counters(round: &Round<'_>, tally: &Tally, found: &mut VerifyReport) {
+fn check_counters(round: &WriteBatch<'_>, tally: &Tally, found: &mut VerifyReport) {
     let (stored, ghosts) = (round.state.stored, round.state.ghosts.counted);
     for (name, counted, there) in [
         ("stored items", stored.items, tally.stored.items),

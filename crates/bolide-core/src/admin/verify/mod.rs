@@ -27,7 +27,7 @@ use crate::container::{Container, ContainerState};
 use crate::format::keys;
 use crate::memory::MemoryBudget;
 use crate::partition::Partition;
-use crate::partition::round::{Round, Step};
+use crate::partition::write_batch::{Step, WriteBatch};
 use history::Walked;
 
 /// More problems than this are only counted.
@@ -207,7 +207,7 @@ impl RangeCheck<'_> {
     async fn page<T, D>(&self, decide: D) -> Result<T, Halt>
     where
         T: Send + 'static,
-        D: Fn(&mut Round<'_>, &ContainerState, &Partition) -> Step<T> + Send + Sync + 'static,
+        D: Fn(&mut WriteBatch<'_>, &ContainerState, &Partition) -> Step<T> + Send + Sync + 'static,
     {
         let decide = Arc::new(decide);
         let mut tries = 0;
@@ -217,9 +217,9 @@ impl RangeCheck<'_> {
             let state = visit.state.clone();
             let partition = self.partition(&state)?;
             let (decide, checked) = (decide.clone(), partition.clone());
-            let page = move |round: &mut Round<'_>| decide(round, &state, &checked);
+            let page = move |round: &mut WriteBatch<'_>| decide(round, &state, &checked);
             partition.read_ahead(&page).await?;
-            match partition.upkeep(page).await {
+            match partition.background(page).await {
                 Err(error) if is_of_commits(&error.kind) && tries < PAGE_TRIES => {}
                 decided => return Ok(decided?),
             }
@@ -249,7 +249,7 @@ fn scan(space: Space, from: Bytes, to: Option<Bytes>) -> Scan {
 }
 
 /// The values of the first of some keys: of all of them, or of as many as have a page's bytes.
-fn look_up_some(round: &mut Round<'_>, keys: &[Key]) -> Step<Vec<Option<Bytes>>> {
+fn look_up_some(round: &mut WriteBatch<'_>, keys: &[Key]) -> Step<Vec<Option<Bytes>>> {
     let (mut values, mut bytes) = (Vec::with_capacity(keys.len()), 0);
     for keys in keys.chunks(LOOKED_UP) {
         if bytes >= BYTES {

@@ -16,10 +16,10 @@ use crate::format::keys;
 use crate::format::record::Record;
 use crate::items::remove_deleted;
 use crate::partition::Partition;
-use crate::partition::round::{Round, Step as Decided};
 use crate::partition::state::{Amount, PartitionState};
 use crate::partition::tombstones::PartitionKeyTombstone;
 use crate::partition::visibility::StoredVersion;
+use crate::partition::write_batch::{Step as Decided, WriteBatch};
 use bolide_model::ttl::Horizon;
 
 /// Bytes looked at in one step.
@@ -62,11 +62,11 @@ impl Job for DeleteByKey {
 /// Runs one step in the partition's worker. `purged` counts the items removed.
 async fn run(state: Arc<ContainerState>, partition: Arc<Partition>, mode: PurgeMode) -> Result<Step> {
     let observe = Budget::observer(mode, partition.clone());
-    let decide = move |round: &mut Round<'_>, budget: &Budget| decide(round, &state, *budget);
-    partition.upkeep_observing(observe, decide).await
+    let decide = move |round: &mut WriteBatch<'_>, budget: &Budget| decide(round, &state, *budget);
+    partition.background_observing(observe, decide).await
 }
 
-fn decide(round: &mut Round<'_>, state: &ContainerState, mut budget: Budget) -> Decided<Step> {
+fn decide(round: &mut WriteBatch<'_>, state: &ContainerState, mut budget: Budget) -> Decided<Step> {
     let mut step = Step {
         purged: 0,
         end: End::Drained,

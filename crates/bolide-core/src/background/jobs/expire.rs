@@ -18,9 +18,9 @@ use crate::format::queues;
 use crate::format::record::Record;
 use crate::items::remove_ghost;
 use crate::partition::Partition;
-use crate::partition::round::{Round, Step as Decided};
 use crate::partition::state::Cursors;
 use crate::partition::visibility::StoredVersion;
+use crate::partition::write_batch::{Step as Decided, WriteBatch};
 
 /// Most items of one step: a larger one would hold up the users' writes of its round.
 pub(super) const STEP_ITEMS: u64 = 100;
@@ -120,8 +120,8 @@ async fn run(
         }
     };
     let decider = Decider { state, limits };
-    let decide = move |round: &mut Round<'_>, observed: &Observed| decider.decide(round, observed);
-    partition.upkeep_observing(observe, decide).await
+    let decide = move |round: &mut WriteBatch<'_>, observed: &Observed| decider.decide(round, observed);
+    partition.background_observing(observe, decide).await
 }
 
 /// What a step depends on that is no row of the partition.
@@ -137,7 +137,7 @@ struct Decider {
 }
 
 impl Decider {
-    fn decide(&self, round: &mut Round<'_>, observed: &Observed) -> Decided<Step> {
+    fn decide(&self, round: &mut WriteBatch<'_>, observed: &Observed) -> Decided<Step> {
         let now = round.seconds();
         let Observed { judged, mut budget } = *observed;
         let horizon = self.state.settings.horizon(judged);
@@ -188,7 +188,7 @@ impl Decider {
     }
 
     /// What is due at the heads of both queues.
-    fn lines(&self, round: &mut Round<'_>, horizon: Horizon) -> Decided<Lines> {
+    fn lines(&self, round: &mut WriteBatch<'_>, horizon: Horizon) -> Decided<Lines> {
         let items = usize::try_from(self.limits.items).unwrap_or(usize::MAX);
         let from = round.state.purge;
         let scans = [

@@ -264,14 +264,14 @@ async fn it_sleeps_until_the_first_is_due_and_no_longer_than_a_heartbeat() {
 #[tokio::test]
 async fn what_will_be_due_earlier_than_it_sleeps_wakes_it() {
     let ticking = Ticking::new();
-    let alarm = ticking.schedule.alarm.clone();
+    let wakeup = ticking.schedule.wakeup.clone();
     let sources = [source([ticking.queue(0, 1).due_at(120)])];
     ticking.schedule.pause_between(&sources, NOW);
-    alarm.expect(120);
-    alarm.expect(121);
-    assert!(futures_util::poll!(std::pin::pin!(alarm.rung())).is_pending());
-    alarm.expect(119);
-    alarm.rung().await;
+    wakeup.expect(120);
+    wakeup.expect(121);
+    assert!(futures_util::poll!(std::pin::pin!(wakeup.rung())).is_pending());
+    wakeup.expect(119);
+    wakeup.rung().await;
 }
 
 /// A scheduler over an account without containers, whose server time is moved by hand too.

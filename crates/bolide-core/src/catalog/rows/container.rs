@@ -8,7 +8,7 @@ use bolide_model::ttl::{Floors, Settings};
 use serde::{Deserialize, Serialize};
 
 use super::{OfferRow, Unknown, json};
-use crate::container::Stretch;
+use crate::container::PolicyPeriod;
 use crate::format::etag::Etag;
 use crate::partition::Placement;
 use crate::throughput::PacingSettings;
@@ -30,7 +30,7 @@ pub(crate) struct ContainerRow {
     #[serde(with = "json::floors")]
     pub floors: Floors,
     #[serde(with = "json::stretches")]
-    pub history: Vec<Stretch>,
+    pub history: Vec<PolicyPeriod>,
     pub offer: Option<OfferRow>,
     #[serde(with = "json::pacing")]
     pub pacing: PacingSettings,
@@ -63,7 +63,7 @@ impl ContainerRow {
             if self.history.len() == HISTORY {
                 self.history.remove(0);
             }
-            self.history.push(Stretch { start: now, policy });
+            self.history.push(PolicyPeriod { start: now, policy });
         }
         self.properties = Arc::new(properties);
     }

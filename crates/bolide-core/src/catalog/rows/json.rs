@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::catalog::permissions::{PermissionMode, PermissionProperties};
-use crate::container::{ScriptDraft, Stretch, TriggerFires};
+use crate::container::{PolicyPeriod, ScriptDraft, TriggerFires};
 use crate::format::etag::Etag;
 use crate::partition::Placement;
 use crate::throughput::{OfferType, Pacing, PacingSettings, Throughput};
@@ -73,7 +73,7 @@ stored!(floors: Floors as (i64, i64),
     |floors| (floors.inherited, floors.own),
     |(inherited, own)| Some(Floors { inherited, own }));
 
-stored!(stretches: Vec<Stretch> as Vec<(i64, Option<i64>)>,
+stored!(stretches: Vec<PolicyPeriod> as Vec<(i64, Option<i64>)>,
     |stretches| stretches.iter().map(|stretch| (stretch.start.0, stretch.policy.to_number())).collect(),
     |stored| stored.into_iter().map(stretch_of).collect());
 
@@ -89,8 +89,8 @@ stored!(grant: Arc<PermissionProperties> as StoredGrant,
 
 stored!(script: ScriptDraft as StoredScript, StoredScript::of, StoredScript::draft);
 
-fn stretch_of((start, number): (i64, Option<i64>)) -> Option<Stretch> {
-    Some(Stretch {
+fn stretch_of((start, number): (i64, Option<i64>)) -> Option<PolicyPeriod> {
+    Some(PolicyPeriod {
         start: UnixSeconds(start),
         policy: Policy::from_number(number.map(|seconds| seconds as f64)).ok()?,
     })

@@ -5,7 +5,7 @@ use bolide_model::rid::ChildRid;
 use serde::{Deserialize, Serialize};
 
 use super::{Unknown, json};
-use crate::container::{Conduct, Script, ScriptDraft, ScriptKind};
+use crate::container::{Script, ScriptDraft, ScriptKind, ScriptQuarantine};
 use crate::format::etag::Etag;
 
 /// A script.
@@ -32,7 +32,7 @@ impl ScriptRow {
             fires: self.draft.fires,
             etag: self.etag,
             last_modified: self.last_modified,
-            conduct: Conduct::default(),
+            quarantine: ScriptQuarantine::default(),
         }
     }
 }

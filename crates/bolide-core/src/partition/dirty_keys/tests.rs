@@ -5,7 +5,7 @@ use bolide_storage::{Key, Put, Space};
 use bytes::Bytes;
 
 use super::{DirtyKeys, MAX_BYTES, Recording};
-use crate::partition::round::Changes;
+use crate::partition::write_batch::Changes;
 
 fn key(space: Space, name: &str) -> Key {
     Key::new(space, Bytes::copy_from_slice(name.as_bytes()))

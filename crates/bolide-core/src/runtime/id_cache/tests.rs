@@ -5,7 +5,7 @@ use super::*;
 
 #[test]
 fn a_number_is_found_where_it_was_left_and_nowhere_else() {
-    let known = KnownNumbers::default();
+    let known = IdCache::default();
     let definition = PartitionKeyDefinition::from_json(&json!({"paths": ["/pk"]})).expect("a definition");
     let epk = Epk::of(&definition, &PartitionKey(vec![Component::Bool(true)]));
     let place = known.place(PartitionId(1), &epk, "item");

@@ -25,14 +25,14 @@ use bolide_model::time::Monotonic;
 
 use crate::random::Kind;
 use checker::Checker;
-use racers::Race;
+use racers::SharedContainer;
 
 /// Time for each engine, unless told otherwise.
 const SECONDS: u64 = 2;
 /// Rounds of one container; then another one begins.
 const ROUNDS: u64 = 200;
 /// Even on a machine that is too busy for them, so that everything happens.
-const LEAST_ROUNDS: u64 = 200;
+const MIN_ROUNDS: u64 = 200;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn every_answer_fits_one_order_of_all_calls() {
@@ -51,9 +51,9 @@ async fn race(name: &str, kind: Kind) {
     let mut seed = setting("BOLIDE_SEED").unwrap_or(1);
     let (mut rounds, mut calls, mut tried) = (0, 0, 0);
     let mut outcomes: BTreeMap<&'static str, u64> = BTreeMap::new();
-    let is_over = |rounds: u64| rounds >= LEAST_ROUNDS && clock.now() >= end;
+    let is_over = |rounds: u64| rounds >= MIN_ROUNDS && clock.now() >= end;
     while !is_over(rounds) {
-        let mut race = Race::begin(kind, seed).await;
+        let mut race = SharedContainer::begin(kind, seed).await;
         let mut checker = Checker::default();
         for round in 0..ROUNDS {
             let made = race.round().await;

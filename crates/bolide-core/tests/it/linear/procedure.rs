@@ -6,7 +6,7 @@ use bolide_core::{Account, Container, ExecuteProcedure, Executed, ScriptName};
 use serde_json::{Value, json};
 
 use super::action::{Action, Body, Refused, Seen};
-use crate::stage::{define_procedure, key};
+use crate::test_container::{define_procedure, key};
 
 const NAME: &str = "race";
 

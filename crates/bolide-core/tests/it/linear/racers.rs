@@ -17,17 +17,17 @@ use super::checker::Made;
 use super::followers::Followers;
 use super::procedure;
 use super::track::Track;
-use crate::random::{Dice, Kind, Store};
-use crate::stage::{START, definition, patient_options};
+use crate::random::{Kind, RandomChoices, Store};
+use crate::test_container::{START, definition, patient_options};
 
 const CLIENTS: usize = 4;
 /// Splits of one container.
-const MOST_SPLITS: usize = 3;
+const MAX_SPLITS: usize = 3;
 /// Calls of one client in one round.
 const CALLS: u64 = 4;
 
 /// A container that is raced on.
-pub struct Race {
+pub struct SharedContainer {
     clock: Arc<Clock>,
     store: Store,
     account: Arc<Account>,
@@ -35,7 +35,7 @@ pub struct Race {
     second: i64,
     moments: Arc<AtomicU64>,
     clients: Vec<Client>,
-    dice: Dice,
+    choices: RandomChoices,
     followers: Followers,
     splits: usize,
     /// Deletions of the whole key since the last purge: there may be few at once.
@@ -45,13 +45,13 @@ pub struct Race {
 /// A client with what it knows.
 struct Client {
     number: usize,
-    dice: Dice,
+    choices: RandomChoices,
     /// The etag it saw last, by id; it may be stale by now.
     etags: HashMap<&'static str, String>,
 }
 
-impl Race {
-    pub async fn begin(kind: Kind, seed: u64) -> Race {
+impl SharedContainer {
+    pub async fn begin(kind: Kind, seed: u64) -> SharedContainer {
         let clock = Arc::new(Clock::virtual_at(UnixMillis(START * 1000)));
         let store = Store::new(kind, clock.clone());
         let account = Account::open(store.engine().clone(), patient_options())
@@ -71,10 +71,10 @@ impl Race {
         let followers = Followers::from_now(&account, &container).await;
         let clients = (0..CLIENTS).map(|number| Client {
             number,
-            dice: Dice::new(seed * 1000 + number as u64),
+            choices: RandomChoices::new(seed * 1000 + number as u64),
             etags: HashMap::new(),
         });
-        Race {
+        SharedContainer {
             clock,
             store,
             account,
@@ -85,18 +85,18 @@ impl Race {
             second: START,
             moments: Arc::default(),
             clients: clients.collect(),
-            dice: Dice::new(seed * 1000 + 999),
+            choices: RandomChoices::new(seed * 1000 + 999),
         }
     }
 
     /// Lets all clients make their calls at once, perhaps a second later than the round before.
     pub async fn round(&mut self) -> Vec<Made> {
-        if self.dice.percent(60) {
+        if self.choices.percent(60) {
             self.second += 1;
             self.clock.set(UnixMillis(self.second * 1000));
         }
-        let purge = (self.dice.percent(30) || self.deletions > 1).then(|| self.purge());
-        let split = self.splits < MOST_SPLITS && self.dice.percent(4);
+        let purge = (self.choices.percent(30) || self.deletions > 1).then(|| self.purge());
+        let split = self.splits < MAX_SPLITS && self.choices.percent(4);
         let split = if split { Some(self.split().await) } else { None };
         let start = Arc::new(Barrier::new(CLIENTS));
         let racing: Vec<_> = self
@@ -148,7 +148,7 @@ impl Race {
         });
         engine.until_held(1).await;
         let moments = self.moments.clone();
-        let upto = moments.load(Ordering::SeqCst) + self.dice.roll(CLIENTS as u64 * 2);
+        let upto = moments.load(Ordering::SeqCst) + self.choices.roll(CLIENTS as u64 * 2);
         tokio::spawn(async move {
             while moments.load(Ordering::SeqCst) < upto && engine.held_scans() > 0 {
                 tokio::task::yield_now().await;
@@ -179,7 +179,7 @@ impl Race {
 impl Client {
     async fn run(&mut self, track: &Track) -> Vec<Made> {
         let mut made = Vec::new();
-        for _ in 0..=self.dice.roll(CALLS) {
+        for _ in 0..=self.choices.roll(CALLS) {
             let call = self.choose();
             let moment = || track.moments.fetch_add(1, Ordering::SeqCst);
             let began = moment();
@@ -200,15 +200,15 @@ impl Client {
     }
 
     fn choose(&mut self) -> Call {
-        match self.dice.roll(10) {
-            _ if self.dice.percent(2) => Call::DropAll,
-            _ if self.dice.percent(8) => {
-                let count = 1 + self.dice.roll(3);
+        match self.choices.roll(10) {
+            _ if self.choices.percent(2) => Call::DropAll,
+            _ if self.choices.percent(8) => {
+                let count = 1 + self.choices.roll(3);
                 Call::Script((0..count).map(|_| self.action()).collect())
             }
             0 => Call::List,
             1..4 => {
-                let count = 1 + self.dice.roll(3);
+                let count = 1 + self.choices.roll(3);
                 Call::Batch((0..count).map(|_| self.action()).collect())
             }
             _ => Call::One(self.action()),
@@ -216,15 +216,15 @@ impl Client {
     }
 
     fn action(&mut self) -> Action {
-        let id = IDS[self.dice.roll(IDS.len() as u64) as usize];
+        let id = IDS[self.choices.roll(IDS.len() as u64) as usize];
         let body = Body {
             id,
-            n: self.dice.roll(1000) as i64,
-            u: self.dice.roll(4) as i64,
-            ttl: self.dice.percent(50).then(|| 1 + self.dice.roll(3) as i64),
+            n: self.choices.roll(1000) as i64,
+            u: self.choices.roll(4) as i64,
+            ttl: self.choices.percent(50).then(|| 1 + self.choices.roll(3) as i64),
         };
-        let etag = self.dice.percent(60).then(|| self.etags.get(id).cloned()).flatten();
-        match self.dice.roll(6) {
+        let etag = self.choices.percent(60).then(|| self.etags.get(id).cloned()).flatten();
+        match self.choices.roll(6) {
             0 => Action::Create(body),
             1 => Action::Upsert(body),
             2 => Action::Replace(body, etag),

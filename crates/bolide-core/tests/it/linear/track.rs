@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::action::{Action, Body, Call, Outcome, Refused, Seen};
 use super::procedure;
-use crate::stage::{key, scope_of, shown};
+use crate::test_container::{key, scope_of, shown};
 
 /// Where a round takes place.
 pub struct Track {

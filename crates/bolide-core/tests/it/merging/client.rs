@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::order::{compare, resume_value};
 use super::rewriting;
-use crate::stage::Stage;
+use crate::test_container::TestContainer;
 
 const PLACEHOLDER: &str = "{documentdb-formattableorderbyquery-filter}";
 
@@ -42,11 +42,11 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub async fn of(stage: &Stage, text: &str) -> Plan {
+    pub async fn of(test: &TestContainer, text: &str) -> Plan {
         let features = "OrderBy, MultipleOrderBy, Top, OffsetAndLimit, Distinct";
-        let plan = stage
+        let plan = test
             .account
-            .query_plan(&stage.container, text, &[], features, None)
+            .query_plan(&test.container, text, &[], features, None)
             .await
             .unwrap();
         let plan: Value = serde_json::from_str(&plan).unwrap();
@@ -107,7 +107,7 @@ pub struct Token {
 
 /// The rows of one range, read as they are needed.
 struct Stream<'a> {
-    stage: &'a Stage,
+    test: &'a TestContainer,
     query: QueryItems,
     range: EpkRange,
     rows: VecDeque<Row>,
@@ -125,8 +125,8 @@ impl<'a> Stream<'a> {
                 self.at = self.next.take();
             }
             self.query.continuation.clone_from(&self.at);
-            let ctx = self.stage.begin().await;
-            let page = self.stage.account.query(&ctx, &self.stage.container, &self.query).await;
+            let ctx = self.test.begin().await;
+            let page = self.test.account.query(&ctx, &self.test.container, &self.query).await;
             let page = page
                 .unwrap_or_else(|refusal| panic!("{:?}: {refusal:?}", self.query))
                 .value;
@@ -141,13 +141,13 @@ impl<'a> Stream<'a> {
 
 /// One page of at most `size` rows by a new iterator; the token of the next page, if there may be one.
 pub async fn page(
-    stage: &Stage,
+    test: &TestContainer,
     plan: &Plan,
     size: usize,
     resume: Resume,
     from: Option<Token>,
 ) -> (Vec<Row>, Option<Token>) {
-    let mut streams = streams(stage, plan, size, resume, from.as_ref());
+    let mut streams = streams(test, plan, size, resume, from.as_ref());
     let (mut skip, mut take) = from
         .as_ref()
         .map_or((plan.skip, plan.take), |from| (from.skip, from.take));
@@ -217,8 +217,14 @@ pub async fn page(
     (rows, token)
 }
 
-fn streams<'a>(stage: &'a Stage, plan: &Plan, size: usize, resume: Resume, from: Option<&Token>) -> Vec<Stream<'a>> {
-    let mut ranges = stage.container.ranges().ranges;
+fn streams<'a>(
+    test: &'a TestContainer,
+    plan: &Plan,
+    size: usize,
+    resume: Resume,
+    from: Option<&Token>,
+) -> Vec<Stream<'a>> {
+    let mut ranges = test.container.ranges().ranges;
     ranges.sort_by(|one, other| one.epk.min.cmp(&other.epk.min));
     let streams = ranges.into_iter().map(|range| {
         let mut query = QueryItems {
@@ -255,7 +261,7 @@ fn streams<'a>(stage: &'a Stage, plan: &Plan, size: usize, resume: Resume, from:
             }
         }
         Stream {
-            stage,
+            test,
             query,
             range: range.epk,
             rows: VecDeque::new(),

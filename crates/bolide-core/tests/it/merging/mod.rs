@@ -11,7 +11,7 @@ use bolide_model::ErrorKind;
 use bolide_model::rid::ItemRid;
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
+use crate::test_container::TestContainer;
 use client::{Plan, Resume, Row};
 use order::HASHED;
 
@@ -77,9 +77,9 @@ fn mixed(n: usize) -> Option<Value> {
     }
 }
 
-async fn filled() -> Stage {
+async fn filled() -> TestContainer {
     let composite = |first: [&str; 2], second: [&str; 2]| json!([{"path": first[0], "order": first[1]}, {"path": second[0], "order": second[1]}]);
-    let stage = Stage::with(json!({"indexingPolicy": {
+    let test = TestContainer::with(json!({"indexingPolicy": {
         "includedPaths": [{"path": "/*"}, {"path": "/m/?"}, {"path": "/primitive/?"}],
         "compositeIndexes": [
             composite(["/g", "ascending"], ["/n", "descending"]),
@@ -103,9 +103,9 @@ async fn filled() -> Stage {
                 item["primitive"] = value;
             }
         }
-        stage.create(item).await.unwrap();
+        test.create(item).await.unwrap();
     }
-    stage
+    test
 }
 
 /// The `ORDER BY` list of a query.
@@ -115,7 +115,7 @@ fn order_of(text: &str) -> &str {
 }
 
 /// All rows of a text over the whole container, in pages of one iterator each.
-async fn direct(stage: &Stage, text: &str, size: usize) -> Vec<Value> {
+async fn direct(test: &TestContainer, text: &str, size: usize) -> Vec<Value> {
     let mut query = QueryItems {
         text: text.to_owned(),
         cross_partition: true,
@@ -124,8 +124,8 @@ async fn direct(stage: &Stage, text: &str, size: usize) -> Vec<Value> {
     };
     let mut all = Vec::new();
     loop {
-        let ctx = stage.begin().await;
-        let page = stage.account.query(&ctx, &stage.container, &query).await;
+        let ctx = test.begin().await;
+        let page = test.account.query(&ctx, &test.container, &query).await;
         let page = page.unwrap_or_else(|refusal| panic!("{text}: {refusal:?}")).value;
         let rows: Vec<Value> = serde_json::from_slice(&[b"[", &page.rows[..], b"]"].concat()).unwrap();
         all.extend(rows);
@@ -138,12 +138,12 @@ async fn direct(stage: &Stage, text: &str, size: usize) -> Vec<Value> {
 }
 
 /// All rows, merged by a client that goes on with a new iterator after every page. A range is split behind the third page.
-async fn merged(stage: &Stage, text: &str, size: usize, resume: Resume, splits: bool) -> Vec<Row> {
-    let plan = Plan::of(stage, text).await;
+async fn merged(test: &TestContainer, text: &str, size: usize, resume: Resume, splits: bool) -> Vec<Row> {
+    let plan = Plan::of(test, text).await;
     let mut all = Vec::new();
     let mut token = None;
     for number in 1.. {
-        let (rows, next) = client::page(stage, &plan, size, resume, token).await;
+        let (rows, next) = client::page(test, &plan, size, resume, token).await;
         all.extend(rows);
         token = next;
         if token.is_none() {
@@ -151,7 +151,7 @@ async fn merged(stage: &Stage, text: &str, size: usize, resume: Resume, splits: 
         }
         assert!(number <= 3 * ITEMS, "{text} by {size}, {resume:?}: pages never end");
         if splits && number == 3 {
-            stage.account.split(&stage.container, None).await.unwrap();
+            test.account.split(&test.container, None).await.unwrap();
         }
     }
     all
@@ -180,19 +180,19 @@ async fn compare(splits: bool) {
         if splits && !is_total {
             continue;
         }
-        let stage = filled().await;
-        let expected = direct(&stage, &text, 1_000).await;
+        let test = filled().await;
+        let expected = direct(&test, &text, 1_000).await;
         for size in [1, 2, 7] {
             assert_eq!(
-                direct(&stage, &text, size).await,
+                direct(&test, &text, size).await,
                 expected,
                 "{text} by {size} on one range"
             );
         }
         let uncut = text.replace("TOP 25 ", "").replace(" OFFSET 7 LIMIT 30", "");
-        let all = merged(&stage, &uncut, 1_000, Resume::Filter, false).await;
+        let all = merged(&test, &uncut, 1_000, Resume::Filter, false).await;
         for _ in 0..2 {
-            stage.account.split(&stage.container, None).await.unwrap();
+            test.account.split(&test.container, None).await.unwrap();
         }
         for resume in Resume::ALL {
             // No filter compares arrays or objects.
@@ -200,7 +200,7 @@ async fn compare(splits: bool) {
                 continue;
             }
             for size in [1, 2, 7] {
-                let rows = merged(&stage, &text, size, resume, splits).await;
+                let rows = merged(&test, &text, size, resume, splits).await;
                 check(
                     &rows,
                     &all,
@@ -225,7 +225,7 @@ async fn rows_are_the_same_when_a_range_splits_between_pages() {
 
 #[tokio::test]
 async fn a_resume_filter_that_does_not_fit_is_refused() {
-    let stage = filled().await;
+    let test = filled().await;
     let of_another = ItemRid::new(bolide_model::rid::ContainerRid::parse("AAAAAIAAAAA=").unwrap(), 1).to_string();
     for (order, filter) in [
         ("ORDER BY c.n", json!([])),
@@ -251,8 +251,8 @@ async fn a_resume_filter_that_does_not_fit_is_refused() {
             scope: Scope::default(),
             ..QueryItems::default()
         };
-        let ctx = stage.begin().await;
-        let refusal = stage.account.query(&ctx, &stage.container, &query).await;
+        let ctx = test.begin().await;
+        let refusal = test.account.query(&ctx, &test.container, &query).await;
         let kind = refusal.expect_err("a refusal").error.kind;
         assert!(matches!(kind, ErrorKind::QuerySyntax { .. }), "{query:?}: {kind:?}");
     }

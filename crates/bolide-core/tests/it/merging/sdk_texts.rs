@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bolide_core::QueryItems;
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
+use crate::test_container::TestContainer;
 
 const PLACEHOLDER: &str = "{documentdb-formattableorderbyquery-filter}";
 
@@ -38,8 +38,8 @@ fn items() -> Vec<Value> {
     sorted.into_iter().enumerate().map(item).collect()
 }
 
-async fn filled() -> Stage {
-    let stage = Stage::with(json!({"indexingPolicy": {
+async fn filled() -> TestContainer {
+    let test = TestContainer::with(json!({"indexingPolicy": {
         "includedPaths": [{"path": "/*"}, {"path": "/m/?"}],
         "compositeIndexes": [
             [{"path": "/g", "order": "ascending"}, {"path": "/n", "order": "descending"}],
@@ -48,21 +48,21 @@ async fn filled() -> Stage {
     }}))
     .await;
     for item in items() {
-        stage.create(item).await.unwrap();
+        test.create(item).await.unwrap();
     }
-    stage
+    test
 }
 
 /// The ids of all rows, separated by spaces.
-async fn ids(stage: &Stage, text: String, parameters: Vec<(String, Value)>) -> String {
+async fn ids(test: &TestContainer, text: String, parameters: Vec<(String, Value)>) -> String {
     let query = QueryItems {
         parameters: Arc::new(parameters),
         text,
         cross_partition: true,
         ..QueryItems::default()
     };
-    let ctx = stage.begin().await;
-    let page = stage.account.query(&ctx, &stage.container, &query).await;
+    let ctx = test.begin().await;
+    let page = test.account.query(&ctx, &test.container, &query).await;
     let page = page
         .unwrap_or_else(|refusal| panic!("{}: {refusal:?}", query.text))
         .value;
@@ -202,27 +202,27 @@ const FILTERS: [(&str, &[(&str, &str)]); 4] = [
 
 #[tokio::test]
 async fn filters_that_sdks_write_where_they_go_on_are_understood() {
-    let stage = filled().await;
+    let test = filled().await;
     for (order, filters) in FILTERS {
         let features = "OrderBy, MultipleOrderBy";
         let text = format!("SELECT * FROM c WHERE c.n >= 0 ORDER BY {order}");
-        let plan = stage
+        let plan = test
             .account
-            .query_plan(&stage.container, &text, &[], features, None)
+            .query_plan(&test.container, &text, &[], features, None)
             .await;
         let plan: Value = serde_json::from_str(&plan.unwrap()).unwrap();
         let rewritten = plan["queryInfo"]["rewrittenQuery"].as_str().unwrap();
         assert!(rewritten.contains(PLACEHOLDER));
         for (filter, expected) in filters {
             let text = rewritten.replace(PLACEHOLDER, filter);
-            assert_eq!(ids(&stage, text, vec![]).await, *expected, "{order}: {filter}");
+            assert_eq!(ids(&test, text, vec![]).await, *expected, "{order}: {filter}");
         }
     }
 }
 
 #[tokio::test]
 async fn queries_that_sdks_make_of_several_items_are_understood() {
-    let stage = filled().await;
+    let test = filled().await;
     for (text, values, expected) in [
         // Java, JavaScript, Go.
         (
@@ -277,6 +277,6 @@ async fn queries_that_sdks_make_of_several_items_are_understood() {
         ),
     ] {
         let parameters = values.as_object().unwrap().clone().into_iter().collect();
-        assert_eq!(ids(&stage, text.to_owned(), parameters).await, expected, "{text}");
+        assert_eq!(ids(&test, text.to_owned(), parameters).await, expected, "{text}");
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::program::Op;
 use super::runner::{Runner, Stepped, Stop};
 use crate::model::{Change, Doc, Model, Write};
-use crate::stage::key;
+use crate::test_container::key;
 
 impl Runner {
     pub(super) async fn batch(&mut self, pk: &'static str, ops: Vec<Op>) -> Stepped {

@@ -12,7 +12,7 @@ use super::program::KEYS;
 use super::runner::{Purging, Runner, Stepped, Stop, trouble_or_wrong, what};
 use super::troubles::is_trouble;
 use crate::model::{Doc, Ttl, Version, Write};
-use crate::stage::{key, shown};
+use crate::test_container::{key, shown};
 
 const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_attachments", "_ts"];
 

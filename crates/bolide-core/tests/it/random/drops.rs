@@ -3,7 +3,7 @@
 use super::checks::differ;
 use super::runner::{Runner, Stepped};
 use crate::model::Version;
-use crate::stage::key;
+use crate::test_container::key;
 
 /// What a purge was seen to have removed.
 pub struct Removed {

@@ -10,7 +10,7 @@ use super::program::{Since, Where};
 use super::runner::{Runner, Stepped, Stop};
 use super::troubles::is_trouble;
 use crate::model::{ChangesPlace, Listed, Part};
-use crate::stage::scope_of;
+use crate::test_container::scope_of;
 
 /// A read feed under way.
 #[derive(Debug, Clone)]

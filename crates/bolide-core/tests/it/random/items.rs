@@ -13,7 +13,7 @@ use super::program::Match;
 use super::runner::{Runner, Stepped, Stop};
 use super::troubles::is_trouble;
 use crate::model::{Change, Plan, Write};
-use crate::stage::key;
+use crate::test_container::key;
 
 impl Runner {
     pub(super) async fn write(&mut self, write: Write) -> Stepped {

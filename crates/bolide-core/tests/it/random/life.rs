@@ -15,7 +15,7 @@ use super::program::Setup;
 use super::runner::{Purging, Runner, Stepped};
 use super::store::{Kind, Store};
 use crate::model::Budget;
-use crate::stage::{definition, options};
+use crate::test_container::{definition, options};
 
 /// A split under way.
 pub struct Splitting {
@@ -81,9 +81,9 @@ impl Runner {
 
     /// Begins a split, which stands still when it has copied some kinds of rows: the steps that follow use the range meanwhile.
     pub(super) async fn begin_split(&mut self, nth: usize) -> Stepped {
-        const MOST: usize = 8;
+        const MAX: usize = 8;
         let ranges = ranges_of(self.container());
-        if ranges.len() >= MOST {
+        if ranges.len() >= MAX {
             return Ok("enough ranges".into());
         }
         self.be_calm(true);

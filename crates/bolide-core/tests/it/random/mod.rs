@@ -21,7 +21,7 @@ mod store;
 mod troubles;
 mod versions;
 
-pub use program::Dice;
+pub use program::RandomChoices;
 use program::{Program, Theme};
 use runner::{Options, Purging};
 pub use store::{Kind, Store};

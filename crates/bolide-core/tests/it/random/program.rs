@@ -129,11 +129,11 @@ pub const IDS: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 pub const SLOTS: usize = 3;
 
 /// Chance that can be repeated.
-pub struct Dice(fastrand::Rng);
+pub struct RandomChoices(fastrand::Rng);
 
-impl Dice {
-    pub fn new(seed: u64) -> Dice {
-        Dice(fastrand::Rng::with_seed(seed))
+impl RandomChoices {
+    pub fn new(seed: u64) -> RandomChoices {
+        RandomChoices(fastrand::Rng::with_seed(seed))
     }
 
     /// A number below `sides`.
@@ -155,30 +155,30 @@ impl Dice {
 }
 
 /// Deletions of one partition key that a container takes before the purge has removed any of its items, which some runs never let it do.
-const MOST_DELETIONS: u32 = 4;
+const MAX_DELETIONS: u32 = 4;
 
 impl Program {
     /// The program of a seed.
     pub fn of_seed(seed: u64, length: usize, theme: Theme) -> Program {
-        let mut dice = Dice::new(seed);
+        let mut choices = RandomChoices::new(seed);
         let setup = Setup {
-            default_ttl: default_ttl(&mut dice),
-            has_unique_key: dice.percent(40),
-            has_several_ranges: dice.percent(40),
-            keeps_history: dice.percent(60),
+            default_ttl: default_ttl(&mut choices),
+            has_unique_key: choices.percent(40),
+            has_several_ranges: choices.percent(40),
+            keeps_history: choices.percent(60),
         };
         // Few names make many meetings.
         let names = Names {
-            keys: &KEYS[..dice.between(1, 4) as usize],
-            ids: &IDS[..dice.between(2, 6) as usize],
+            keys: &KEYS[..choices.between(1, 4) as usize],
+            ids: &IDS[..choices.between(2, 6) as usize],
         };
-        let mut ops: Vec<Op> = (0..length).map(|_| op(&mut dice, names, theme)).collect();
+        let mut ops: Vec<Op> = (0..length).map(|_| op(&mut choices, names, theme)).collect();
         let mut deletions = BTreeMap::new();
         ops.retain(|op| match op {
             Op::DropKey(pk) => {
                 let count = deletions.entry(*pk).or_insert(0);
                 *count += 1;
-                *count <= MOST_DELETIONS
+                *count <= MAX_DELETIONS
             }
             _ => true,
         });
@@ -192,131 +192,135 @@ struct Names {
     ids: &'static [&'static str],
 }
 
-fn op(dice: &mut Dice, names: Names, theme: Theme) -> Op {
-    let (pk, id) = (dice.pick(names.keys), dice.pick(names.ids));
-    match dice.roll(100) {
-        _ if dice.percent(5) => {
-            let count = dice.between(1, 4);
-            Op::Batch(pk, (0..count).map(|_| write(dice, names, pk)).collect())
+fn op(choices: &mut RandomChoices, names: Names, theme: Theme) -> Op {
+    let (pk, id) = (choices.pick(names.keys), choices.pick(names.ids));
+    match choices.roll(100) {
+        _ if choices.percent(5) => {
+            let count = choices.between(1, 4);
+            Op::Batch(pk, (0..count).map(|_| write(choices, names, pk)).collect())
         }
-        _ if dice.percent(4) => {
-            let count = dice.between(1, 4);
-            let ending = dice.pick(&[Ending::Tolerant, Ending::Tolerant, Ending::Strict, Ending::Throws]);
-            Op::Script(pk, (0..count).map(|_| write(dice, names, pk)).collect(), ending)
+        _ if choices.percent(4) => {
+            let count = choices.between(1, 4);
+            let ending = choices.pick(&[Ending::Tolerant, Ending::Tolerant, Ending::Strict, Ending::Throws]);
+            Op::Script(pk, (0..count).map(|_| write(choices, names, pk)).collect(), ending)
         }
-        _ if dice.percent(2) => Op::DropKey(pk),
-        _ if dice.percent(3) => Op::Versions(slot(dice), part(dice, pk), page_size(dice)),
-        _ if dice.percent(7) => Op::VersionsOn(slot(dice), page_size(dice)),
-        0..12 => Op::Create(doc(dice, pk, id)),
-        12..22 => Op::Upsert(doc(dice, pk, id), rare_match(dice)),
+        _ if choices.percent(2) => Op::DropKey(pk),
+        _ if choices.percent(3) => Op::Versions(slot(choices), part(choices, pk), page_size(choices)),
+        _ if choices.percent(7) => Op::VersionsOn(slot(choices), page_size(choices)),
+        0..12 => Op::Create(doc(choices, pk, id)),
+        12..22 => Op::Upsert(doc(choices, pk, id), rare_match(choices)),
         22..29 => {
-            let new_id = if dice.percent(30) { dice.pick(names.ids) } else { id };
-            Op::Replace(id, doc(dice, pk, new_id), rare_match(dice))
+            let new_id = if choices.percent(30) {
+                choices.pick(names.ids)
+            } else {
+                id
+            };
+            Op::Replace(id, doc(choices, pk, new_id), rare_match(choices))
         }
-        29..36 => Op::Patch(pk, id, changes(dice), rare_match(dice)),
-        36..40 => Op::Delete(pk, id, rare_match(dice)),
-        40..43 => Op::Read(pk, id, rare_match(dice)),
+        29..36 => Op::Patch(pk, id, changes(choices), rare_match(choices)),
+        36..40 => Op::Delete(pk, id, rare_match(choices)),
+        40..43 => Op::Read(pk, id, rare_match(choices)),
         43 => Op::Count(pk),
-        44 => Op::Top(pk, page_size(dice)),
-        45 => Op::Select(part(dice, pk), dice.between(0, 9), page_size(dice)),
-        46..49 => Op::List(slot(dice), part(dice, pk), page_size(dice)),
-        49..52 => Op::ListOn(slot(dice), page_size(dice)),
-        52..55 => Op::Changes(slot(dice), part(dice, pk), since(dice), page_size(dice)),
-        55..58 => Op::ChangesOn(slot(dice), page_size(dice)),
+        44 => Op::Top(pk, page_size(choices)),
+        45 => Op::Select(part(choices, pk), choices.between(0, 9), page_size(choices)),
+        46..49 => Op::List(slot(choices), part(choices, pk), page_size(choices)),
+        49..52 => Op::ListOn(slot(choices), page_size(choices)),
+        52..55 => Op::Changes(slot(choices), part(choices, pk), since(choices), page_size(choices)),
+        55..58 => Op::ChangesOn(slot(choices), page_size(choices)),
         58..60 => Op::Usage,
         60..62 => Op::Report,
-        62..63 => Op::Preview(default_ttl(dice)),
+        62..63 => Op::Preview(default_ttl(choices)),
         63..65 => Op::Why(pk, id),
         65..66 => Op::Verify,
         66..68 => Op::PurgeAll,
-        68..71 => Op::PurgeSome(dice.roll(4)),
-        71..75 => Op::PurgePaced(dice.percent(30).then(|| dice.roll(4))),
-        75..77 if theme == Theme::Everything => Op::Consume(dice.pick(&[1.0, 40.0, 395.0, 400.0, 6_000.0])),
-        77..79 if theme == Theme::Everything => pace(dice),
-        79..86 => Op::SetDefault(default_ttl(dice)),
-        86..96 => Op::Clock(step(dice)),
-        96..97 => Op::Split(dice.roll(8) as usize),
+        68..71 => Op::PurgeSome(choices.roll(4)),
+        71..75 => Op::PurgePaced(choices.percent(30).then(|| choices.roll(4))),
+        75..77 if theme == Theme::Everything => Op::Consume(choices.pick(&[1.0, 40.0, 395.0, 400.0, 6_000.0])),
+        77..79 if theme == Theme::Everything => pace(choices),
+        79..86 => Op::SetDefault(default_ttl(choices)),
+        86..96 => Op::Clock(step(choices)),
+        96..97 => Op::Split(choices.roll(8) as usize),
         97..98 => Op::Restart,
         98..99 => Op::Crash,
-        99..100 => Op::CrashInPurge(dice.between(0, 2)),
-        _ => Op::Clock(step(dice)),
+        99..100 => Op::CrashInPurge(choices.between(0, 2)),
+        _ => Op::Clock(step(choices)),
     }
 }
 
 /// A write inside a batch.
-fn write(dice: &mut Dice, names: Names, pk: &'static str) -> Op {
-    let id = dice.pick(names.ids);
-    match dice.roll(8) {
-        0..3 => Op::Create(doc(dice, pk, id)),
-        3..5 => Op::Upsert(doc(dice, pk, id), rare_match(dice)),
-        5 => Op::Replace(id, doc(dice, pk, id), rare_match(dice)),
-        6 => Op::Patch(pk, id, changes(dice), rare_match(dice)),
-        _ => Op::Delete(pk, id, rare_match(dice)),
+fn write(choices: &mut RandomChoices, names: Names, pk: &'static str) -> Op {
+    let id = choices.pick(names.ids);
+    match choices.roll(8) {
+        0..3 => Op::Create(doc(choices, pk, id)),
+        3..5 => Op::Upsert(doc(choices, pk, id), rare_match(choices)),
+        5 => Op::Replace(id, doc(choices, pk, id), rare_match(choices)),
+        6 => Op::Patch(pk, id, changes(choices), rare_match(choices)),
+        _ => Op::Delete(pk, id, rare_match(choices)),
     }
 }
 
-fn doc(dice: &mut Dice, pk: &'static str, id: &'static str) -> Doc {
+fn doc(choices: &mut RandomChoices, pk: &'static str, id: &'static str) -> Doc {
     Doc {
         pk,
         id,
-        ttl: ttl(dice),
-        n: dice.between(0, 9),
-        u: dice.percent(90).then(|| dice.between(0, 5)),
-        pad: dice.roll(30) as usize,
+        ttl: ttl(choices),
+        n: choices.between(0, 9),
+        u: choices.percent(90).then(|| choices.between(0, 5)),
+        pad: choices.roll(30) as usize,
     }
 }
 
-fn ttl(dice: &mut Dice) -> Ttl {
-    match dice.roll(20) {
+fn ttl(choices: &mut RandomChoices) -> Ttl {
+    match choices.roll(20) {
         0..8 => Ttl::Absent,
-        8..14 => Ttl::Whole(dice.between(1, 12)),
+        8..14 => Ttl::Whole(choices.between(1, 12)),
         14 => Ttl::Whole(-1),
         15 => Ttl::Whole(2_147_483_647),
-        16 => Ttl::WholeSpelledLong(dice.between(1, 12)),
-        17 => Ttl::Whole(dice.pick(&[0, -2, 2_147_483_648])),
-        18 => dice.pick(&[Ttl::Fraction, Ttl::Text]),
+        16 => Ttl::WholeSpelledLong(choices.between(1, 12)),
+        17 => Ttl::Whole(choices.pick(&[0, -2, 2_147_483_648])),
+        18 => choices.pick(&[Ttl::Fraction, Ttl::Text]),
         _ => Ttl::Null,
     }
 }
 
-fn changes(dice: &mut Dice) -> Vec<Change> {
-    let count = dice.between(1, 2);
-    let change = |_| match dice.roll(6) {
-        0 => Change::SetTtl(match ttl(dice) {
+fn changes(choices: &mut RandomChoices) -> Vec<Change> {
+    let count = choices.between(1, 2);
+    let change = |_| match choices.roll(6) {
+        0 => Change::SetTtl(match ttl(choices) {
             Ttl::Absent => Ttl::Whole(5),
             ttl => ttl,
         }),
         1 => Change::RemoveTtl,
-        2 => Change::SetU(dice.between(0, 5)),
-        3 => Change::IncrementN(dice.between(-3, 3)),
-        _ => Change::SetN(dice.between(0, 9)),
+        2 => Change::SetU(choices.between(0, 5)),
+        3 => Change::IncrementN(choices.between(-3, 3)),
+        _ => Change::SetN(choices.between(0, 9)),
     };
     (0..count).map(change).collect()
 }
 
-fn default_ttl(dice: &mut Dice) -> Option<i64> {
-    match dice.roll(10) {
+fn default_ttl(choices: &mut RandomChoices) -> Option<i64> {
+    match choices.roll(10) {
         0..3 => None,
         3..5 => Some(-1),
-        5..9 => Some(dice.between(1, 12)),
+        5..9 => Some(choices.between(1, 12)),
         _ => Some(2_147_483_647),
     }
 }
 
 /// Mostly seconds, so that much ends; now and then backwards, a fraction, or hours.
-fn step(dice: &mut Dice) -> i64 {
-    match dice.roll(20) {
-        0..3 => dice.between(1, 999),
-        3..12 => 1000 * dice.between(1, 3),
-        12..16 => dice.between(1_000, 12_000),
-        16..18 => -dice.between(1, 5_000),
-        18 => 1000 * dice.between(60, 4_000),
-        _ => 1000 * dice.between(5, 15) + 500,
+fn step(choices: &mut RandomChoices) -> i64 {
+    match choices.roll(20) {
+        0..3 => choices.between(1, 999),
+        3..12 => 1000 * choices.between(1, 3),
+        12..16 => choices.between(1_000, 12_000),
+        16..18 => -choices.between(1, 5_000),
+        18 => 1000 * choices.between(60, 4_000),
+        _ => 1000 * choices.between(5, 15) + 500,
     }
 }
 
-fn rare_match(dice: &mut Dice) -> Match {
-    match dice.roll(10) {
+fn rare_match(choices: &mut RandomChoices) -> Match {
+    match choices.roll(10) {
         0 => Match::Any,
         1..3 => Match::Newest,
         3 => Match::Oldest,
@@ -325,37 +329,37 @@ fn rare_match(dice: &mut Dice) -> Match {
     }
 }
 
-fn pace(dice: &mut Dice) -> Op {
-    let budget = match dice.roll(4) {
+fn pace(choices: &mut RandomChoices) -> Op {
+    let budget = match choices.roll(4) {
         0 => Budget::Unlimited,
         1 => Budget::Provisioned(400.0),
         2 => Budget::Autoscale(1_000.0),
         _ => Budget::Serverless,
     };
-    let price = dice.percent(50).then(|| dice.pick(&[10.0, 150.0, 1_000.0]));
-    Op::Pace(budget, price, dice.percent(50))
+    let price = choices.percent(50).then(|| choices.pick(&[10.0, 150.0, 1_000.0]));
+    Op::Pace(budget, price, choices.percent(50))
 }
 
-fn part(dice: &mut Dice, pk: &'static str) -> Where {
-    match dice.roll(4) {
+fn part(choices: &mut RandomChoices, pk: &'static str) -> Where {
+    match choices.roll(4) {
         0..2 => Where::All,
         2 => Where::Key(pk),
-        _ => Where::Range(dice.roll(8) as usize),
+        _ => Where::Range(choices.roll(8) as usize),
     }
 }
 
-fn since(dice: &mut Dice) -> Since {
-    match dice.roll(4) {
+fn since(choices: &mut RandomChoices) -> Since {
+    match choices.roll(4) {
         0..2 => Since::Beginning,
         2 => Since::Now,
-        _ => Since::Ago(dice.between(-1, 8)),
+        _ => Since::Ago(choices.between(-1, 8)),
     }
 }
 
-fn slot(dice: &mut Dice) -> usize {
-    dice.roll(SLOTS as u64) as usize
+fn slot(choices: &mut RandomChoices) -> usize {
+    choices.roll(SLOTS as u64) as usize
 }
 
-fn page_size(dice: &mut Dice) -> usize {
-    dice.between(1, 5) as usize
+fn page_size(choices: &mut RandomChoices) -> usize {
+    choices.between(1, 5) as usize
 }

@@ -10,7 +10,7 @@ use super::checks::{check_shown, differ};
 use super::program::{Ending, Op};
 use super::runner::{Runner, Stepped, Stop};
 use crate::model::{Model, Part, Plan, Write};
-use crate::stage::{define_procedure, key};
+use crate::test_container::{define_procedure, key};
 
 const NAME: &str = "program";
 

@@ -8,7 +8,7 @@ use bolide_model::{Error, ErrorKind};
 
 use super::runner::{Runner, Stepped, Stop};
 use crate::model::{Plan, Write};
-use crate::stage::key;
+use crate::test_container::key;
 
 /// Whether an error is about the engine, not about the request.
 pub fn is_trouble(error: &Error) -> bool {

@@ -4,46 +4,45 @@ use bolide_core::ScriptKind;
 use bolide_model::ErrorKind;
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::test_container::TestContainer;
 
-async fn stage(functions: &[(&str, &str)]) -> Stage {
-    let stage = Stage::with_ttl(-1).await;
+async fn test(functions: &[(&str, &str)]) -> TestContainer {
+    let test = TestContainer::with_ttl(-1).await;
     for n in 1..=3 {
-        stage.create(json!({"id": format!("i{n}"), "n": n})).await.unwrap();
+        test.create(json!({"id": format!("i{n}"), "n": n})).await.unwrap();
     }
     for (name, source) in functions {
-        stage
-            .define_script(ScriptKind::UserDefinedFunction, name, source, None)
+        test.define_script(ScriptKind::UserDefinedFunction, name, source, None)
             .await;
     }
-    stage
+    test
 }
 
 #[tokio::test]
 async fn functions_are_called_for_every_item() {
-    let stage = stage(&[
+    let test = test(&[
         ("twice", "function (n) { return n * 2 }"),
         ("odd", "function (n) { if (n % 2) return {odd: true} }"),
     ])
     .await;
-    let rows = stage
+    let rows = test
         .query("SELECT VALUE udf.twice(c.n) FROM c WHERE udf.twice(c.n) > 2")
         .await;
     assert_eq!(rows, Ok(json!([4, 6])));
     // No result is undefined, and what is undefined is left out.
     assert_eq!(
-        stage.query("SELECT VALUE udf.odd(c.n).odd FROM c").await,
+        test.query("SELECT VALUE udf.odd(c.n).odd FROM c").await,
         Ok(json!([true, true]))
     );
     assert_eq!(
-        stage.query("SELECT c.n, udf.odd(c.n) AS o FROM c WHERE c.n = 2").await,
+        test.query("SELECT c.n, udf.odd(c.n) AS o FROM c WHERE c.n = 2").await,
         Ok(json!([{"n": 2}]))
     );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn functions_that_fail_fail_the_query() {
-    let stage = stage(&[
+    let test = test(&[
         ("throws", "function () { throw new Error('why') }"),
         ("numbered", "function() { throw new Error(32766, 'Error'); };"),
         ("broken", "function ("),
@@ -53,8 +52,8 @@ async fn functions_that_fail_fail_the_query() {
     .await;
     let failed = |name: &str| {
         let query = format!("SELECT VALUE udf.{name}(c.n) FROM c");
-        let stage = &stage;
-        async move { stage.query(&query).await.expect_err("it fails") }
+        let test = &test;
+        async move { test.query(&query).await.expect_err("it fails") }
     };
     let thrown = failed("throws").await;
     assert_eq!(thrown.kind, ErrorKind::ScriptFailed { number: 0 });
@@ -69,14 +68,14 @@ async fn functions_that_fail_fail_the_query() {
     assert_eq!(failed("endless").await.kind, ErrorKind::ScriptTimeout);
     assert!(matches!(failed("none").await.kind, ErrorKind::QuerySyntax { .. }));
     assert_eq!(
-        stage.query("SELECT VALUE udf.context() FROM c WHERE c.n = 1").await,
+        test.query("SELECT VALUE udf.context() FROM c WHERE c.n = 1").await,
         Ok(json!(["undefined"]))
     );
 }
 
 #[tokio::test]
 async fn a_query_of_a_script_may_call_functions() {
-    let stage = stage(&[("twice", "function (n) { return n * 2 }")]).await;
-    let body = stage.execute("c.queryDocuments(l, 'SELECT VALUE udf.twice(c.n) FROM c', function (e, d) { if (e) throw e; r.setBody(d) });").await;
+    let test = test(&[("twice", "function (n) { return n * 2 }")]).await;
+    let body = test.execute("c.queryDocuments(l, 'SELECT VALUE udf.twice(c.n) FROM c', function (e, d) { if (e) throw e; r.setBody(d) });").await;
     assert_eq!(body, Ok(json!([2, 4, 6])));
 }

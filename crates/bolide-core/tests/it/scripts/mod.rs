@@ -5,5 +5,5 @@ mod leaving;
 mod limits;
 mod procedures;
 mod resources;
-mod rig;
+mod run_script;
 mod triggers;

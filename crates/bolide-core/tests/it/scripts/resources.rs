@@ -4,7 +4,7 @@ use bolide_core::{ScriptDraft, ScriptKind, ScriptName, TriggerFires};
 use bolide_model::{ErrorKind, Result};
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::test_container::TestContainer;
 
 fn draft(id: &str, body: &str) -> ScriptDraft {
     ScriptDraft {
@@ -18,8 +18,8 @@ const KIND: ScriptKind = ScriptKind::StoredProcedure;
 
 #[tokio::test]
 async fn a_script_goes_through_its_life() {
-    let stage = Stage::with_ttl(-1).await;
-    let (account, container, ctx) = (&stage.account, &stage.container, stage.begin().await);
+    let test = TestContainer::with_ttl(-1).await;
+    let (account, container, ctx) = (&test.account, &test.container, test.begin().await);
     let kind = |result: Result<_>| result.map(|_| ()).map_err(|error| error.kind);
     let (created, is_new) = account
         .create_script(&ctx, container, KIND, draft("s", "1"), false)
@@ -87,55 +87,53 @@ async fn a_script_goes_through_its_life() {
 
 #[tokio::test]
 async fn scripts_survive_a_restart_and_go_with_their_container() {
-    let stage = Stage::with_ttl(-1).await;
-    stage
-        .define_script(
-            KIND,
-            "s",
-            "function () { getContext().getResponse().setBody('kept') }",
-            None,
-        )
-        .await;
+    let test = TestContainer::with_ttl(-1).await;
+    test.define_script(
+        KIND,
+        "s",
+        "function () { getContext().getResponse().setBody('kept') }",
+        None,
+    )
+    .await;
     let fires = TriggerFires::parse("post", "REPLACE").unwrap();
-    let trigger = stage.define_script(ScriptKind::Trigger, "t", "body", Some(fires)).await;
-    let stage = stage.reopen().await;
+    let trigger = test.define_script(ScriptKind::Trigger, "t", "body", Some(fires)).await;
+    let test = test.reopen().await;
     assert_eq!(
-        stage.account.list_scripts(&stage.container, ScriptKind::Trigger),
+        test.account.list_scripts(&test.container, ScriptKind::Trigger),
         [trigger]
     );
-    assert_eq!(stage.account.list_scripts(&stage.container, KIND).len(), 1);
+    assert_eq!(test.account.list_scripts(&test.container, KIND).len(), 1);
 
-    let ctx = stage.begin().await;
-    stage
-        .account
-        .delete_container(&ctx, stage.container.rid(), None)
+    let ctx = test.begin().await;
+    test.account
+        .delete_container(&ctx, test.container.rid(), None)
         .await
         .unwrap();
-    let late = stage
+    let late = test
         .account
-        .create_script(&ctx, &stage.container, KIND, draft("late", "x"), false)
+        .create_script(&ctx, &test.container, KIND, draft("late", "x"), false)
         .await;
     assert_eq!(late.unwrap_err().kind, ErrorKind::NotFound);
-    let database = stage.account.database_by_name("d").unwrap();
+    let database = test.account.database_by_name("d").unwrap();
     let properties =
-        bolide_model::container::ContainerProperties::from_json(&crate::stage::definition(&json!({}))).unwrap();
-    stage
-        .account
+        bolide_model::container::ContainerProperties::from_json(&crate::test_container::definition(&json!({})))
+            .unwrap();
+    test.account
         .create_container(&ctx, database.rid, properties, None)
         .await
         .unwrap();
-    let stage = stage.reopen().await;
-    assert_eq!(stage.account.list_scripts(&stage.container, KIND), []);
+    let test = test.reopen().await;
+    assert_eq!(test.account.list_scripts(&test.container, KIND), []);
 }
 
 #[tokio::test]
 async fn ids_follow_the_rules_of_resources() {
-    let stage = Stage::with_ttl(-1).await;
-    let ctx = stage.begin().await;
+    let test = TestContainer::with_ttl(-1).await;
+    let ctx = test.begin().await;
     for id in ["", "a/b", "a?", "a ", &"x".repeat(256)] {
-        let created = stage
+        let created = test
             .account
-            .create_script(&ctx, &stage.container, KIND, draft(id, "x"), false)
+            .create_script(&ctx, &test.container, KIND, draft(id, "x"), false)
             .await;
         assert_eq!(created.unwrap_err().kind, ErrorKind::BadRequest, "{id}");
     }

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{Two, container, container_text};
 use crate::probe::Probe;
-use crate::stage::key;
+use crate::test_container::key;
 
 async fn read(account: &Account, container: &Arc<Container>) -> Result<(), ErrorKind> {
     let ctx = account.begin().await.unwrap();
@@ -252,7 +252,9 @@ async fn a_range_that_one_account_split_is_served_by_the_other() {
 async fn known_names_are_found_without_reading_and_an_engine_of_one_account_is_not_asked_for_others() {
     let two = Two::through(|engine, _| Arc::new(Probe::new(engine))).await;
     let probe = Arc::new(Probe::new(two.engine.clone()));
-    let account = Account::open(probe.clone(), crate::stage::options()).await.unwrap();
+    let account = Account::open(probe.clone(), crate::test_container::options())
+        .await
+        .unwrap();
     let ctx = account.begin().await.unwrap();
     let database = account.create_database(&ctx, "d", None).await.unwrap().rid;
     account
@@ -266,7 +268,7 @@ async fn known_names_are_found_without_reading_and_an_engine_of_one_account_is_n
     account.refresh_catalog().await.unwrap();
     assert!(probe.traffic().reads > 0);
 
-    let alone = crate::stage::Stage::with(json!({})).await;
+    let alone = crate::test_container::TestContainer::with(json!({})).await;
     alone.engine.traffic();
     alone.account.refresh_catalog().await.unwrap();
     assert_eq!(alone.engine.traffic().reads, 0);

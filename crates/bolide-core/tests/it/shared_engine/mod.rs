@@ -14,7 +14,7 @@ use bolide_storage::Engine;
 use bolide_storage::memory::MemoryEngine;
 use serde_json::{Value, json};
 
-use crate::stage::{START, options};
+use crate::test_container::{START, options};
 
 /// Two accounts over one engine.
 struct Two {

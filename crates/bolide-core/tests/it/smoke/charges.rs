@@ -7,11 +7,11 @@ use bolide_model::epk::Epk;
 use bolide_model::{ErrorKind, RequestUnits};
 use serde_json::json;
 
-use crate::stage::{Stage, key, options};
+use crate::test_container::{TestContainer, key, options};
 
 /// A container of two ranges. Its items are in one of them.
 struct Lopsided {
-    stage: Stage,
+    test: TestContainer,
     /// A partition key of each range.
     full: String,
     empty: String,
@@ -27,27 +27,27 @@ impl Lopsided {
         };
         let throughput = Throughput::Manual { ru: 12_000 };
         let more = json!({"changeFeedPolicy": {"retentionDuration": 100}});
-        let stage = Stage::with_options(more, Some(throughput), options).await;
-        let [full, empty] = [0, 1].map(|range| key_in(&stage.container, range));
+        let test = TestContainer::with_options(more, Some(throughput), options).await;
+        let [full, empty] = [0, 1].map(|range| key_in(&test.container, range));
         let read = changes(FeedStart::Now);
-        let page = stage
+        let page = test
             .account
-            .all_versions(&stage.begin().await, &stage.container, &read)
+            .all_versions(&test.begin().await, &test.container, &read)
             .await;
         let start = FeedStart::After(page.unwrap().value.continuation);
         for n in 0..15 {
             let item = json!({"id": format!("i{n}"), "pk": full, "pad": "x".repeat(10_000)});
-            stage.create(item).await.unwrap();
+            test.create(item).await.unwrap();
         }
-        stage.at(101);
+        test.at(101);
         let pacing = PacingSettings {
             pacing: Pacing::Provisioned { ru: 8.0 },
             delete_ru: None,
             count_only_load: false,
         };
-        stage.account.set_pacing(&stage.container, pacing).await.unwrap();
+        test.account.set_pacing(&test.container, pacing).await.unwrap();
         Lopsided {
-            stage,
+            test,
             full,
             empty,
             start,
@@ -61,11 +61,11 @@ impl Lopsided {
         assert!(work.charge.0 > 8.0, "{what}: {work:?}");
         for (pk, is_admitted) in [(&self.full, false), (&self.empty, true)] {
             let read = ReadFeed {
-                scope: crate::stage::scope_of(pk),
+                scope: crate::test_container::scope_of(pk),
                 ..ReadFeed::default()
             };
-            let ctx = self.stage.begin().await;
-            let answer = self.stage.account.read_feed(&ctx, &self.stage.container, &read).await;
+            let ctx = self.test.begin().await;
+            let answer = self.test.account.read_feed(&ctx, &self.test.container, &read).await;
             match answer {
                 Ok(_) => assert!(is_admitted, "{what}: {pk}"),
                 Err(refusal) => {
@@ -96,11 +96,11 @@ fn changes(start: FeedStart) -> ReadChanges {
 #[tokio::test]
 async fn a_read_feed_is_charged_where_its_items_are() {
     let lopsided = Lopsided::new().await;
-    let Lopsided { stage, .. } = &lopsided;
+    let Lopsided { test, .. } = &lopsided;
     let read = ReadFeed::default();
-    let answer = stage
+    let answer = test
         .account
-        .read_feed(&stage.begin().await, &stage.container, &read)
+        .read_feed(&test.begin().await, &test.container, &read)
         .await;
     let work = answer.unwrap().work;
     lopsided.assert_borne_by_the_full_range("read feed", &work).await;
@@ -109,19 +109,19 @@ async fn a_read_feed_is_charged_where_its_items_are() {
 #[tokio::test]
 async fn change_feeds_are_charged_where_the_changes_are() {
     let lopsided = Lopsided::new().await;
-    let Lopsided { stage, start, .. } = &lopsided;
+    let Lopsided { test, start, .. } = &lopsided;
     let read = changes(FeedStart::Beginning);
-    let answer = stage
+    let answer = test
         .account
-        .change_feed(&stage.begin().await, &stage.container, &read)
+        .change_feed(&test.begin().await, &test.container, &read)
         .await;
     let work = answer.unwrap().work;
     lopsided.assert_borne_by_the_full_range("latest versions", &work).await;
-    stage.at(110);
+    test.at(110);
     let read = changes(start.clone());
-    let answer = stage
+    let answer = test
         .account
-        .all_versions(&stage.begin().await, &stage.container, &read)
+        .all_versions(&test.begin().await, &test.container, &read)
         .await;
     let work = answer.unwrap().work;
     lopsided.assert_borne_by_the_full_range("all versions", &work).await;
@@ -130,23 +130,20 @@ async fn change_feeds_are_charged_where_the_changes_are() {
 #[tokio::test]
 async fn a_query_is_charged_where_it_loads_items_and_its_start_evenly() {
     let lopsided = Lopsided::new().await;
-    let Lopsided { stage, .. } = &lopsided;
+    let Lopsided { test, .. } = &lopsided;
     for (second, text) in [
         (120, "SELECT * FROM c"),
         (130, "SELECT VALUE COUNT(c.pad) FROM c"),
         (140, "SELECT * FROM c ORDER BY c.id"),
     ] {
-        stage.at(second);
+        test.at(second);
         let query = QueryItems {
             text: text.into(),
             cross_partition: true,
             merges_ranges: true,
             ..QueryItems::default()
         };
-        let answer = stage
-            .account
-            .query(&stage.begin().await, &stage.container, &query)
-            .await;
+        let answer = test.account.query(&test.begin().await, &test.container, &query).await;
         let work = answer.unwrap().work;
         lopsided.assert_borne_by_the_full_range(text, &work).await;
     }
@@ -155,16 +152,16 @@ async fn a_query_is_charged_where_it_loads_items_and_its_start_evenly() {
 #[tokio::test]
 async fn a_query_without_items_counts_too() {
     let lopsided = Lopsided::new().await;
-    let Lopsided { stage, .. } = &lopsided;
+    let Lopsided { test, .. } = &lopsided;
     let query = QueryItems {
         text: "SELECT VALUE 1".into(),
         cross_partition: true,
         ..QueryItems::default()
     };
     let mut admitted = 0;
-    while stage
+    while test
         .account
-        .query(&stage.begin().await, &stage.container, &query)
+        .query(&test.begin().await, &test.container, &query)
         .await
         .is_ok()
     {

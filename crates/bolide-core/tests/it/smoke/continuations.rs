@@ -5,7 +5,7 @@ use bolide_model::ErrorKind;
 use bolide_model::epk::{Epk, EpkRange};
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, key, scope_of};
+use crate::test_container::{TestContainer, key, scope_of};
 
 const ITEMS: usize = 24;
 
@@ -23,23 +23,23 @@ fn asked(text: &str, scope: Scope, size: usize, continuation: Option<String>) ->
     }
 }
 
-async fn ask(stage: &Stage, query: &QueryItems) -> Result<Page, Refusal> {
-    let ctx = stage.begin().await;
-    let page = stage.account.query(&ctx, &stage.container, query).await?.value;
+async fn ask(test: &TestContainer, query: &QueryItems) -> Result<Page, Refusal> {
+    let ctx = test.begin().await;
+    let page = test.account.query(&ctx, &test.container, query).await?.value;
     let rows = serde_json::from_slice(&[b"[", &page.rows[..], b"]"].concat()).unwrap();
     Ok((rows, page.continuation))
 }
 
-async fn refusal(stage: &Stage, query: &QueryItems) -> ErrorKind {
-    ask(stage, query).await.expect_err("a refusal").error.kind
+async fn refusal(test: &TestContainer, query: &QueryItems) -> ErrorKind {
+    ask(test, query).await.expect_err("a refusal").error.kind
 }
 
 /// All rows from a continuation on; from the beginning without one.
-async fn rest(stage: &Stage, text: &str, scope: &Scope, size: usize, mut from: Option<String>) -> Vec<Value> {
+async fn rest(test: &TestContainer, text: &str, scope: &Scope, size: usize, mut from: Option<String>) -> Vec<Value> {
     let mut rows = Vec::new();
     loop {
         let query = asked(text, scope.clone(), size, from);
-        let (more, next) = ask(stage, &query)
+        let (more, next) = ask(test, &query)
             .await
             .unwrap_or_else(|refusal| panic!("{text} by {size}: {refusal:?}"));
         rows.extend(more);
@@ -59,7 +59,7 @@ fn range(id: u32) -> Scope {
 }
 
 /// A container that all the pipelines can work on, with items in one range.
-async fn filled() -> Stage {
+async fn filled() -> TestContainer {
     let paths = json!([[{"path": "/g", "order": "ascending"}, {"path": "/n", "order": "descending"}]]);
     let more = json!({
         "defaultTtl": -1,
@@ -72,7 +72,7 @@ async fn filled() -> Stage {
             {"path": "/v", "dataType": "float32", "dimensions": 2, "distanceFunction": "euclidean"},
         ]},
     });
-    let stage = Stage::with(more).await;
+    let test = TestContainer::with(more).await;
     for n in 0..ITEMS {
         let item = json!({
             "id": format!("i{n:02}"),
@@ -84,9 +84,9 @@ async fn filled() -> Stage {
             "text": "red ".repeat(1 + n % 5),
             "v": [n, 0],
         });
-        stage.create(item).await.unwrap();
+        test.create(item).await.unwrap();
     }
-    stage
+    test
 }
 
 /// Queries whose rows come in one order.
@@ -126,17 +126,17 @@ fn sorted(rows: &[Value]) -> Vec<String> {
 async fn every_pipeline_goes_on_over_a_split_and_a_restart() {
     for text in ORDERED.iter().chain(UNORDERED) {
         let all = Scope::default();
-        let stage = filled().await;
-        let whole = rest(&stage, text, &all, 100, None).await;
+        let test = filled().await;
+        let whole = rest(&test, text, &all, 100, None).await;
         let mut begun = Vec::new();
         for size in [1, 3, 5] {
-            begun.push((size, ask(&stage, &asked(text, all.clone(), size, None)).await.unwrap()));
+            begun.push((size, ask(&test, &asked(text, all.clone(), size, None)).await.unwrap()));
         }
-        stage.account.split(&stage.container, None).await.unwrap();
-        let stage = stage.reopen().await;
+        test.account.split(&test.container, None).await.unwrap();
+        let test = test.reopen().await;
         for (size, (mut rows, continuation)) in begun {
             if continuation.is_some() {
-                rows.extend(rest(&stage, text, &all, size, continuation).await);
+                rows.extend(rest(&test, text, &all, size, continuation).await);
             }
             if ORDERED.contains(text) {
                 assert_eq!(rows, whole, "{text} by {size}");
@@ -161,16 +161,16 @@ async fn each_child_of_a_split_goes_on_in_its_own_part() {
         "SELECT VALUE c.pk FROM c GROUP BY c.pk",
         "SELECT VALUE c.pk FROM c GROUP BY c.pk OFFSET 0 LIMIT 100",
     ] {
-        let stage = filled().await;
-        let whole = rest(&stage, text, &range(0), 100, None).await;
+        let test = filled().await;
+        let whole = rest(&test, text, &range(0), 100, None).await;
         let mut begun = Vec::new();
         for size in [1, 3, 5] {
-            begun.push((size, ask(&stage, &asked(text, range(0), size, None)).await.unwrap()));
+            begun.push((size, ask(&test, &asked(text, range(0), size, None)).await.unwrap()));
         }
-        let split = stage.account.split(&stage.container, None).await.unwrap();
+        let split = test.account.split(&test.container, None).await.unwrap();
         for (size, (mut rows, continuation)) in begun {
             for child in &split.children {
-                rows.extend(rest(&stage, text, &range(*child), size, continuation.clone()).await);
+                rows.extend(rest(&test, text, &range(*child), size, continuation.clone()).await);
             }
             assert_eq!(sorted(&rows), sorted(&whole), "{text} by {size}");
         }
@@ -192,19 +192,19 @@ async fn what_expires_between_pages_costs_no_other_row_and_gives_none_twice() {
         ),
         ("SELECT VALUE c.n FROM c ORDER BY c.long", json!(0)),
     ] {
-        let stage = filled().await;
+        let test = filled().await;
         let all = Scope::default();
-        let (mut rows, continuation) = ask(&stage, &asked(text, all.clone(), 1, None)).await.unwrap();
+        let (mut rows, continuation) = ask(&test, &asked(text, all.clone(), 1, None)).await.unwrap();
         assert_eq!(rows, [was_first], "{text}");
         // Every item that has that row now goes; another with the same value of `g` stays.
         for n in [0, 3, 4, 6] {
             let renewed = json!({"id": format!("i{n:02}"), "pk": format!("p{n}"), "ttl": 10});
-            stage.upsert(renewed, None).await.unwrap();
+            test.upsert(renewed, None).await.unwrap();
         }
-        stage.at(110);
-        stage.purge().await;
-        let expected = rest(&stage, text, &all, 100, None).await;
-        rows.extend(rest(&stage, text, &all, 1, continuation).await);
+        test.at(110);
+        test.purge().await;
+        let expected = rest(&test, text, &all, 100, None).await;
+        rows.extend(rest(&test, text, &all, 1, continuation).await);
         let later: Vec<&Value> = rows[1..].iter().collect();
         for row in &expected {
             let times = rows.iter().filter(|other| *other == row).count();
@@ -219,7 +219,7 @@ async fn what_expires_between_pages_costs_no_other_row_and_gives_none_twice() {
 /// Clients ask for continuations of at most a kilobyte.
 #[tokio::test]
 async fn continuations_stay_within_a_kilobyte() {
-    let stage = filled().await;
+    let test = filled().await;
     for text in ORDERED.iter().chain(UNORDERED) {
         let mut continuation = None;
         for number in 1.. {
@@ -228,7 +228,7 @@ async fn continuations_stay_within_a_kilobyte() {
                 continuation_limit_kb: Some(1),
                 ..asked(text, range(0), 1, continuation)
             };
-            (_, continuation) = ask(&stage, &query).await.unwrap();
+            (_, continuation) = ask(&test, &query).await.unwrap();
             if continuation.is_none() {
                 break;
             }
@@ -238,13 +238,13 @@ async fn continuations_stay_within_a_kilobyte() {
 
 #[tokio::test]
 async fn one_key_is_one_part_however_it_is_named() {
-    let stage = Stage::with(json!({})).await;
+    let test = TestContainer::with(json!({})).await;
     for n in 0..6 {
-        stage.create(json!({"id": n.to_string()})).await.unwrap();
+        test.create(json!({"id": n.to_string()})).await.unwrap();
     }
     let text = "SELECT VALUE c.id FROM c ORDER BY c.id";
-    let (_, continuation) = ask(&stage, &asked(text, scope_of("p"), 2, None)).await.unwrap();
-    let epk = Epk::of(&stage.container.properties().partition_key, &key("p"));
+    let (_, continuation) = ask(&test, &asked(text, scope_of("p"), 2, None)).await.unwrap();
+    let epk = Epk::of(&test.container.properties().partition_key, &key("p"));
     let names = [
         scope_of("p"),
         Scope {
@@ -258,7 +258,7 @@ async fn one_key_is_one_part_however_it_is_named() {
     ];
     for scope in names {
         assert_eq!(
-            rest(&stage, text, &scope, 2, continuation.clone()).await,
+            rest(&test, text, &scope, 2, continuation.clone()).await,
             ["2", "3", "4", "5"],
             "{scope:?}"
         );
@@ -268,19 +268,19 @@ async fn one_key_is_one_part_however_it_is_named() {
 /// Clients rewrite the filter of a sorted query when they go on (cosmos-rest §6.1).
 #[tokio::test]
 async fn a_continuation_of_a_sorted_query_belongs_to_its_order() {
-    let stage = filled().await;
+    let test = filled().await;
     let text = "SELECT VALUE c.id FROM c ORDER BY c.n DESC";
-    let (_, continuation) = ask(&stage, &asked(text, range(0), 2, None)).await.unwrap();
+    let (_, continuation) = ask(&test, &asked(text, range(0), 2, None)).await.unwrap();
     let continued = |text: &str| asked(text, range(0), 2, continuation.clone());
     let rewritten = "SELECT VALUE c.id FROM c WHERE ((c.n <= 22) OR NOT IS_DEFINED(c.n)) ORDER BY c.n DESC";
-    assert_eq!(ask(&stage, &continued(rewritten)).await.unwrap().0, ["i21", "i20"]);
+    assert_eq!(ask(&test, &continued(rewritten)).await.unwrap().0, ["i21", "i20"]);
     for other in [
         "SELECT VALUE c.id FROM c ORDER BY c.n",
         "SELECT VALUE c.id FROM c ORDER BY c.g DESC",
         "SELECT VALUE c.id FROM c",
     ] {
         assert_eq!(
-            refusal(&stage, &continued(other)).await,
+            refusal(&test, &continued(other)).await,
             ErrorKind::BadRequest,
             "{other}"
         );
@@ -289,14 +289,14 @@ async fn a_continuation_of_a_sorted_query_belongs_to_its_order() {
 
 #[tokio::test]
 async fn a_continuation_is_refused_for_another_question_or_another_part() {
-    let stage = Stage::with(json!({})).await;
+    let test = TestContainer::with(json!({})).await;
     for n in 0..6 {
-        stage.create(json!({"id": n.to_string()})).await.unwrap();
+        test.create(json!({"id": n.to_string()})).await.unwrap();
     }
     let text = "SELECT VALUE c.id FROM c";
-    let (_, continuation) = ask(&stage, &asked(text, scope_of("p"), 2, None)).await.unwrap();
+    let (_, continuation) = ask(&test, &asked(text, scope_of("p"), 2, None)).await.unwrap();
     let continued = |text: &str, scope| asked(text, scope, 2, continuation.clone());
-    assert!(ask(&stage, &continued(text, scope_of("p"))).await.is_ok());
+    assert!(ask(&test, &continued(text, scope_of("p"))).await.is_ok());
     for query in [
         continued("SELECT VALUE c.id  FROM c", scope_of("p")),
         continued(text, scope_of("q")),
@@ -306,13 +306,13 @@ async fn a_continuation_is_refused_for_another_question_or_another_part() {
             ..continued(text, scope_of("p"))
         },
     ] {
-        assert_eq!(refusal(&stage, &query).await, ErrorKind::BadRequest, "{query:?}");
+        assert_eq!(refusal(&test, &query).await, ErrorKind::BadRequest, "{query:?}");
     }
     let whole = continuation.clone().unwrap();
     for at in 0..whole.len() {
         let mut damaged = whole.clone().into_bytes();
         damaged[at] = if damaged[at] == b'A' { b'B' } else { b'A' };
         let query = asked(text, scope_of("p"), 2, Some(String::from_utf8(damaged).unwrap()));
-        assert_eq!(refusal(&stage, &query).await, ErrorKind::BadRequest, "{query:?}");
+        assert_eq!(refusal(&test, &query).await, ErrorKind::BadRequest, "{query:?}");
     }
 }

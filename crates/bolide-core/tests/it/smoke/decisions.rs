@@ -8,7 +8,7 @@ use bolide_model::document::{Document, Patch};
 use futures_util::stream;
 use serde_json::json;
 
-use crate::stage::{Stage, key};
+use crate::test_container::{TestContainer, key};
 
 fn document(id: &str) -> Document {
     Document::parse(json!({"id": id, "pk": "p", "u": id}).to_string().as_bytes()).unwrap()
@@ -22,30 +22,30 @@ async fn every_kind_of_write_is_a_function_of_what_was_read() {
         "uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/u"]}]},
         "changeFeedPolicy": {"retentionDuration": 10},
     });
-    let stage = Stage::with(definition).await;
-    let start = stage.account.server_time().seconds().0;
+    let test = TestContainer::with(definition).await;
+    let start = test.account.server_time().seconds().0;
     let pacing = PacingSettings {
         pacing: Pacing::Serverless,
         ..PacingSettings::of(None)
     };
-    stage.account.set_pacing(&stage.container, pacing).await.unwrap();
+    test.account.set_pacing(&test.container, pacing).await.unwrap();
 
     // Single items; each of the second writes of "g…" and "u…" meets a ghost, by id or by unique key.
-    stage.create(json!({"id": "a", "u": 1})).await.unwrap();
-    stage.upsert(json!({"id": "b", "u": 2}), None).await.unwrap();
-    stage.upsert(json!({"id": "b", "u": 3}), None).await.unwrap();
-    stage.replace("b", json!({"id": "c", "u": 3}), None).await.unwrap();
+    test.create(json!({"id": "a", "u": 1})).await.unwrap();
+    test.upsert(json!({"id": "b", "u": 2}), None).await.unwrap();
+    test.upsert(json!({"id": "b", "u": 3}), None).await.unwrap();
+    test.replace("b", json!({"id": "c", "u": 3}), None).await.unwrap();
     let condition =
         json!({"condition": "FROM c WHERE c.u = 3", "operations": [{"op": "incr", "path": "/u", "value": 1}]});
-    stage.patch("c", condition, None).await.unwrap();
-    stage.delete("c", None).await.unwrap();
+    test.patch("c", condition, None).await.unwrap();
+    test.delete("c", None).await.unwrap();
     for (id, u) in [("g1", 10), ("g2", 11), ("u1", 12)] {
-        stage.create(json!({"id": id, "u": u, "ttl": 1})).await.unwrap();
+        test.create(json!({"id": id, "u": u, "ttl": 1})).await.unwrap();
     }
-    stage.at(start + 2);
-    stage.create(json!({"id": "g1", "u": 20})).await.unwrap();
-    stage.upsert(json!({"id": "g2", "u": 21}), None).await.unwrap();
-    stage.create(json!({"id": "u2", "u": 12})).await.unwrap();
+    test.at(start + 2);
+    test.create(json!({"id": "g1", "u": 20})).await.unwrap();
+    test.upsert(json!({"id": "g2", "u": 21}), None).await.unwrap();
+    test.create(json!({"id": "u2", "u": 12})).await.unwrap();
 
     // Several as one.
     let patch = Patch::from_value(&json!([{"op": "set", "path": "/n", "value": 1}])).unwrap();
@@ -80,43 +80,41 @@ async fn every_kind_of_write_is_a_function_of_what_was_read() {
             false,
         ),
     ] {
-        let ctx = stage.begin().await;
-        let answer = stage.account.batch(&ctx, &stage.container, batch(operations)).await;
+        let ctx = test.begin().await;
+        let answer = test.account.batch(&ctx, &test.container, batch(operations)).await;
         let answer = answer.unwrap().value;
         assert_eq!(matches!(answer, BatchAnswer::Committed(_)), is_committed, "{answer:?}");
     }
 
     // The background: expired items, those of a deleted key, the history.
-    stage
-        .account
-        .purge(&stage.container, PurgeMode::Paced, None)
+    test.account
+        .purge(&test.container, PurgeMode::Paced, None)
         .await
         .unwrap();
-    stage
-        .account
-        .delete_all_of_key(&stage.begin().await, &stage.container, &key("p"))
+    test.account
+        .delete_all_of_key(&test.begin().await, &test.container, &key("p"))
         .await
         .unwrap();
-    stage.create(json!({"id": "d", "u": "d"})).await.unwrap();
-    stage.at(start + 1001);
-    assert!(stage.purge().await > 0 || stage.count().await == 1);
-    stage.at(start + 2000);
-    assert_eq!(stage.purge().await, 1);
+    test.create(json!({"id": "d", "u": "d"})).await.unwrap();
+    test.at(start + 1001);
+    assert!(test.purge().await > 0 || test.count().await == 1);
+    test.at(start + 2000);
+    assert_eq!(test.purge().await, 1);
 
     // Administration.
-    stage.create(json!({"id": "z", "u": 1})).await.unwrap();
-    stage.account.split(&stage.container, None).await.unwrap();
-    stage.account.ttl_report(&stage.container).await.unwrap();
-    stage.assert_sound().await;
-    stage.changes(FeedStart::Beginning, 10).await;
+    test.create(json!({"id": "z", "u": 1})).await.unwrap();
+    test.account.split(&test.container, None).await.unwrap();
+    test.account.ttl_report(&test.container).await.unwrap();
+    test.assert_sound().await;
+    test.changes(FeedStart::Beginning, 10).await;
 }
 
 #[tokio::test]
 async fn so_is_loading() {
-    let stage = Stage::with(json!({"defaultTtl": 1000})).await;
-    let ts = stage.account.server_time().seconds().0;
+    let test = TestContainer::with(json!({"defaultTtl": 1000})).await;
+    let ts = test.account.server_time().seconds().0;
     let lines = json!({"id": "a", "pk": "p", "_ts": ts}).to_string();
     let parts = stream::iter([Ok(bytes::Bytes::from(lines))]);
-    assert_eq!(stage.account.import(&stage.container, parts).await, Ok(1));
-    stage.assert_sound().await;
+    assert_eq!(test.account.import(&test.container, parts).await, Ok(1));
+    test.assert_sound().await;
 }

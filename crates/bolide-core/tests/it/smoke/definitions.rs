@@ -11,8 +11,8 @@ use bolide_model::encryption_key::EncryptionKeyProperties;
 use bolide_model::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
-use crate::random::Dice;
-use crate::stage::{Stage, definition, options};
+use crate::random::RandomChoices;
+use crate::test_container::{TestContainer, definition, options};
 
 fn container(id: &str, more: &Value) -> ContainerProperties {
     let mut sent = definition(more);
@@ -44,12 +44,12 @@ fn grant(id: &str, resource: &str) -> PermissionProperties {
     }
 }
 
-async fn reopen(stage: &Stage, definition_bytes: Option<usize>) -> Arc<Account> {
+async fn reopen(test: &TestContainer, definition_bytes: Option<usize>) -> Arc<Account> {
     let options = AccountOptions {
         definition_bytes,
         ..options()
     };
-    let engine = stage.engine.clone();
+    let engine = test.engine.clone();
     Account::open(engine, options).await.expect("an account")
 }
 
@@ -69,55 +69,55 @@ fn expect_full<T>(refused: Result<T>) {
 #[tokio::test]
 async fn what_is_counted_is_what_is_stored() {
     for seed in 1..=8 {
-        let stage = Stage::with(json!({})).await;
-        let mut dice = Dice::new(seed);
+        let test = TestContainer::with(json!({})).await;
+        let mut choices = RandomChoices::new(seed);
         for step in 0..60 {
-            let _ = change_something(&stage, &mut dice).await;
+            let _ = change_something(&test, &mut choices).await;
             if step % 6 == 0 {
-                let counted_anew = used(reopen(&stage, None).await.as_ref());
-                assert_eq!(used(&stage.account), counted_anew, "seed {seed}, step {step}");
+                let counted_anew = used(reopen(&test, None).await.as_ref());
+                assert_eq!(used(&test.account), counted_anew, "seed {seed}, step {step}");
             }
         }
-        for database in stage.account.list_databases() {
-            let ctx = stage.begin().await;
-            stage.account.delete_database(&ctx, database.rid, None).await.unwrap();
+        for database in test.account.list_databases() {
+            let ctx = test.begin().await;
+            test.account.delete_database(&ctx, database.rid, None).await.unwrap();
         }
-        assert_eq!(used(&stage.account), 0, "seed {seed}");
+        assert_eq!(used(&test.account), 0, "seed {seed}");
     }
 }
 
 /// Creates, replaces or deletes one thing, if it can be.
-async fn change_something(stage: &Stage, dice: &mut Dice) -> Result<()> {
-    let (account, ctx) = (&stage.account, stage.begin().await);
-    let name = dice.roll(4).to_string();
-    let database = pick(dice, account.list_databases());
-    let Some(DatabaseInfo { rid: database, .. }) = database.filter(|_| dice.percent(90)) else {
-        let throughput = dice.percent(50).then_some(Throughput::Manual { ru: 400 });
+async fn change_something(test: &TestContainer, choices: &mut RandomChoices) -> Result<()> {
+    let (account, ctx) = (&test.account, test.begin().await);
+    let name = choices.roll(4).to_string();
+    let database = pick(choices, account.list_databases());
+    let Some(DatabaseInfo { rid: database, .. }) = database.filter(|_| choices.percent(90)) else {
+        let throughput = choices.percent(50).then_some(Throughput::Manual { ru: 400 });
         return account.create_database(&ctx, &name, throughput).await.map(drop);
     };
-    let user: Option<UserInfo> = pick(dice, account.list_users(database)?);
-    let key = pick(dice, account.list_encryption_keys(database)?);
-    let found: Option<Arc<Container>> = pick(dice, account.list_containers(database)?);
-    match (dice.roll(14), found, user, key) {
+    let user: Option<UserInfo> = pick(choices, account.list_users(database)?);
+    let key = pick(choices, account.list_encryption_keys(database)?);
+    let found: Option<Arc<Container>> = pick(choices, account.list_containers(database)?);
+    match (choices.roll(14), found, user, key) {
         (0, ..) => account.delete_database(&ctx, database, None).await,
         (1, ..) => {
-            let ranges = dice.percent(30).then_some(Throughput::Manual { ru: 20_000 });
-            let properties = container(&name, &paths(dice.roll(200)));
+            let ranges = choices.percent(30).then_some(Throughput::Manual { ru: 20_000 });
+            let properties = container(&name, &paths(choices.roll(200)));
             let created = account.create_container(&ctx, database, properties, ranges).await;
             created.map(drop)
         }
         (2, Some(found), ..) => {
-            let mut sent = definition(&paths(dice.roll(200)));
+            let mut sent = definition(&paths(choices.roll(200)));
             sent["id"] = found.properties().id.as_str().into();
             account.replace_container(&ctx, &found, &sent, None).await.map(drop)
         }
         (3, Some(found), ..) => account.delete_container(&ctx, found.rid(), None).await,
         (4, Some(found), ..) => account.split(&found, None).await.map(drop),
         (5, Some(found), ..) => {
-            let kind = [ScriptKind::StoredProcedure, ScriptKind::UserDefinedFunction][dice.roll(2) as usize];
+            let kind = [ScriptKind::StoredProcedure, ScriptKind::UserDefinedFunction][choices.roll(2) as usize];
             let draft = ScriptDraft {
                 id: name,
-                body: "x".repeat(dice.roll(2_000) as usize).into(),
+                body: "x".repeat(choices.roll(2_000) as usize).into(),
                 fires: None,
             };
             account.create_script(&ctx, &found, kind, draft, true).await.map(drop)
@@ -130,26 +130,26 @@ async fn change_something(stage: &Stage, dice: &mut Dice) -> Result<()> {
         }
         (7, ..) => account.upsert_user(&ctx, database, &name, None).await.map(drop),
         (8, _, Some(user), _) => {
-            let new_name = "u".repeat(1 + dice.roll(200) as usize);
+            let new_name = "u".repeat(1 + choices.roll(200) as usize);
             account.replace_user(&ctx, user.rid, &new_name, None).await.map(drop)
         }
         (9, _, Some(user), _) => account.delete_user(&ctx, user.rid, None).await,
         (10, _, Some(user), _) => {
-            let resource = format!("dbs/d/colls/{}", dice.roll(1_000_000));
+            let resource = format!("dbs/d/colls/{}", choices.roll(1_000_000));
             let upserted = account.upsert_permission(&ctx, user.rid, grant(&name, &resource), None);
             upserted.await.map(drop)
         }
-        (11, _, Some(user), _) => match pick(dice, account.list_permissions(user.rid)?) {
+        (11, _, Some(user), _) => match pick(choices, account.list_permissions(user.rid)?) {
             Some(permission) => account.delete_permission(&ctx, permission.rid, None).await,
             None => Ok(()),
         },
         (12, ..) => {
-            let properties = encryption_key(&name, dice.roll(3_000) as usize);
+            let properties = encryption_key(&name, choices.roll(3_000) as usize);
             let created = account.create_encryption_key(&ctx, database, properties).await;
             created.map(drop)
         }
         (13, _, _, Some(key)) => {
-            let properties = encryption_key(&key.properties.id, dice.roll(3_000) as usize);
+            let properties = encryption_key(&key.properties.id, choices.roll(3_000) as usize);
             let replaced = account.replace_encryption_key(&ctx, key.rid, properties, None).await;
             replaced.map(drop)
         }
@@ -157,15 +157,15 @@ async fn change_something(stage: &Stage, dice: &mut Dice) -> Result<()> {
     }
 }
 
-fn pick<T>(dice: &mut Dice, mut from: Vec<T>) -> Option<T> {
-    (!from.is_empty()).then(|| from.swap_remove(dice.roll(from.len() as u64) as usize))
+fn pick<T>(choices: &mut RandomChoices, mut from: Vec<T>) -> Option<T> {
+    (!from.is_empty()).then(|| from.swap_remove(choices.roll(from.len() as u64) as usize))
 }
 
 #[tokio::test]
 async fn what_would_go_above_the_limit_is_refused_and_deleting_gives_back() {
-    let stage = Stage::with(json!({})).await;
-    let account = reopen(&stage, Some(used(&stage.account) + 100_000)).await;
-    let ctx = stage.begin().await;
+    let test = TestContainer::with(json!({})).await;
+    let account = reopen(&test, Some(used(&test.account) + 100_000)).await;
+    let ctx = test.begin().await;
     let database = account.database_by_name("d").unwrap().rid;
     let mut keys = 0;
     let refused = loop {
@@ -214,33 +214,33 @@ async fn what_would_go_above_the_limit_is_refused_and_deleting_gives_back() {
 
 #[tokio::test]
 async fn an_account_above_its_limit_opens_and_takes_what_lets_nothing_grow() {
-    let stage = Stage::with_ttl(10).await;
-    let ctx = stage.begin().await;
-    let database = stage.container.info().database_rid;
-    stage.account.create_user(&ctx, database, "ada").await.unwrap();
-    let stage = Stage {
-        account: reopen(&stage, Some(1_000)).await,
-        ..stage
+    let test = TestContainer::with_ttl(10).await;
+    let ctx = test.begin().await;
+    let database = test.container.info().database_rid;
+    test.account.create_user(&ctx, database, "ada").await.unwrap();
+    let test = TestContainer {
+        account: reopen(&test, Some(1_000)).await,
+        ..test
     };
-    let known = stage.account.container_by_name(database, "c").unwrap();
-    let stage = Stage {
+    let known = test.account.container_by_name(database, "c").unwrap();
+    let test = TestContainer {
         container: known,
-        ..stage
+        ..test
     };
-    let account = &stage.account;
+    let account = &test.account;
     assert!(used(account) > account.definitions().limit_bytes);
     expect_full(account.create_database(&ctx, "e", None).await);
     expect_full(account.create_user(&ctx, database, "bob").await);
 
-    stage.define(json!({"defaultTtl": 1_000_000})).await.unwrap();
-    stage.create(json!({"id": "a"})).await.unwrap();
+    test.define(json!({"defaultTtl": 1_000_000})).await.unwrap();
+    test.create(json!({"id": "a"})).await.unwrap();
     let before = used(account);
-    account.split(&stage.container, None).await.unwrap();
+    account.split(&test.container, None).await.unwrap();
     assert!(used(account) > before, "a split is counted, and not refused");
     let ada = account.user_by_name(database, "ada").unwrap();
     account.delete_user(&ctx, ada.rid, None).await.unwrap();
     account
-        .delete_container(&ctx, stage.container.rid(), None)
+        .delete_container(&ctx, test.container.rid(), None)
         .await
         .unwrap();
     account.delete_database(&ctx, database, None).await.unwrap();
@@ -249,13 +249,13 @@ async fn an_account_above_its_limit_opens_and_takes_what_lets_nothing_grow() {
 
 #[tokio::test]
 async fn definitions_may_take_a_quarter_of_the_memory_for_requests_and_at_least_enough_for_thousands() {
-    let stage = Stage::with(json!({})).await;
+    let test = TestContainer::with(json!({})).await;
     let limit = async |memory_bytes: usize| {
         let options = AccountOptions {
             memory_bytes,
             ..options()
         };
-        let account = Account::open(stage.engine.clone(), options).await.expect("an account");
+        let account = Account::open(test.engine.clone(), options).await.expect("an account");
         account.definitions().limit_bytes
     };
     assert_eq!(limit(2 << 30).await, 512 << 20);

@@ -5,8 +5,8 @@ use bytes::Bytes;
 use futures_util::stream;
 use serde_json::{Value, json};
 
-use crate::random::program::Dice;
-use crate::stage::{Stage, key, shown};
+use crate::random::program::RandomChoices;
+use crate::test_container::{TestContainer, key, shown};
 
 /// When the items have been written, and programs begin, in seconds.
 const NOW: i64 = 20_000_000;
@@ -27,8 +27,8 @@ const SPANS: [i64; 10] = [
 
 /// A container, and what its default ttl is.
 struct Program {
-    stage: Stage,
-    dice: Dice,
+    test: TestContainer,
+    choices: RandomChoices,
     default_ttl: Option<i64>,
     now: i64,
 }
@@ -36,61 +36,61 @@ struct Program {
 impl Program {
     /// A container with so many items of every age.
     async fn begin(seed: u64, items: u64) -> Program {
-        let mut dice = Dice::new(seed);
-        let default_ttl = default_ttl(&mut dice);
-        let stage = Stage::with(json!({ "defaultTtl": default_ttl })).await;
-        stage.at(NOW);
+        let mut choices = RandomChoices::new(seed);
+        let default_ttl = default_ttl(&mut choices);
+        let test = TestContainer::with(json!({ "defaultTtl": default_ttl })).await;
+        test.at(NOW);
         let lines = (0..items).map(|n| {
-            let age = pick(&mut dice, &SPANS).min(NOW) + dice.roll(50) as i64;
-            let mut item = item(&mut dice, n);
+            let age = pick(&mut choices, &SPANS).min(NOW) + choices.roll(50) as i64;
+            let mut item = item(&mut choices, n);
             item["_ts"] = (NOW - age).into();
             Ok(Bytes::from(format!("{item}\n")))
         });
         let lines: Vec<_> = lines.collect();
-        let imported = stage.account.import(&stage.container, stream::iter(lines)).await;
+        let imported = test.account.import(&test.container, stream::iter(lines)).await;
         assert_eq!(imported, Ok(items));
         Program {
-            stage,
-            dice,
+            test,
+            choices,
             default_ttl,
             now: NOW,
         }
     }
 
     async fn step(&mut self) {
-        match self.dice.roll(20) {
+        match self.choices.roll(20) {
             0..7 => self.write().await,
             7..11 => {
-                self.now += pick(&mut self.dice, &SPANS[..8]);
-                self.stage.at(self.now);
+                self.now += pick(&mut self.choices, &SPANS[..8]);
+                self.test.at(self.now);
             }
             11..13 => {
-                self.default_ttl = default_ttl(&mut self.dice);
-                let defined = self.stage.define(json!({ "defaultTtl": self.default_ttl })).await;
+                self.default_ttl = default_ttl(&mut self.choices);
+                let defined = self.test.define(json!({ "defaultTtl": self.default_ttl })).await;
                 assert_eq!(defined, Ok(()));
             }
             13..15 => {
-                let most = 1 + self.dice.roll(60);
+                let most = 1 + self.choices.roll(60);
                 let purged = self
-                    .stage
+                    .test
                     .account
-                    .purge(&self.stage.container, PurgeMode::Force, Some(most));
+                    .purge(&self.test.container, PurgeMode::Force, Some(most));
                 assert!(purged.await.expect("a purge") <= most);
             }
             15 => {
-                let split = self.stage.account.split(&self.stage.container, None).await;
+                let split = self.test.account.split(&self.test.container, None).await;
                 split.expect("there are keys on both sides of it");
             }
-            16 if self.dice.percent(40) => {
-                let key = key(pick(&mut self.dice, &KEYS));
-                let ctx = self.stage.begin().await;
-                let deleted = self.stage.account.delete_all_of_key(&ctx, &self.stage.container, &key);
+            16 if self.choices.percent(40) => {
+                let key = key(pick(&mut self.choices, &KEYS));
+                let ctx = self.test.begin().await;
+                let deleted = self.test.account.delete_all_of_key(&ctx, &self.test.container, &key);
                 deleted.await.expect("a key");
             }
             _ => {
                 // Counted in several rounds, between which others write.
-                let account = self.stage.account.clone();
-                let container = self.stage.container.clone();
+                let account = self.test.account.clone();
+                let container = self.test.container.clone();
                 let (report, ()) = tokio::join!(account.ttl_report(&container), self.write());
                 report.expect("a report");
             }
@@ -99,23 +99,23 @@ impl Program {
 
     /// Some writes and deletes.
     async fn write(&mut self) {
-        for _ in 0..=self.dice.roll(40) {
-            let mut item = item(&mut self.dice, 1_000_000);
-            item["id"] = self.dice.roll(200).to_string().into();
+        for _ in 0..=self.choices.roll(40) {
+            let mut item = item(&mut self.choices, 1_000_000);
+            item["id"] = self.choices.roll(200).to_string().into();
             item["pk"] = "p".into();
-            if self.dice.percent(25) {
-                let _ = self.stage.delete(item["id"].as_str().expect("a string"), None).await;
+            if self.choices.percent(25) {
+                let _ = self.test.delete(item["id"].as_str().expect("a string"), None).await;
             } else {
-                self.stage.upsert(item, None).await.expect("an item");
+                self.test.upsert(item, None).await.expect("an item");
             }
         }
     }
 
     async fn check(&self, when: &str) {
         let report = self
-            .stage
+            .test
             .account
-            .ttl_report(&self.stage.container)
+            .ttl_report(&self.test.container)
             .await
             .expect("a report");
         let ends = self.ends().await;
@@ -137,7 +137,7 @@ impl Program {
     async fn ends(&self) -> Vec<i64> {
         let (mut ends, mut continuation) = (Vec::new(), None);
         loop {
-            let (items, next) = self.stage.list(1_000, continuation).await;
+            let (items, next) = self.test.list(1_000, continuation).await;
             ends.extend(items.iter().filter_map(|item| {
                 let own = shown(item).get("ttl").and_then(Value::as_i64);
                 let ttl = self.default_ttl.map(|default| own.unwrap_or(default))?;
@@ -151,24 +151,24 @@ impl Program {
     }
 }
 
-fn pick<T: Copy>(dice: &mut Dice, from: &[T]) -> T {
-    from[dice.roll(from.len() as u64) as usize]
+fn pick<T: Copy>(choices: &mut RandomChoices, from: &[T]) -> T {
+    from[choices.roll(from.len() as u64) as usize]
 }
 
-fn default_ttl(dice: &mut Dice) -> Option<i64> {
-    match dice.roll(8) {
+fn default_ttl(choices: &mut RandomChoices) -> Option<i64> {
+    match choices.roll(8) {
         0 => None,
         1 => Some(-1),
-        _ => Some(pick(dice, &SPANS)),
+        _ => Some(pick(choices, &SPANS)),
     }
 }
 
-fn item(dice: &mut Dice, n: u64) -> Value {
-    let mut item = json!({"id": format!("i{n}"), "pk": pick(dice, &KEYS)});
-    match dice.roll(6) {
+fn item(choices: &mut RandomChoices, n: u64) -> Value {
+    let mut item = json!({"id": format!("i{n}"), "pk": pick(choices, &KEYS)});
+    match choices.roll(6) {
         0..3 => {}
         3 => item["ttl"] = (-1).into(),
-        _ => item["ttl"] = pick(dice, &SPANS).into(),
+        _ => item["ttl"] = pick(choices, &SPANS).into(),
     }
     item
 }
@@ -184,15 +184,15 @@ async fn a_forecast_is_what_a_recount_finds_after_any_program() {
             }
             if step % 30 == 29 {
                 let Program {
-                    stage,
-                    dice,
+                    test,
+                    choices,
                     default_ttl,
                     now,
                 } = program;
-                let stage = stage.reopen().await;
+                let test = test.reopen().await;
                 program = Program {
-                    stage,
-                    dice,
+                    test,
+                    choices,
                     default_ttl,
                     now,
                 };

@@ -10,7 +10,7 @@ use bolide_model::document::Patch;
 use bolide_model::{ErrorKind, Result};
 use serde_json::json;
 
-use crate::stage::{Stage, key, options, shown};
+use crate::test_container::{TestContainer, key, options, shown};
 
 /// Goes through 40,000 rows for each item.
 const CROSS_JOIN: &str = "SELECT VALUE COUNT(1) FROM c JOIN a IN c.xs JOIN b IN c.xs WHERE a + b < 0";
@@ -19,58 +19,57 @@ const CROSS_JOIN: &str = "SELECT VALUE COUNT(1) FROM c JOIN a IN c.xs JOIN b IN 
 const WORST_CONDITION: &str = "from c where EXISTS(SELECT VALUE 1 FROM x IN c.xs JOIN y IN c.xs JOIN z IN c.xs JOIN w IN c.xs \
                                WHERE x + y + z + w < 0)";
 
-async fn stage_with_items(options: AccountOptions, count: usize) -> Arc<Stage> {
-    let stage = Stage::with_options(json!({}), None, options).await;
+async fn stage_with_items(options: AccountOptions, count: usize) -> Arc<TestContainer> {
+    let test = TestContainer::with_options(json!({}), None, options).await;
     for n in 0..count {
         let xs: Vec<usize> = (0..200).collect();
-        stage
-            .create(json!({"id": n.to_string(), "pk": "p", "n": n, "xs": xs, "text": "x".repeat(2_000)}))
+        test.create(json!({"id": n.to_string(), "pk": "p", "n": n, "xs": xs, "text": "x".repeat(2_000)}))
             .await
             .expect("an item");
     }
-    Arc::new(stage)
+    Arc::new(test)
 }
 
-async fn run(stage: &Stage, text: &str) -> Result<QueryPage> {
+async fn run(test: &TestContainer, text: &str) -> Result<QueryPage> {
     let query = QueryItems {
         text: text.to_owned(),
         cross_partition: true,
         ..QueryItems::default()
     };
-    let ctx: RequestContext = stage.begin().await;
-    let answer = stage.account.query(&ctx, &stage.container, &query).await;
+    let ctx: RequestContext = test.begin().await;
+    let answer = test.account.query(&ctx, &test.container, &query).await;
     answer.map(|answer| answer.value).map_err(|refusal| refusal.error)
 }
 
-async fn until_running(stage: &Stage, count: usize) {
-    while stage.account.running_queries() != count {
+async fn until_running(test: &TestContainer, count: usize) {
+    while test.account.running_queries() != count {
         tokio::task::yield_now().await;
     }
 }
 
-fn start(stage: &Arc<Stage>, text: &'static str) -> tokio::task::JoinHandle<Result<QueryPage>> {
-    let stage = stage.clone();
-    tokio::spawn(async move { run(&stage, text).await })
+fn start(test: &Arc<TestContainer>, text: &'static str) -> tokio::task::JoinHandle<Result<QueryPage>> {
+    let test = test.clone();
+    tokio::spawn(async move { run(&test, text).await })
 }
 
 #[tokio::test]
 async fn a_query_ends_when_its_request_is_dropped() {
-    let stage = stage_with_items(options(), 300).await;
-    let request = start(&stage, CROSS_JOIN);
-    until_running(&stage, 1).await;
+    let test = stage_with_items(options(), 300).await;
+    let request = start(&test, CROSS_JOIN);
+    until_running(&test, 1).await;
     request.abort();
-    until_running(&stage, 0).await;
+    until_running(&test, 0).await;
 }
 
 #[tokio::test]
 async fn closing_ends_queries() {
-    let stage = stage_with_items(options(), 300).await;
-    let request = start(&stage, CROSS_JOIN);
-    until_running(&stage, 1).await;
-    stage.account.close().await.expect("closed");
+    let test = stage_with_items(options(), 300).await;
+    let request = start(&test, CROSS_JOIN);
+    until_running(&test, 1).await;
+    test.account.close().await.expect("closed");
     let ended = request.await.expect("no panic").expect_err("it was ended");
     assert_eq!(ended.kind, ErrorKind::Unavailable);
-    assert_eq!(stage.account.running_queries(), 0);
+    assert_eq!(test.account.running_queries(), 0);
 }
 
 #[tokio::test]
@@ -79,8 +78,8 @@ async fn a_query_that_takes_too_long_is_refused() {
         query_time: std::time::Duration::ZERO,
         ..options()
     };
-    let stage = stage_with_items(options, 3).await;
-    let refused = run(&stage, CROSS_JOIN).await.expect_err("it has no time");
+    let test = stage_with_items(options, 3).await;
+    let refused = run(&test, CROSS_JOIN).await.expect_err("it has no time");
     assert_eq!(refused.kind, ErrorKind::BadRequest);
     assert!(
         refused.message.contains("longer than a query may"),
@@ -91,12 +90,12 @@ async fn a_query_that_takes_too_long_is_refused() {
 
 #[tokio::test]
 async fn an_item_that_takes_too_much_work_fails_its_query_only() {
-    let stage = stage_with_items(options(), 1).await;
+    let test = stage_with_items(options(), 1).await;
     let text = "SELECT VALUE COUNT(1) FROM c JOIN a IN c.xs JOIN b IN c.xs JOIN d IN c.xs JOIN e IN c.xs";
-    let refused = run(&stage, text).await.expect_err("it is too much");
+    let refused = run(&test, text).await.expect_err("it is too much");
     assert_eq!(refused.kind, ErrorKind::BadRequest);
     assert!(refused.message.contains("too much work"), "{}", refused.message);
-    let page = run(&stage, CROSS_JOIN).await.expect("less is not");
+    let page = run(&test, CROSS_JOIN).await.expect("less is not");
     assert_eq!(&page.rows[..], b"0");
 }
 
@@ -106,24 +105,24 @@ async fn queries_beyond_the_memory_of_all_requests_are_throttled_and_later_run()
         memory_bytes: 512 * 1024,
         ..options()
     };
-    let stage = stage_with_items(options, 400).await;
+    let test = stage_with_items(options, 400).await;
     // The size of the groups is that of their keys.
     let groups = "SELECT c.n, c.text, COUNT(1) AS k FROM c GROUP BY c.n, c.text";
-    let refused = run(&stage, groups).await.expect_err("there is not so much");
+    let refused = run(&test, groups).await.expect_err("there is not so much");
     assert!(
         matches!(refused.kind, ErrorKind::Throttled { .. }),
         "{:?}",
         refused.kind
     );
-    assert_eq!(stage.account.memory().used_bytes(), 0, "all was given back");
+    assert_eq!(test.account.memory().used_bytes(), 0, "all was given back");
 
-    let page = run(&stage, "SELECT VALUE c.text FROM c WHERE c.n < 10")
+    let page = run(&test, "SELECT VALUE c.text FROM c WHERE c.n < 10")
         .await
         .expect("a page");
-    let held = stage.account.memory().used_bytes();
+    let held = test.account.memory().used_bytes();
     assert!(held >= page.rows.len(), "the rows keep their memory: {held}");
     drop(page);
-    assert_eq!(stage.account.memory().used_bytes(), 0);
+    assert_eq!(test.account.memory().used_bytes(), 0);
 }
 
 /// An expression of a megabyte and a half, in two or three thousand characters.
@@ -138,25 +137,25 @@ async fn what_a_text_is_compiled_to_is_memory_of_all_requests() {
         memory_bytes: 512 * 1024,
         ..options()
     };
-    let stage = stage_with_items(options, 1).await;
-    let (constants, ctx) = (large_constants(), stage.begin().await);
+    let test = stage_with_items(options, 1).await;
+    let (constants, ctx) = (large_constants(), test.begin().await);
     let query = format!("SELECT * FROM c WHERE {constants}");
-    let account = &stage.account;
+    let account = &test.account;
     let is_throttled = |kind: &ErrorKind| matches!(kind, ErrorKind::Throttled { .. });
 
-    let refused = run(&stage, &query).await.expect_err("there is not so much");
+    let refused = run(&test, &query).await.expect_err("there is not so much");
     assert!(is_throttled(&refused.kind), "{refused:?}");
-    let refused = account.query_plan(&stage.container, &query, &[], "None", None).await;
+    let refused = account.query_plan(&test.container, &query, &[], "None", None).await;
     assert!(is_throttled(&refused.expect_err("nor for a plan").kind));
-    let refused = account.explain_query(&stage.container, &query, &[]).await;
+    let refused = account.explain_query(&test.container, &query, &[]).await;
     assert!(is_throttled(&refused.expect_err("nor for words").kind));
     let refused = account.query_documents(&ctx, &query, &[], vec![]).await;
     assert!(is_throttled(&refused.expect_err("nor over a list").kind));
     let condition = format!("from c where {constants}");
-    let refused = patch_with(&stage, &condition).await;
+    let refused = patch_with(&test, &condition).await;
     assert!(is_throttled(&refused.expect_err("nor for a condition")));
     assert_eq!(account.memory().used_bytes(), 0, "all was given back");
-    assert!(run(&stage, "SELECT * FROM c").await.is_ok());
+    assert!(run(&test, "SELECT * FROM c").await.is_ok());
 }
 
 #[tokio::test]
@@ -165,7 +164,7 @@ async fn what_is_made_of_many_keys_is_memory_of_all_requests() {
         memory_bytes: 1024 * 1024,
         ..options()
     };
-    let stage = stage_with_items(options, 1).await;
+    let test = stage_with_items(options, 1).await;
     let run = async |path: &str| {
         let query = QueryItems {
             text: format!("SELECT VALUE c.n FROM c WHERE ARRAY_CONTAINS(@keys, {path})"),
@@ -173,59 +172,55 @@ async fn what_is_made_of_many_keys_is_memory_of_all_requests() {
             cross_partition: true,
             ..QueryItems::default()
         };
-        let answer = stage
-            .account
-            .query(&stage.begin().await, &stage.container, &query)
-            .await;
+        let answer = test.account.query(&test.begin().await, &test.container, &query).await;
         answer.map(|_| ()).map_err(|refusal| refusal.error.kind)
     };
     assert_eq!(run("c.n").await, Ok(()), "they are no keys");
     let refused = run("c.pk").await;
     assert!(matches!(refused, Err(ErrorKind::Throttled { .. })), "{refused:?}");
-    assert_eq!(stage.account.memory().used_bytes(), 0);
+    assert_eq!(test.account.memory().used_bytes(), 0);
 }
 
 /// Items of 100 KB, more together than there is memory for.
-async fn stage_with_large_items(memory_bytes: usize) -> Arc<Stage> {
+async fn stage_with_large_items(memory_bytes: usize) -> Arc<TestContainer> {
     let options = AccountOptions {
         memory_bytes,
         ..options()
     };
-    let stage = Stage::with_options(json!({}), None, options).await;
+    let test = TestContainer::with_options(json!({}), None, options).await;
     for n in 0..20 {
         let item = json!({"id": n.to_string(), "pk": format!("k{}", n % 4), "n": n, "text": "x".repeat(100_000)});
-        stage.create(item).await.expect("an item");
+        test.create(item).await.expect("an item");
     }
-    Arc::new(stage)
+    Arc::new(test)
 }
 
 #[tokio::test]
 async fn a_query_reads_less_at_once_where_memory_is_short() {
-    let stage = stage_with_large_items(1024 * 1024).await;
+    let test = stage_with_large_items(1024 * 1024).await;
     let in_keys = "SELECT VALUE c.n FROM c WHERE c.pk IN ('k0', 'k1', 'k2', 'k3') ORDER BY c.n";
     let all: Vec<String> = (0..20).map(|n| n.to_string()).collect();
     for text in ["SELECT VALUE c.n FROM c ORDER BY c.n", in_keys] {
-        let page = run(&stage, text).await.expect("a page");
+        let page = run(&test, text).await.expect("a page");
         assert_eq!(page.rows, all.join(","), "{text}");
     }
-    assert_eq!(stage.account.memory().used_bytes(), 0, "all was given back");
+    assert_eq!(test.account.memory().used_bytes(), 0, "all was given back");
 }
 
 #[tokio::test]
 async fn the_items_that_a_query_has_read_are_memory_of_all_requests() {
-    let stage = stage_with_large_items(1024 * 1024).await;
-    let memory = stage.account.memory();
+    let test = stage_with_large_items(1024 * 1024).await;
+    let memory = test.account.memory();
     let _others = memory.try_take(memory.longest_share()).expect("nobody else takes any");
-    let refused = run(&stage, "SELECT VALUE COUNT(1) FROM c")
+    let refused = run(&test, "SELECT VALUE COUNT(1) FROM c")
         .await
         .expect_err("no room for an item");
     assert!(matches!(refused.kind, ErrorKind::Throttled { .. }), "{refused}");
     // What is left is kept for small items.
-    stage
-        .create(json!({"id": "small", "pk": "small"}))
+    test.create(json!({"id": "small", "pk": "small"}))
         .await
         .expect("an item");
-    let count = run(&stage, "SELECT VALUE COUNT(1) FROM c WHERE c.pk = 'small'").await;
+    let count = run(&test, "SELECT VALUE COUNT(1) FROM c WHERE c.pk = 'small'").await;
     assert_eq!(count.expect("a page").rows, "1");
 }
 
@@ -234,29 +229,28 @@ fn patch(condition: &str) -> Patch {
     Patch::parse(text.to_string().as_bytes()).expect("a patch")
 }
 
-async fn patch_with(stage: &Stage, condition: &str) -> Result<(), ErrorKind> {
+async fn patch_with(test: &TestContainer, condition: &str) -> Result<(), ErrorKind> {
     let patch = PatchItem {
         target: ItemTarget::Id("0".to_owned()),
         partition_key: key("p"),
         patch: patch(condition),
         if_match: None,
     };
-    let ctx = stage.begin().await;
-    let done = stage.account.patch_item(&ctx, &stage.container, patch).await;
+    let ctx = test.begin().await;
+    let done = test.account.patch_item(&ctx, &test.container, patch).await;
     done.map(|_| ()).map_err(|refusal| refusal.error.kind)
 }
 
 #[tokio::test]
 async fn others_write_while_an_expensive_condition_is_judged() {
-    let stage = stage_with_items(options(), 1).await;
+    let test = stage_with_items(options(), 1).await;
     let request = tokio::spawn({
-        let stage = stage.clone();
-        async move { patch_with(&stage, WORST_CONDITION).await }
+        let test = test.clone();
+        async move { patch_with(&test, WORST_CONDITION).await }
     });
     // It is judged on a thread for queries, not by the partition's worker.
-    until_running(&stage, 1).await;
-    stage
-        .create(json!({"id": "other", "pk": "p"}))
+    until_running(&test, 1).await;
+    test.create(json!({"id": "other", "pk": "p"}))
         .await
         .expect("the partition is free");
     assert_eq!(request.await.expect("no panic"), Err(ErrorKind::BadRequest));
@@ -264,25 +258,25 @@ async fn others_write_while_an_expensive_condition_is_judged() {
 
 #[tokio::test]
 async fn expensive_conditions_are_judged_like_cheap_ones() {
-    let stage = stage_with_items(options(), 1).await;
+    let test = stage_with_items(options(), 1).await;
     let expensive = |condition: &str| {
         format!("from c where EXISTS(SELECT VALUE 1 FROM x IN c.xs JOIN y IN c.xs WHERE x + y >= 398) AND {condition}")
     };
-    assert_eq!(patch_with(&stage, &expensive("c.n = 0")).await, Ok(()));
+    assert_eq!(patch_with(&test, &expensive("c.n = 0")).await, Ok(()));
     assert_eq!(
-        patch_with(&stage, "from c where c.v = 1").await,
+        patch_with(&test, "from c where c.v = 1").await,
         Ok(()),
         "it was patched"
     );
     assert_eq!(
-        patch_with(&stage, &expensive("c.n = 1")).await,
+        patch_with(&test, &expensive("c.n = 1")).await,
         Err(ErrorKind::PatchConditionFailed)
     );
 }
 
 #[tokio::test]
 async fn expensive_conditions_of_a_batch_are_judged_before_it() {
-    let stage = stage_with_items(options(), 2).await;
+    let test = stage_with_items(options(), 2).await;
     let condition = "from c where EXISTS(SELECT VALUE 1 FROM x IN c.xs JOIN y IN c.xs WHERE x + y >= 398)";
     let operation = |id: &str| BatchOperation::Patch {
         id: id.to_owned(),
@@ -293,18 +287,17 @@ async fn expensive_conditions_of_a_batch_are_judged_before_it() {
         partition_key: key("p"),
         operations: vec![operation("0"), operation("1")],
     };
-    let ctx = stage.begin().await;
-    let done = stage.account.batch(&ctx, &stage.container, batch).await;
+    let ctx = test.begin().await;
+    let done = test.account.batch(&ctx, &test.container, batch).await;
     let answer = done.map_err(|refusal| refusal.error).expect("an answer").value;
     assert!(matches!(answer, BatchAnswer::Committed(_)), "{answer:?}");
 }
 
 #[tokio::test]
 async fn the_patches_of_a_batch_write_only_so_much() {
-    let stage = Stage::with(json!({})).await;
+    let test = TestContainer::with(json!({})).await;
     let text = "x".repeat(1_900_000);
-    stage
-        .create(json!({"id": "0", "pk": "p", "text": text}))
+    test.create(json!({"id": "0", "pk": "p", "text": text}))
         .await
         .expect("an item");
     let set = json!({"operations": [{"op": "set", "path": "/v", "value": 1}]});
@@ -317,8 +310,8 @@ async fn the_patches_of_a_batch_write_only_so_much() {
         partition_key: key("p"),
         operations: (0..20).map(|_| operation()).collect(),
     };
-    let ctx = stage.begin().await;
-    let done = stage.account.batch(&ctx, &stage.container, batch).await;
+    let ctx = test.begin().await;
+    let done = test.account.batch(&ctx, &test.container, batch).await;
     match done.map_err(|refusal| refusal.error).expect("an answer").value {
         BatchAnswer::RolledBack { at, error } => assert_eq!((at, error.kind), (2, ErrorKind::TooLarge)),
         committed @ BatchAnswer::Committed(_) => panic!("{committed:?}"),
@@ -327,31 +320,31 @@ async fn the_patches_of_a_batch_write_only_so_much() {
 
 #[tokio::test]
 async fn a_change_of_the_container_does_not_wait_for_long_queries() {
-    let stage = stage_with_items(options(), 2_000).await;
-    let request = start(&stage, CROSS_JOIN);
-    until_running(&stage, 1).await;
-    stage.define(json!({"defaultTtl": 60})).await.expect("a change");
+    let test = stage_with_items(options(), 2_000).await;
+    let request = start(&test, CROSS_JOIN);
+    until_running(&test, 1).await;
+    test.define(json!({"defaultTtl": 60})).await.expect("a change");
     let ended = request.await.expect("no panic").map(drop).map_err(|error| error.kind);
     assert!(matches!(ended, Err(ErrorKind::Throttled { .. })), "{ended:?}");
-    let later = run(&stage, "SELECT VALUE COUNT(1) FROM c").await.expect("an answer");
+    let later = run(&test, "SELECT VALUE COUNT(1) FROM c").await.expect("an answer");
     assert_eq!(later.rows, "2000");
 }
 
 #[tokio::test]
 async fn large_items_are_patched_outside_of_the_worker() {
-    let stage = Stage::with(json!({})).await;
+    let test = TestContainer::with(json!({})).await;
     let text = "x".repeat(300_000);
     for id in ["large", "small"] {
         let text = if id == "large" { &text } else { "" };
-        stage.create(json!({"id": id, "text": text})).await.expect("an item");
+        test.create(json!({"id": id, "text": text})).await.expect("an item");
     }
     let add = json!([{"op": "add", "path": "/n", "value": 1}]);
-    let patched = stage.patch("large", add.clone(), None).await.expect("patched");
+    let patched = test.patch("large", add.clone(), None).await.expect("patched");
     assert_eq!(shown(&patched)["n"], 1);
 
-    stage.account.end_queries().await;
-    assert!(stage.patch("small", add.clone(), None).await.is_ok());
-    let refused = stage.patch("large", add, None).await.map(drop);
+    test.account.end_queries().await;
+    assert!(test.patch("small", add.clone(), None).await.is_ok());
+    let refused = test.patch("large", add, None).await.map(drop);
     assert_eq!(refused, Err(ErrorKind::Unavailable), "it takes a thread for queries");
 }
 
@@ -362,22 +355,22 @@ async fn a_page_of_a_feed_ends_where_there_is_no_memory_for_more() {
         memory_bytes: 1024 * KIB,
         ..options()
     };
-    let stage = Stage::with_options(json!({}), None, short).await;
+    let test = TestContainer::with_options(json!({}), None, short).await;
     for n in 0..10 {
         let item = json!({"id": n.to_string(), "text": "x".repeat(100 * KIB)});
-        stage.create(item).await.expect("an item");
+        test.create(item).await.expect("an item");
     }
-    let (items, continuation) = stage.list(100, None).await;
+    let (items, continuation) = test.list(100, None).await;
     assert!((1..10).contains(&items.len()), "{} items", items.len());
-    let (rest, _) = stage.list(100, continuation).await;
+    let (rest, _) = test.list(100, continuation).await;
     assert!(!rest.is_empty(), "the next page goes on");
 
-    let memory = stage.account.memory();
+    let memory = test.account.memory();
     let others = memory.try_take(memory.longest_share()).expect("all of it");
-    let ctx = stage.begin().await;
-    let refused = stage
+    let ctx = test.begin().await;
+    let refused = test
         .account
-        .read_feed(&ctx, &stage.container, &ReadFeed::default())
+        .read_feed(&ctx, &test.container, &ReadFeed::default())
         .await;
     let kind = refused.expect_err("not even its first item").error.kind;
     assert!(matches!(kind, ErrorKind::Throttled { .. }), "{kind:?}");

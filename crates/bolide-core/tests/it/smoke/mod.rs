@@ -1,5 +1,6 @@
 //! The claims one by one, each with the least data that makes it.
 
+mod admin;
 mod all_versions;
 mod batch;
 mod catalog;
@@ -19,6 +20,5 @@ mod queries;
 mod settings;
 mod shared_throughput;
 mod splits;
-mod upkeep;
 mod users;
 mod verify;

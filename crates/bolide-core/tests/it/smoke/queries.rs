@@ -6,10 +6,15 @@ use bolide_core::{AccountOptions, QueryItems, Scope};
 use bolide_model::ErrorKind;
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, options, scope_of};
+use crate::test_container::{TestContainer, options, scope_of};
 
 /// One page of a query over the whole container, and where it goes on.
-async fn page(stage: &Stage, text: &str, size: usize, continuation: Option<String>) -> (Vec<Value>, Option<String>) {
+async fn page(
+    test: &TestContainer,
+    text: &str,
+    size: usize,
+    continuation: Option<String>,
+) -> (Vec<Value>, Option<String>) {
     let query = QueryItems {
         text: text.to_owned(),
         scope: Scope::default(),
@@ -18,16 +23,16 @@ async fn page(stage: &Stage, text: &str, size: usize, continuation: Option<Strin
         continuation,
         ..QueryItems::default()
     };
-    let ctx = stage.begin().await;
-    let page = stage.account.query(&ctx, &stage.container, &query).await.unwrap().value;
+    let ctx = test.begin().await;
+    let page = test.account.query(&ctx, &test.container, &query).await.unwrap().value;
     let rows = serde_json::from_slice(&[b"[", &page.rows[..], b"]"].concat()).unwrap();
     (rows, page.continuation)
 }
 
-async fn rest(stage: &Stage, text: &str, size: usize, mut continuation: Option<String>) -> Vec<Value> {
+async fn rest(test: &TestContainer, text: &str, size: usize, mut continuation: Option<String>) -> Vec<Value> {
     let mut rows = Vec::new();
     while continuation.is_some() {
-        let (more, next) = page(stage, text, size, continuation).await;
+        let (more, next) = page(test, text, size, continuation).await;
         assert!(!more.is_empty() && more.len() <= size);
         rows.extend(more);
         continuation = next;
@@ -35,9 +40,9 @@ async fn rest(stage: &Stage, text: &str, size: usize, mut continuation: Option<S
     rows
 }
 
-async fn created(stage: &Stage, ids: &[&str]) {
+async fn created(test: &TestContainer, ids: &[&str]) {
     for (n, id) in ids.iter().enumerate() {
-        stage.create(json!({"id": id, "pk": id, "n": n})).await.unwrap();
+        test.create(json!({"id": id, "pk": id, "n": n})).await.unwrap();
     }
 }
 
@@ -45,47 +50,47 @@ const LETTERS: [&str; 7] = ["g", "c", "a", "f", "d", "b", "e"];
 
 #[tokio::test]
 async fn a_small_range_is_read_in_the_order_of_creation_over_all_keys() {
-    let stage = Stage::with(json!({})).await;
-    created(&stage, &LETTERS).await;
+    let test = TestContainer::with(json!({})).await;
+    created(&test, &LETTERS).await;
     for size in 1..=8 {
-        let (mut rows, continuation) = page(&stage, "SELECT VALUE c.id FROM c", size, None).await;
-        rows.extend(rest(&stage, "SELECT VALUE c.id FROM c", size, continuation).await);
+        let (mut rows, continuation) = page(&test, "SELECT VALUE c.id FROM c", size, None).await;
+        rows.extend(rest(&test, "SELECT VALUE c.id FROM c", size, continuation).await);
         assert_eq!(rows, LETTERS.map(Value::from), "pages of {size}");
     }
-    let (first, _) = page(&stage, "SELECT TOP 2 VALUE c.id FROM c", 10, None).await;
+    let (first, _) = page(&test, "SELECT TOP 2 VALUE c.id FROM c", 10, None).await;
     assert_eq!(first, [json!("g"), json!("c")]);
 }
 
 /// TTL-247: what was to come is neither lost nor shown twice.
 #[tokio::test]
 async fn pages_in_the_order_of_creation_go_on_behind_what_expired_and_before_what_is_new() {
-    let stage = Stage::with_ttl(-1).await;
+    let test = TestContainer::with_ttl(-1).await;
     for (n, id) in LETTERS.iter().enumerate() {
         let mut item = json!({"id": id, "pk": id, "n": n});
         if n % 2 == 1 {
             item["ttl"] = json!(10);
         }
-        stage.create(item).await.unwrap();
+        test.create(item).await.unwrap();
     }
-    let (rows, continuation) = page(&stage, "SELECT VALUE c.id FROM c", 2, None).await;
+    let (rows, continuation) = page(&test, "SELECT VALUE c.id FROM c", 2, None).await;
     assert_eq!(rows, [json!("g"), json!("c")]);
-    stage.at(110);
-    assert_eq!(stage.purge().await, 3);
-    created(&stage, &["new"]).await;
-    let rows = rest(&stage, "SELECT VALUE c.id FROM c", 2, continuation).await;
+    test.at(110);
+    assert_eq!(test.purge().await, 3);
+    created(&test, &["new"]).await;
+    let rows = rest(&test, "SELECT VALUE c.id FROM c", 2, continuation).await;
     assert_eq!(rows, ["a", "d", "e", "new"].map(Value::from));
 }
 
 #[tokio::test]
 async fn pages_in_the_order_of_creation_go_on_when_the_range_has_grown_large() {
-    let stage = Stage::with(json!({})).await;
-    created(&stage, &LETTERS).await;
-    let (_, continuation) = page(&stage, "SELECT VALUE c.id FROM c", 3, None).await;
+    let test = TestContainer::with(json!({})).await;
+    created(&test, &LETTERS).await;
+    let (_, continuation) = page(&test, "SELECT VALUE c.id FROM c", 3, None).await;
     for n in 0..1_200 {
         let id = format!("n{n}");
-        stage.create(json!({"id": id, "pk": id})).await.unwrap();
+        test.create(json!({"id": id, "pk": id})).await.unwrap();
     }
-    let rows = rest(&stage, "SELECT VALUE c.id FROM c", 500, continuation).await;
+    let rows = rest(&test, "SELECT VALUE c.id FROM c", 500, continuation).await;
     let old = LETTERS[3..].iter().map(|id| Value::from(*id));
     let new = (0..1_200).map(|n| Value::from(format!("n{n}")));
     assert_eq!(rows, old.chain(new).collect::<Vec<_>>());
@@ -93,24 +98,24 @@ async fn pages_in_the_order_of_creation_go_on_when_the_range_has_grown_large() {
 
 #[tokio::test]
 async fn keys_of_one_range_need_no_merge_and_are_read_in_the_order_of_creation() {
-    let stage = Stage::with(json!({})).await;
-    created(&stage, &LETTERS).await;
+    let test = TestContainer::with(json!({})).await;
+    created(&test, &LETTERS).await;
     let few = "FROM c WHERE c.pk IN ('a', 'b', 'c', 'g')";
-    let (sum, _) = page(&stage, &format!("SELECT VALUE SUM(c.n) {few}"), 10, None).await;
+    let (sum, _) = page(&test, &format!("SELECT VALUE SUM(c.n) {few}"), 10, None).await;
     assert_eq!(sum, [json!(8)]);
-    let (first, _) = page(&stage, &format!("SELECT TOP 2 VALUE c.id {few}"), 10, None).await;
+    let (first, _) = page(&test, &format!("SELECT TOP 2 VALUE c.id {few}"), 10, None).await;
     assert_eq!(first, [json!("g"), json!("c")]);
 }
 
 /// A query over several ranges is answered without a merge where its filter leaves one partition key over.
 #[tokio::test]
 async fn a_filter_that_pins_the_key_needs_no_merge() {
-    let stage = Stage::with(json!({})).await;
+    let test = TestContainer::with(json!({})).await;
     for n in 0..12 {
         let (id, pk) = (n.to_string(), format!("p{}", n % 4));
-        stage.create(json!({"id": id, "pk": pk, "n": n})).await.unwrap();
+        test.create(json!({"id": id, "pk": pk, "n": n})).await.unwrap();
     }
-    stage.account.split(&stage.container, None).await.unwrap();
+    test.account.split(&test.container, None).await.unwrap();
     for (text, expected) in [
         ("SELECT VALUE AVG(c.n) FROM c WHERE c.pk = 'p1'", json!([5])),
         ("SELECT VALUE COUNT(1) FROM c WHERE c.pk = 'p1'", json!([3])),
@@ -125,7 +130,7 @@ async fn a_filter_that_pins_the_key_needs_no_merge() {
             json!([{"pk": "p0", "n": 12}]),
         ),
     ] {
-        let (rows, continuation) = page(&stage, text, 100, None).await;
+        let (rows, continuation) = page(&test, text, 100, None).await;
         assert_eq!((Value::from(rows), continuation), (expected, None), "{text}");
     }
     // Source of the second: the Python SDK's test_aggregate.
@@ -135,8 +140,8 @@ async fn a_filter_that_pins_the_key_needs_no_merge() {
             cross_partition: true,
             ..QueryItems::default()
         };
-        let ctx = stage.begin().await;
-        let refusal = stage.account.query(&ctx, &stage.container, &query).await;
+        let ctx = test.begin().await;
+        let refusal = test.account.query(&ctx, &test.container, &query).await;
         let kind = refusal.expect_err("a refusal").error.kind;
         assert!(
             matches!(kind, ErrorKind::CrossPartitionQuery { .. }),
@@ -146,24 +151,24 @@ async fn a_filter_that_pins_the_key_needs_no_merge() {
 }
 
 /// Items whose `v` are 0, 1, 2, 0, 1, 2 and so on; every third lives for ten seconds only.
-async fn with_values(stage: &Stage, count: usize) {
+async fn with_values(test: &TestContainer, count: usize) {
     for n in 0..count {
         let mut item = json!({"id": format!("i{n}"), "pk": format!("p{n}"), "v": n % 3, "n": n});
         if n % 3 == 0 {
             item["ttl"] = json!(10);
         }
-        stage.create(item).await.unwrap();
+        test.create(item).await.unwrap();
     }
 }
 
 /// TTL-246, TTL-247: what expires between two pages takes nothing else with it.
 async fn assert_others_stay(count: usize, text: &str) {
-    let stage = Stage::with_ttl(-1).await;
-    with_values(&stage, count).await;
-    let (mut given, continuation) = page(&stage, text, 1, None).await;
-    stage.at(110);
-    stage.purge().await;
-    given.extend(rest(&stage, text, 1, continuation).await);
+    let test = TestContainer::with_ttl(-1).await;
+    with_values(&test, count).await;
+    let (mut given, continuation) = page(&test, text, 1, None).await;
+    test.at(110);
+    test.purge().await;
+    given.extend(rest(&test, text, 1, continuation).await);
     for value in [1, 2] {
         let times = given.iter().filter(|row| **row == json!(value)).count();
         assert_eq!(times, 1, "{text}: {given:?}");
@@ -189,10 +194,10 @@ async fn a_query_that_would_hold_too_much_is_refused_with_the_limit() {
         query_state_bytes: 10_000,
         ..options()
     };
-    let stage = Stage::with_options(json!({}), None, options).await;
+    let test = TestContainer::with_options(json!({}), None, options).await;
     for n in 0..200 {
         let id = n.to_string();
-        stage.create(json!({"id": id, "pk": id, "n": n})).await.unwrap();
+        test.create(json!({"id": id, "pk": id, "n": n})).await.unwrap();
     }
     for (text, is_refused) in [
         ("SELECT c.n, COUNT(1) AS k FROM c GROUP BY c.n", true),
@@ -206,10 +211,7 @@ async fn a_query_that_would_hold_too_much_is_refused_with_the_limit() {
             cross_partition: true,
             ..QueryItems::default()
         };
-        let answer = stage
-            .account
-            .query(&stage.begin().await, &stage.container, &query)
-            .await;
+        let answer = test.account.query(&test.begin().await, &test.container, &query).await;
         match answer {
             Ok(_) => assert!(!is_refused, "{text}"),
             Err(refusal) => {
@@ -228,7 +230,7 @@ async fn a_query_that_would_hold_too_much_is_refused_with_the_limit() {
 /// cosmos-sql §23.3: only what really found the items is told.
 #[tokio::test]
 async fn the_partition_key_is_told_as_the_index_that_served_where_it_did() {
-    let stage = Stage::with(json!({})).await;
+    let test = TestContainer::with(json!({})).await;
     for (text, scope, is_used) in [
         ("SELECT * FROM c", scope_of("p"), true),
         ("SELECT * FROM c WHERE c.pk = 'p'", Scope::default(), true),
@@ -248,8 +250,8 @@ async fn the_partition_key_is_told_as_the_index_that_served_where_it_did() {
             cross_partition: true,
             ..QueryItems::default()
         };
-        let ctx = stage.begin().await;
-        let page = stage.account.query(&ctx, &stage.container, &query).await.unwrap().value;
+        let ctx = test.begin().await;
+        let page = test.account.query(&ctx, &test.container, &query).await.unwrap().value;
         let used = page.index_metrics["UtilizedSingleIndexes"].as_array().unwrap().clone();
         let specs: Vec<&str> = used.iter().filter_map(|index| index["IndexSpec"].as_str()).collect();
         assert_eq!(specs, if is_used { vec!["/pk/?"] } else { vec![] }, "{text}");
@@ -265,27 +267,26 @@ async fn by_keys(stored: usize, asked: usize, items: usize) -> (Vec<Value>, u64,
         query_page_time: Duration::from_secs(3_600),
         ..options()
     };
-    let stage = Stage::with_options(json!({}), None, options).await;
+    let test = TestContainer::with_options(json!({}), None, options).await;
     for n in 0..stored {
         for item in 0..items {
-            stage
-                .create(json!({"id": format!("{n}-{item}"), "pk": format!("k{n}"), "n": n}))
+            test.create(json!({"id": format!("{n}-{item}"), "pk": format!("k{n}"), "n": n}))
                 .await
                 .unwrap();
         }
     }
     let keys: Vec<String> = (0..asked).map(|n| format!("'k{}'", n * 2)).collect();
     let text = format!("SELECT VALUE c.id FROM c WHERE c.pk IN ({})", keys.join(","));
-    stage.engine.traffic();
-    let (mut rows, mut continuation) = page(&stage, &text, 1_000, None).await;
+    test.engine.traffic();
+    let (mut rows, mut continuation) = page(&test, &text, 1_000, None).await;
     let mut pages = 1;
     while continuation.is_some() {
-        let (more, next) = page(&stage, &text, 1_000, continuation).await;
+        let (more, next) = page(&test, &text, 1_000, continuation).await;
         rows.extend(more);
         continuation = next;
         pages += 1;
     }
-    (rows, stage.engine.traffic().reads, pages)
+    (rows, test.engine.traffic().reads, pages)
 }
 
 fn ids_of_even_keys(stored: usize, items: usize) -> Vec<String> {
@@ -323,19 +324,18 @@ async fn many_keys_are_read_together() {
 #[tokio::test]
 async fn pages_over_many_keys_hold_each_item_once() {
     for (stored, asked, items) in [(300, 400, 2), (2_000, 150, 2), (100, 50, 30)] {
-        let stage = Stage::with(json!({})).await;
+        let test = TestContainer::with(json!({})).await;
         for n in 0..stored {
             for item in 0..items {
-                stage
-                    .create(json!({"id": format!("{n}-{item}"), "pk": format!("k{n}")}))
+                test.create(json!({"id": format!("{n}-{item}"), "pk": format!("k{n}")}))
                     .await
                     .unwrap();
             }
         }
         let keys: Vec<String> = (0..asked).map(|n| format!("'k{}'", n * 2)).collect();
         let text = format!("SELECT VALUE c.id FROM c WHERE c.pk IN ({})", keys.join(","));
-        let (mut rows, continuation) = page(&stage, &text, 7, None).await;
-        rows.extend(rest(&stage, &text, 7, continuation).await);
+        let (mut rows, continuation) = page(&test, &text, 7, None).await;
+        rows.extend(rest(&test, &text, 7, continuation).await);
         assert_ids_of_even_keys(&rows, stored.min(2 * asked), items);
     }
 }
@@ -347,11 +347,10 @@ async fn a_page_that_takes_long_ends_and_the_next_one_goes_on() {
         query_page_time: Duration::ZERO,
         ..options()
     };
-    let stage = Stage::with_options(json!({}), None, options).await;
+    let test = TestContainer::with_options(json!({}), None, options).await;
     for n in 0..5 {
         let id = n.to_string();
-        stage
-            .create(json!({"id": id, "pk": "p", "n": n, "l": [0, 1]}))
+        test.create(json!({"id": id, "pk": "p", "n": n, "l": [0, 1]}))
             .await
             .unwrap();
     }
@@ -385,8 +384,8 @@ async fn a_page_that_takes_long_ends_and_the_next_one_goes_on() {
         };
         let mut given = Vec::new();
         loop {
-            let ctx = stage.begin().await;
-            let page = stage.account.query(&ctx, &stage.container, &query).await.unwrap().value;
+            let ctx = test.begin().await;
+            let page = test.account.query(&ctx, &test.container, &query).await.unwrap().value;
             let rows = format!("[{}]", String::from_utf8_lossy(&page.rows));
             given.push(serde_json::from_str::<Value>(&rows).unwrap());
             query.continuation = page.continuation;
@@ -405,19 +404,19 @@ async fn a_page_that_takes_long_ends_and_the_next_one_goes_on() {
 const SORTED: &str = "SELECT VALUE c.n FROM c ORDER BY c.n DESC";
 
 /// A container of many items in one range, the first two pages of ten of [`SORTED`], and where it goes on.
-async fn two_pages(count: i64) -> (Stage, Vec<Value>, Option<String>) {
-    let stage = Stage::with(json!({"defaultTtl": -1})).await;
+async fn two_pages(count: i64) -> (TestContainer, Vec<Value>, Option<String>) {
+    let test = TestContainer::with(json!({"defaultTtl": -1})).await;
     for n in 0..count {
         let mut item = json!({"id": n.to_string(), "n": n});
         if n % 2 == 1 {
             item["ttl"] = json!(10);
         }
-        stage.create(item).await.unwrap();
+        test.create(item).await.unwrap();
     }
-    let (mut rows, continuation) = page(&stage, SORTED, 10, None).await;
-    let (more, continuation) = page(&stage, SORTED, 10, continuation).await;
+    let (mut rows, continuation) = page(&test, SORTED, 10, None).await;
+    let (more, continuation) = page(&test, SORTED, 10, continuation).await;
     rows.extend(more);
-    (stage, rows, continuation)
+    (test, rows, continuation)
 }
 
 fn numbers(numbers: impl Iterator<Item = i64>) -> Vec<Value> {
@@ -426,57 +425,57 @@ fn numbers(numbers: impl Iterator<Item = i64>) -> Vec<Value> {
 
 #[tokio::test]
 async fn pages_of_a_sorted_query_do_not_read_everything_again() {
-    let (stage, mut rows, continuation) = two_pages(400).await;
-    stage.engine.found_rows();
-    stage.engine.value_bytes();
-    rows.extend(rest(&stage, SORTED, 10, continuation).await);
+    let (test, mut rows, continuation) = two_pages(400).await;
+    test.engine.found_rows();
+    test.engine.value_bytes();
+    rows.extend(rest(&test, SORTED, 10, continuation).await);
     assert_eq!(rows, numbers((0..400).rev()));
-    let read = (stage.engine.found_rows(), stage.engine.value_bytes());
+    let read = (test.engine.found_rows(), test.engine.value_bytes());
     assert_eq!(read, (0, 0), "no item is read for what was sorted before");
 }
 
 /// TTL-246, TTL-247.
 #[tokio::test]
 async fn sorted_rows_that_expire_between_pages_are_gone() {
-    let (stage, _, continuation) = two_pages(100).await;
-    stage.at(110);
-    let rows = rest(&stage, SORTED, 10, continuation).await;
+    let (test, _, continuation) = two_pages(100).await;
+    test.at(110);
+    let rows = rest(&test, SORTED, 10, continuation).await;
     assert_eq!(rows, numbers((0..80).rev().filter(|n| n % 2 == 0)));
 }
 
 #[tokio::test]
 async fn sorted_rows_show_what_was_written_between_pages() {
-    let (stage, _, continuation) = two_pages(100).await;
-    stage.create(json!({"id": "new", "n": 75.5})).await.unwrap();
-    stage.delete("78", None).await.unwrap();
-    let (mut rows, continuation) = page(&stage, SORTED, 10, continuation).await;
+    let (test, _, continuation) = two_pages(100).await;
+    test.create(json!({"id": "new", "n": 75.5})).await.unwrap();
+    test.delete("78", None).await.unwrap();
+    let (mut rows, continuation) = page(&test, SORTED, 10, continuation).await;
     assert_eq!(rows[..5], [json!(79), json!(77), json!(76), json!(75.5), json!(75)]);
     // Once more, behind rows that this page has kept.
-    stage.create(json!({"id": "newer", "n": 60.5})).await.unwrap();
-    rows.extend(rest(&stage, SORTED, 10, continuation).await);
+    test.create(json!({"id": "newer", "n": 60.5})).await.unwrap();
+    rows.extend(rest(&test, SORTED, 10, continuation).await);
     assert_eq!(rows.len(), 81);
     assert!(rows.contains(&json!(60.5)));
 }
 
 #[tokio::test]
 async fn sorted_rows_follow_a_change_of_the_time_to_live_between_pages() {
-    let (stage, _, continuation) = two_pages(100).await;
-    stage.at(110);
-    stage.define(json!({"defaultTtl": 5})).await.unwrap();
-    let (rows, continuation) = page(&stage, SORTED, 10, continuation).await;
+    let (test, _, continuation) = two_pages(100).await;
+    test.at(110);
+    test.define(json!({"defaultTtl": 5})).await.unwrap();
+    let (rows, continuation) = page(&test, SORTED, 10, continuation).await;
     assert_eq!((rows, continuation), (vec![], None));
 }
 
 #[tokio::test]
 async fn a_sorted_query_that_looks_at_the_time_begins_anew() {
-    let stage = Stage::with(json!({})).await;
+    let test = TestContainer::with(json!({})).await;
     for n in 0..30 {
-        stage.create(json!({"id": n.to_string(), "n": n})).await.unwrap();
+        test.create(json!({"id": n.to_string(), "n": n})).await.unwrap();
     }
     let text = "SELECT VALUE GetCurrentTimestamp() FROM c ORDER BY c.n";
-    let (_, continuation) = page(&stage, text, 5, None).await;
-    let (_, continuation) = page(&stage, text, 5, continuation).await;
-    stage.at(170);
-    let (rows, _) = page(&stage, text, 5, continuation).await;
+    let (_, continuation) = page(&test, text, 5, None).await;
+    let (_, continuation) = page(&test, text, 5, continuation).await;
+    test.at(170);
+    let (rows, _) = page(&test, text, 5, continuation).await;
     assert_eq!(rows, vec![json!(170_000); 5]);
 }

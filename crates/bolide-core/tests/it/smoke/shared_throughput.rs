@@ -13,7 +13,7 @@ use bolide_model::{ErrorKind, RequestUnits, UnixMillis};
 use bolide_storage::memory::MemoryEngine;
 use serde_json::json;
 
-use crate::stage::{background_options, definition, options, run_background};
+use crate::test_container::{background_options, definition, options, run_background};
 
 /// A database of 400 units with two containers.
 struct Shared {

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::random::Dice;
-use crate::stage::{START, Stage};
+use crate::random::RandomChoices;
+use crate::test_container::{START, TestContainer};
 
 /// Items of several pages.
 const MANY: usize = 200;
@@ -26,76 +26,76 @@ fn everything() -> Value {
     })
 }
 
-async fn problems(stage: &Stage) -> Vec<String> {
-    stage.account.verify(&stage.container).await.expect("a check").problems
+async fn problems(test: &TestContainer) -> Vec<String> {
+    test.account.verify(&test.container).await.expect("a check").problems
 }
 
-async fn expect_problem(stage: &Stage, words: &str, damage: &str) {
-    let problems = problems(stage).await;
+async fn expect_problem(test: &TestContainer, words: &str, damage: &str) {
+    let problems = problems(test).await;
     let is_found = problems.iter().any(|problem| problem.contains(words));
     assert!(is_found, "{damage}: no '{words}' in {problems:?}");
 }
 
 /// Some items, half of which have a ttl of their own, and one of these has expired.
-async fn filled() -> Stage {
-    let stage = Stage::with(everything()).await;
+async fn filled() -> TestContainer {
+    let test = TestContainer::with(everything()).await;
     for n in 0..4 {
         let mut item = json!({"id": format!("i{n}"), "pk": format!("p{}", n % 2), "n": n});
         if n % 2 == 0 {
             item["ttl"] = (10 + n).into();
         }
-        stage.create(item).await.unwrap();
+        test.create(item).await.unwrap();
     }
-    stage.at(110);
-    stage.assert_sound().await;
-    stage
+    test.at(110);
+    test.assert_sound().await;
+    test
 }
 
 #[tokio::test]
 async fn every_row_that_is_lost_is_found() {
-    let stage = filled().await;
+    let test = filled().await;
     for space in [Space::Item, Space::Index, Space::Log, Space::Expiry] {
-        for (key, value) in stage.engine.rows(space).await {
+        for (key, value) in test.engine.rows(space).await {
             let words = match space {
                 Space::Item => "has no item",
                 Space::Log if key[0] == HISTORY => "a stored version is missing in the history",
                 _ => &format!("an item has no entry in {space:?}"),
             };
             let key = Key::new(space, key);
-            stage.engine.rewrite(key.clone(), None).await;
-            expect_problem(&stage, words, &format!("without {key:?}")).await;
+            test.engine.rewrite(key.clone(), None).await;
+            expect_problem(&test, words, &format!("without {key:?}")).await;
             if space == Space::Item {
-                expect_problem(&stage, "the counter of stored items says 4, found 3", "without an item").await;
+                expect_problem(&test, "the counter of stored items says 4, found 3", "without an item").await;
             }
-            stage.engine.rewrite(key, Some(value)).await;
+            test.engine.rewrite(key, Some(value)).await;
         }
     }
-    stage.assert_sound().await;
+    test.assert_sound().await;
 }
 
 #[tokio::test]
 async fn every_entry_that_is_no_items_is_found() {
-    let stage = filled().await;
+    let test = filled().await;
     for space in [Space::Index, Space::Log, Space::Expiry] {
-        let rows = stage.engine.rows(space).await;
+        let rows = test.engine.rows(space).await;
         for (key, value) in rows.into_iter().filter(|(key, _)| key[0] != HISTORY) {
             // Another id or digest, or another place in its transaction.
             let mut other = key.to_vec();
             *other.last_mut().unwrap() ^= 1;
             let other = Key::new(space, other);
             let damage = format!("with {other:?}");
-            stage.engine.rewrite(other.clone(), Some(value)).await;
-            expect_problem(&stage, &format!("an entry of {space:?} has no item"), &damage).await;
-            stage.engine.rewrite(other, None).await;
+            test.engine.rewrite(other.clone(), Some(value)).await;
+            expect_problem(&test, &format!("an entry of {space:?} has no item"), &damage).await;
+            test.engine.rewrite(other, None).await;
         }
     }
-    stage.assert_sound().await;
+    test.assert_sound().await;
 }
 
 #[tokio::test]
 async fn every_row_that_is_changed_is_found() {
-    let stage = filled().await;
-    let rows = |space| stage.engine.rows(space);
+    let test = filled().await;
+    let rows = |space| test.engine.rows(space);
     let first = async |space| rows(space).await.remove(0);
     let flipped = |bytes: &Bytes, at: usize| {
         let mut bytes = bytes.to_vec();
@@ -155,11 +155,11 @@ async fn every_row_that_is_changed_is_found() {
         ),
     ] {
         let key = Key::new(space, key.clone());
-        stage.engine.rewrite(key.clone(), Some(changed)).await;
-        expect_problem(&stage, words, words).await;
-        stage.engine.rewrite(key, Some(value.clone())).await;
+        test.engine.rewrite(key.clone(), Some(changed)).await;
+        expect_problem(&test, words, words).await;
+        test.engine.rewrite(key, Some(value.clone())).await;
     }
-    stage.assert_sound().await;
+    test.assert_sound().await;
 }
 
 #[tokio::test]
@@ -170,39 +170,38 @@ async fn entries_find_their_items_under_every_kind_of_partition_key() {
         json!({"paths": ["/pk"], "kind": "Range"}),
         json!({"paths": ["/pk", "/b", "/c"], "kind": "MultiHash"}),
     ] {
-        let stage = Stage::with(json!({"partitionKey": partition_key})).await;
+        let test = TestContainer::with(json!({"partitionKey": partition_key})).await;
         let keys = json!(["p", "", "ü".repeat(50), "x".repeat(101), 5, -1.25e300, true, null, {}]);
         for pk in keys.as_array().unwrap() {
             for id in ["a", "b\u{1}", "\u{ff}"] {
-                stage.create(json!({"id": id, "pk": pk, "b": pk})).await.unwrap();
+                test.create(json!({"id": id, "pk": pk, "b": pk})).await.unwrap();
             }
         }
-        stage.assert_sound().await;
-        let index = stage.engine.rows(Space::Index).await;
+        test.assert_sound().await;
+        let index = test.engine.rows(Space::Index).await;
         assert_eq!(index.len(), 27);
         for (key, value) in index {
             let other = Key::new(Space::Index, [&key[..], b"c"].concat());
-            stage.engine.rewrite(other.clone(), Some(value)).await;
-            assert_eq!(problems(&stage).await.len(), 1, "{partition_key} with {other:?}");
-            stage.engine.rewrite(other, None).await;
+            test.engine.rewrite(other.clone(), Some(value)).await;
+            assert_eq!(problems(&test).await.len(), 1, "{partition_key} with {other:?}");
+            test.engine.rewrite(other, None).await;
         }
     }
 }
 
 #[tokio::test]
 async fn a_history_that_does_not_lead_to_what_is_stored_is_found() {
-    let stage = Stage::with(everything()).await;
-    stage.create(json!({"id": "a", "n": 1})).await.unwrap();
+    let test = TestContainer::with(everything()).await;
+    test.create(json!({"id": "a", "n": 1})).await.unwrap();
     for version in 0..3 {
-        stage
-            .upsert(json!({"id": "b", "n": 2, "version": version}), None)
+        test.upsert(json!({"id": "b", "n": 2, "version": version}), None)
             .await
             .unwrap();
     }
-    stage.create(json!({"id": "c", "n": 3})).await.unwrap();
-    stage.delete("c", None).await.unwrap();
-    stage.assert_sound().await;
-    let rows = stage.engine.rows(Space::Log).await;
+    test.create(json!({"id": "c", "n": 3})).await.unwrap();
+    test.delete("c", None).await.unwrap();
+    test.assert_sound().await;
+    let rows = test.engine.rows(Space::Log).await;
     let history: Vec<_> = rows.into_iter().filter(|(key, _)| key[0] == HISTORY).collect();
     let not_stored = "the history's last version of an item is not the one stored";
     for (lost, words) in [
@@ -213,11 +212,11 @@ async fn a_history_that_does_not_lead_to_what_is_stored_is_found() {
     ] {
         let (key, value) = &history[lost];
         let key = Key::new(Space::Log, key.clone());
-        stage.engine.rewrite(key.clone(), None).await;
-        expect_problem(&stage, words, &format!("without entry {lost}")).await;
-        stage.engine.rewrite(key, Some(value.clone())).await;
+        test.engine.rewrite(key.clone(), None).await;
+        expect_problem(&test, words, &format!("without entry {lost}")).await;
+        test.engine.rewrite(key, Some(value.clone())).await;
     }
-    stage.assert_sound().await;
+    test.assert_sound().await;
 }
 
 /// One of them, that ends within the first forty seconds.
@@ -226,18 +225,18 @@ fn item(n: usize) -> Value {
 }
 
 /// A container of several pages, whose scans wait.
-async fn held() -> Arc<Stage> {
-    let stage = Stage::with(everything()).await;
+async fn held() -> Arc<TestContainer> {
+    let test = TestContainer::with(everything()).await;
     for n in 0..MANY {
-        stage.create(item(n)).await.unwrap();
+        test.create(item(n)).await.unwrap();
     }
-    stage.engine.hold_scans();
-    Arc::new(stage)
+    test.engine.hold_scans();
+    Arc::new(test)
 }
 
-fn start(stage: &Arc<Stage>) -> JoinHandle<Result<VerifyReport>> {
-    let stage = stage.clone();
-    tokio::spawn(async move { stage.account.verify(&stage.container).await })
+fn start(test: &Arc<TestContainer>) -> JoinHandle<Result<VerifyReport>> {
+    let test = test.clone();
+    tokio::spawn(async move { test.account.verify(&test.container).await })
 }
 
 /// Lets others go on until it is so.
@@ -260,35 +259,35 @@ async fn goes_on<T>(request: impl Future<Output = T>) -> T {
 
 #[tokio::test]
 async fn requests_go_on_while_a_container_is_checked() {
-    let stage = held().await;
-    let check = start(&stage);
-    until(|| stage.engine.held_scans() == 1).await;
-    goes_on(stage.create(json!({"id": "new", "n": MANY}))).await.unwrap();
-    goes_on(stage.delete("7", None)).await.unwrap();
-    goes_on(stage.read("8")).await.unwrap();
-    stage.engine.release_scans();
+    let test = held().await;
+    let check = start(&test);
+    until(|| test.engine.held_scans() == 1).await;
+    goes_on(test.create(json!({"id": "new", "n": MANY}))).await.unwrap();
+    goes_on(test.delete("7", None)).await.unwrap();
+    goes_on(test.read("8")).await.unwrap();
+    test.engine.release_scans();
     let report = check.await.unwrap().unwrap();
     assert_eq!((report.stored, report.problems), (MANY as u64, vec![]));
 }
 
 #[tokio::test]
 async fn a_change_of_the_container_waits_for_a_page_and_not_for_the_check() {
-    let stage = held().await;
-    let check = start(&stage);
-    until(|| stage.engine.held_scans() == 1).await;
+    let test = held().await;
+    let check = start(&test);
+    until(|| test.engine.held_scans() == 1).await;
     let changed = tokio::spawn({
-        let stage = stage.clone();
+        let test = test.clone();
         let mut definition = everything();
         definition["defaultTtl"] = 2_000.into();
-        async move { stage.define(definition).await }
+        async move { test.define(definition).await }
     });
     while !changed.is_finished() {
-        stage.engine.let_through(1);
-        until(|| changed.is_finished() || stage.engine.held_scans() == 1).await;
+        test.engine.let_through(1);
+        until(|| changed.is_finished() || test.engine.held_scans() == 1).await;
     }
     changed.await.unwrap().unwrap();
     assert!(!check.is_finished());
-    stage.engine.release_scans();
+    test.engine.release_scans();
     assert_eq!(check.await.unwrap().unwrap().problems, Vec::<String>::new());
 }
 
@@ -296,62 +295,62 @@ async fn a_change_of_the_container_waits_for_a_page_and_not_for_the_check() {
 #[tokio::test]
 async fn what_happens_meanwhile_is_no_problem() {
     for seed in 1..=3 {
-        let stage = held().await;
-        let mut dice = Dice::new(seed);
-        let check = start(&stage);
+        let test = held().await;
+        let mut choices = RandomChoices::new(seed);
+        let check = start(&test);
         let (mut writes, mut second) = (Vec::new(), START);
         while !check.is_finished() {
-            until(|| check.is_finished() || stage.engine.held_scans() > 0).await;
-            for _ in 0..dice.roll(4) {
-                let (stage, what, n) = (stage.clone(), dice.roll(5), dice.roll(2 * MANY as u64) as usize);
+            until(|| check.is_finished() || test.engine.held_scans() > 0).await;
+            for _ in 0..choices.roll(4) {
+                let (test, what, n) = (test.clone(), choices.roll(5), choices.roll(2 * MANY as u64) as usize);
                 second += i64::from(what == 0);
-                stage.at(second);
+                test.at(second);
                 writes.push(tokio::spawn(async move {
                     match what {
                         0 => {}
-                        1 => drop(stage.delete(&n.to_string(), None).await),
-                        2 => drop(stage.account.purge(&stage.container, PurgeMode::Force, Some(5)).await),
-                        _ => drop(stage.upsert(item(n), None).await),
+                        1 => drop(test.delete(&n.to_string(), None).await),
+                        2 => drop(test.account.purge(&test.container, PurgeMode::Force, Some(5)).await),
+                        _ => drop(test.upsert(item(n), None).await),
                     }
                 }));
             }
-            stage.engine.let_through(1);
+            test.engine.let_through(1);
         }
         assert_eq!(
             check.await.unwrap().unwrap().problems,
             Vec::<String>::new(),
             "seed {seed}"
         );
-        stage.engine.release_scans();
+        test.engine.release_scans();
         for write in writes {
             write.await.unwrap();
         }
-        stage.assert_sound().await;
+        test.assert_sound().await;
     }
 }
 
 #[tokio::test]
 async fn a_range_that_is_split_meanwhile_is_checked_as_its_children() {
-    let stage = Stage::with(everything()).await;
+    let test = TestContainer::with(everything()).await;
     for n in 0..MANY {
         let item = json!({"id": n.to_string(), "pk": n.to_string(), "n": n});
-        stage.create(item).await.unwrap();
+        test.create(item).await.unwrap();
     }
-    stage.engine.hold_scans();
-    let stage = Arc::new(stage);
-    let check = start(&stage);
-    until(|| stage.engine.held_scans() == 1).await;
+    test.engine.hold_scans();
+    let test = Arc::new(test);
+    let check = start(&test);
+    until(|| test.engine.held_scans() == 1).await;
     // Far enough to have counted some items.
     for _ in 0..8 {
-        stage.engine.let_through(1);
-        until(|| stage.engine.held_scans() == 1).await;
+        test.engine.let_through(1);
+        until(|| test.engine.held_scans() == 1).await;
     }
     let split = tokio::spawn({
-        let stage = stage.clone();
-        async move { stage.account.split(&stage.container, None).await }
+        let test = test.clone();
+        async move { test.account.split(&test.container, None).await }
     });
     tokio::task::yield_now().await;
-    stage.engine.release_scans();
+    test.engine.release_scans();
     split.await.unwrap().unwrap();
     let report = check.await.unwrap().unwrap();
     assert_eq!((report.stored, report.problems), (MANY as u64, vec![]));
@@ -359,13 +358,13 @@ async fn a_range_that_is_split_meanwhile_is_checked_as_its_children() {
 
 #[tokio::test]
 async fn a_check_whose_client_leaves_ends_and_the_next_one_begins_anew() {
-    let stage = held().await;
-    let check = start(&stage);
-    stage.engine.let_through(6);
-    until(|| stage.engine.held_scans() == 1).await;
+    let test = held().await;
+    let check = start(&test);
+    test.engine.let_through(6);
+    until(|| test.engine.held_scans() == 1).await;
     check.abort();
     assert!(check.await.unwrap_err().is_cancelled());
-    stage.engine.release_scans();
-    stage.delete("7", None).await.unwrap();
-    stage.assert_sound().await;
+    test.engine.release_scans();
+    test.delete("7", None).await.unwrap();
+    test.assert_sound().await;
 }

@@ -384,9 +384,9 @@ fn text_passes_untouched() {
 }
 
 /// Chance that can be repeated: SplitMix64.
-struct Dice(u64);
+struct RandomChoices(u64);
 
-impl Dice {
+impl RandomChoices {
     fn roll(&mut self, sides: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -421,9 +421,9 @@ impl Dice {
     }
 }
 
-/// Writes values in one of the forms that stand for them, whichever the dice choose.
+/// Writes values in one of the forms that stand for them, whichever the choices choose.
 struct Encoder {
-    dice: Dice,
+    choices: RandomChoices,
     /// Where strings stand that were written whole.
     strings: Vec<(String, usize)>,
     out: Vec<u8>,
@@ -437,7 +437,7 @@ impl Encoder {
             Value::Number(number) => self.number(number),
             Value::String(string) => self.string(string),
             Value::Array(items)
-                if self.dice.roll(2) == 0
+                if self.choices.roll(2) == 0
                     && items
                         .iter()
                         .all(|item| item.as_i64().is_some_and(|n| (0..30_000).contains(&n))) =>
@@ -461,17 +461,17 @@ impl Encoder {
 
     fn number(&mut self, number: &Number) {
         match number.as_i64() {
-            Some(small @ 0..32) if self.dice.roll(2) == 0 => self.out.push(small as u8),
-            Some(number) if i16::try_from(number).is_ok() && self.dice.roll(2) == 0 => {
+            Some(small @ 0..32) if self.choices.roll(2) == 0 => self.out.push(small as u8),
+            Some(number) if i16::try_from(number).is_ok() && self.choices.roll(2) == 0 => {
                 self.out.push(0xC9);
                 self.out.extend((number as i16).to_le_bytes());
             }
             Some(number) => {
-                self.out.push(if self.dice.roll(2) == 0 { 0xCB } else { 0xDB });
+                self.out.push(if self.choices.roll(2) == 0 { 0xCB } else { 0xDB });
                 self.out.extend(number.to_le_bytes());
             }
             None => {
-                self.out.push(if self.dice.roll(2) == 0 { 0xCC } else { 0xCE });
+                self.out.push(if self.choices.roll(2) == 0 { 0xCC } else { 0xCE });
                 self.out.extend(number.as_f64().expect("a double").to_le_bytes());
             }
         }
@@ -479,13 +479,13 @@ impl Encoder {
 
     fn string(&mut self, string: &str) {
         if let Some((_, at)) = self.strings.iter().find(|(known, _)| known == string)
-            && self.dice.roll(2) == 0
+            && self.choices.roll(2) == 0
         {
             let at = *at;
-            let width = if at < 256 && self.dice.roll(2) == 0 {
+            let width = if at < 256 && self.choices.roll(2) == 0 {
                 1
             } else {
-                2 + self.dice.roll(3) as usize
+                2 + self.choices.roll(3) as usize
             };
             if at < 1 << (8 * width) {
                 self.out.push(0xC2 + width as u8);
@@ -497,10 +497,10 @@ impl Encoder {
         let bytes = string.as_bytes();
         if let Some(system) = strings::SYSTEM.iter().position(|name| *name == string) {
             self.out.push(0x20 + system as u8);
-        } else if bytes.len() < 64 && self.dice.roll(2) == 0 {
+        } else if bytes.len() < 64 && self.choices.roll(2) == 0 {
             self.out.push(MARK | bytes.len() as u8);
             self.out.extend(bytes);
-        } else if string.is_ascii() && bytes.len() < 256 && self.dice.roll(2) == 0 {
+        } else if string.is_ascii() && bytes.len() < 256 && self.choices.roll(2) == 0 {
             self.out.extend([0x7E, bytes.len() as u8]);
             self.out.extend(packed(string.bytes(), 7));
         } else {
@@ -513,14 +513,14 @@ impl Encoder {
     /// An array or object with its length, or length and count, in four bytes.
     fn elements(&mut self, marker: u8, count: usize, write: impl FnOnce(&mut Encoder)) {
         match count {
-            0 if self.dice.roll(2) == 0 => return self.out.push(marker),
-            1 if self.dice.roll(2) == 0 => {
+            0 if self.choices.roll(2) == 0 => return self.out.push(marker),
+            1 if self.choices.roll(2) == 0 => {
                 self.out.push(marker + 1);
                 return write(self);
             }
             _ => {}
         }
-        let has_count = self.dice.roll(2) == 0;
+        let has_count = self.choices.roll(2) == 0;
         self.out.push(marker + if has_count { 7 } else { 4 });
         let at = self.out.len();
         self.out.extend([0; 4]);
@@ -538,9 +538,9 @@ impl Encoder {
 #[test]
 fn every_value_comes_back_from_every_form() {
     for seed in 0..400 {
-        let value = Dice(seed).value(0);
+        let value = RandomChoices(seed).value(0);
         let mut encoder = Encoder {
-            dice: Dice(!seed),
+            choices: RandomChoices(!seed),
             strings: Vec::new(),
             out: vec![MARK],
         };
@@ -552,14 +552,14 @@ fn every_value_comes_back_from_every_form() {
             value,
             "seed {seed}"
         );
-        let mut dice = Dice(seed ^ 0xFFFF);
+        let mut choices = RandomChoices(seed ^ 0xFFFF);
         for _ in 0..50 {
             let mut changed = body.to_vec();
-            for _ in 0..=dice.roll(3) {
-                let at = dice.roll(changed.len() as u64) as usize;
-                changed[at] = dice.roll(256) as u8;
+            for _ in 0..=choices.roll(3) {
+                let at = choices.roll(changed.len() as u64) as usize;
+                changed[at] = choices.roll(256) as u8;
             }
-            changed.truncate(1 + dice.roll(2 * changed.len() as u64) as usize);
+            changed.truncate(1 + choices.roll(2 * changed.len() as u64) as usize);
             changed[0] = MARK;
             if let Ok(text) = decoded(changed.clone()) {
                 assert!(

@@ -84,7 +84,7 @@ impl Analyzer {
 
     /// Reads a term: a string, or `{"term": "x", "distance": 1}` for a fuzzy one.
     pub fn term(&self, value: &Value<'_>, fuel: &Fuel) -> Option<Term> {
-        const MOST_EDITS: usize = 2;
+        const MAX_EDITS: usize = 2;
         if let Some(text) = value.as_str() {
             return Some(Term {
                 words: self.words(text, fuel),
@@ -99,7 +99,7 @@ impl Analyzer {
             .unwrap_or(0);
         Some(Term {
             words: self.words(text.as_str()?, fuel),
-            distance: distance.min(MOST_EDITS),
+            distance: distance.min(MAX_EDITS),
         })
     }
 }

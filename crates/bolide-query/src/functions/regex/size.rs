@@ -41,7 +41,7 @@ pub(super) const GO_THROUGH: u64 = 10;
 /// The same where groups are told apart.
 const GO_THROUGH_GROUPS: u64 = 40;
 /// Units that are spent on making sets until the engine gives it up.
-const MOST_SETS: u64 = 60_000_000;
+const MAX_SETS: u64 = 60_000_000;
 
 /// The size of a pattern, or of a part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -151,7 +151,7 @@ impl Size {
     /// Most units to make the sets that are remembered, in all searches together.
     pub fn units_of_sets(&self, is_ascii: bool) -> u64 {
         if !self.are_sets_kept(is_ascii) {
-            return MOST_SETS;
+            return MAX_SETS;
         }
         (1_u64 << self.bits(is_ascii)).saturating_mul(60 * self.positions.min(POSITIONS) + 500)
     }

@@ -14,10 +14,10 @@ use crate::text::ast::{BinaryOp, UnaryOp};
 use crate::value::Value;
 
 /// More boxes than this and the query goes everywhere.
-const MOST_BOXES: usize = 4096;
+const MAX_BOXES: usize = 4096;
 
 /// Pairs of boxes that are intersected for a query at most: what is left out is read without need, and gives nothing.
-const MOST_PAIRS: usize = 100_000;
+const MAX_PAIRS: usize = 100_000;
 
 pub(super) struct Analysis<'q> {
     bound: &'q Bound,
@@ -144,7 +144,7 @@ impl<'q> Analysis<'q> {
         let free = boxes.iter().filter(|key| unbounded(key)).count();
         // A box without a bound on the first component is nearly everywhere, and takes the bounded ones with it.
         let mixed = free > 0 && free < boxes.len();
-        if boxes.len() > MOST_BOXES || mixed {
+        if boxes.len() > MAX_BOXES || mixed {
             self.anywhere()
         } else {
             boxes
@@ -155,7 +155,7 @@ impl<'q> Analysis<'q> {
     fn intersected(&self, left: &[KeyBox], right: &[KeyBox]) -> Vec<KeyBox> {
         let pairs = self.pairs.get() + left.len() * right.len();
         self.pairs.set(pairs);
-        if left.len() * right.len() > MOST_BOXES || pairs > MOST_PAIRS {
+        if left.len() * right.len() > MAX_BOXES || pairs > MAX_PAIRS {
             let (kept, left_out) = if left.len() <= right.len() {
                 (left, right)
             } else {

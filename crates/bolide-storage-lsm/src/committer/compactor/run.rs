@@ -12,7 +12,7 @@ use fjall::AbstractTree as _;
 use fjall::compaction::Leveled;
 
 use super::pace::Pace;
-use super::{LEAST_TOMBSTONES, is_much, rows};
+use super::{MIN_TOMBSTONES, is_much, rows};
 use crate::store::Store;
 
 /// Tables of level 0 that are merged into the next.
@@ -29,12 +29,12 @@ const TABLE_BYTES: u64 = 32 << 20;
 const LAST_LEVEL: usize = 6;
 /// Tables of the last level that tombstones are pushed into: so many, as long as they have a handy size.
 const TABLES: u64 = 128;
-const LEAST_TABLE_BYTES: u64 = 8 << 20;
-const MOST_TABLE_BYTES: u64 = 64 << 20;
+const MIN_TABLE_BYTES: u64 = 8 << 20;
+const MAX_TABLE_BYTES: u64 = 64 << 20;
 /// Tables on their way down are no smaller.
-const LEAST_SMALL_TABLE_BYTES: u64 = 64 << 10;
+const MIN_SMALL_TABLE_BYTES: u64 = 64 << 10;
 /// A key space of more bytes is not merged as a whole: that takes as much space again.
-const MOST_WHOLE_BYTES: u64 = 4 << 30;
+const MAX_WHOLE_BYTES: u64 = 4 << 30;
 /// How long the store's own threads may take to come to rest before what a failed merge has left is taken away.
 const CLEARING: Duration = Duration::from_secs(5);
 
@@ -171,7 +171,7 @@ impl Run<'_> {
             let most_bytes = if polls < POLLS / 2 {
                 table_bytes(self.store, space)
             } else {
-                MOST_TABLE_BYTES
+                MAX_TABLE_BYTES
             };
             match self.step_down(space, most_bytes)? {
                 Progress::Further => polls = 0,
@@ -192,8 +192,8 @@ impl Run<'_> {
     pub(super) fn merge_whole(&self, space: Space) -> fjall::Result<bool> {
         let tree = &self.store.space(space).tree;
         let (tombstones, bytes) = (tree.tombstone_count(), tree.disk_space());
-        let is_much = tombstones >= LEAST_TOMBSTONES && is_much(space, tombstones, rows(self.store, space));
-        if !is_much || bytes > MOST_WHOLE_BYTES || self.pace.is_stopped() {
+        let is_much = tombstones >= MIN_TOMBSTONES && is_much(space, tombstones, rows(self.store, space));
+        if !is_much || bytes > MAX_WHOLE_BYTES || self.pace.is_stopped() {
             return Ok(true);
         }
         if !self.pace.has_room(bytes) {
@@ -288,12 +288,12 @@ fn next_strategy(store: &Store, space: Space, most_bytes: u64) -> Option<Leveled
     let bytes = version.level(0).map_or(0, |level| level.size());
     // Several for each table below them, since one that lies across two draws both in.
     let share = bytes / (tables(LAST_LEVEL).max(1) as u64 * 8);
-    let small = share.clamp(LEAST_SMALL_TABLE_BYTES, most_bytes);
+    let small = share.clamp(MIN_SMALL_TABLE_BYTES, most_bytes);
     Some(Leveled::default().with_l0_threshold(1).with_table_target_size(small))
 }
 
 fn table_bytes(store: &Store, space: Space) -> u64 {
-    (store.space(space).tree.disk_space() / TABLES).clamp(LEAST_TABLE_BYTES, MOST_TABLE_BYTES)
+    (store.space(space).tree.disk_space() / TABLES).clamp(MIN_TABLE_BYTES, MAX_TABLE_BYTES)
 }
 
 /// Whether the newest tables of a key space are many enough to be merged.

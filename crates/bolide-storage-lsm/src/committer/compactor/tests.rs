@@ -289,11 +289,11 @@ fn a_merge_that_fails_leaves_nothing_behind_and_writes_are_refused_before_they_w
     assert!(merging.running.is_none());
     let at = merging.look_at().expect("it is tried again");
     assert_eq!(at, merging.monotonic.now() + RETRY);
-    add_tables(&store, Space::Log, MOST_NEW_TABLES);
+    add_tables(&store, Space::Log, MAX_NEW_TABLES);
     assert!(merging.hindrance(&store).is_none(), "those can be merged");
     run(&mut merging, &store);
     assert!(!is_full(&store, Space::Log));
-    add_tables(&store, Space::Item, MOST_NEW_TABLES);
+    add_tables(&store, Space::Item, MAX_NEW_TABLES);
     assert!(merging.hindrance(&store).is_some());
     merging.monotonic.advance(RETRY);
     merging.look(&store);

@@ -6,14 +6,14 @@ use super::*;
 
 const JOURNAL_BYTES: u64 = 16 << 20;
 
-struct Stage {
+struct JournalFile {
     dir: tempfile::TempDir,
     ahead: JournalAhead,
     calls: Receiver<()>,
 }
 
 /// Journals of `JOURNAL_BYTES` without blocks, and nothing noted yet.
-fn stage() -> Stage {
+fn stage() -> JournalFile {
     let dir = tempfile::tempdir().unwrap();
     for number in 0..2 {
         let journal = File::create(journal::path(dir.path(), number)).unwrap();
@@ -21,10 +21,10 @@ fn stage() -> Stage {
     }
     let (wake, calls) = sync_channel(1);
     let ahead = JournalAhead::new(dir.path().to_owned(), wake);
-    Stage { dir, ahead, calls }
+    JournalFile { dir, ahead, calls }
 }
 
-impl Stage {
+impl JournalFile {
     fn append(&mut self, number: u64, at: u64, bytes: &[u8]) {
         let path = journal::path(self.dir.path(), number);
         let mut journal = File::options().write(true).open(path).unwrap();

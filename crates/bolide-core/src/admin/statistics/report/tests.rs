@@ -28,7 +28,7 @@ async fn whoever_looks_at_figures_is_no_user() {
     account.container_figures().await.expect("figures");
     let key = PartitionKey::from_header("[\"p\"]").expect("a key");
     account.ttl_why(&container, "a", &key).await.expect("a reason");
-    account.begin_upkeep().await.expect("a clock");
+    account.begin_admin().await.expect("a clock");
     assert_eq!(account.requests(), requests);
     account.begin().await.expect("a clock");
     assert_eq!(account.requests(), requests + 1);

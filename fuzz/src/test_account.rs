@@ -27,7 +27,7 @@ const LISTENER: Listener = Listener {
 const START: UnixMillis = UnixMillis(1_700_000_000_000);
 
 /// See the module.
-pub struct Rig {
+pub struct TestAccount {
     pub engine: Arc<MemoryEngine>,
     pub clock: Arc<Clock>,
     pub account: Arc<Account>,
@@ -35,9 +35,9 @@ pub struct Rig {
     runtime: Runtime,
 }
 
-impl Rig {
+impl TestAccount {
     /// An account with one database `d` and one container `c` of some ranges, with unique keys and a default ttl.
-    pub fn new(ranges: u32) -> Rig {
+    pub fn new(ranges: u32) -> TestAccount {
         let runtime = Builder::new_current_thread()
             .enable_time()
             .build()
@@ -45,7 +45,7 @@ impl Rig {
         let clock = Arc::new(Clock::virtual_at(START));
         let engine = Arc::new(MemoryEngine::new(clock.clone()));
         let (account, container) = runtime.block_on(async {
-            let account = Rig::open(&engine).await.expect("an empty engine can be opened");
+            let account = TestAccount::open(&engine).await.expect("an empty engine can be opened");
             let ctx = account.begin().await.expect("memory is there");
             let container = create_container(&account, &ctx, ranges).await;
             for n in 0..ITEMS {
@@ -53,7 +53,7 @@ impl Rig {
             }
             (account, container)
         });
-        Rig {
+        TestAccount {
             engine,
             clock,
             account,

@@ -26,7 +26,7 @@ use crate::format::record::Record;
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// Something must be read first; decide again then.
-    Missing,
+    NeedsRead,
     /// The transaction is refused.
     Refused(Error),
     /// What takes too long for a worker, such as judging a condition, was to be done before the decision, and was not done for the version
@@ -44,7 +44,7 @@ impl From<Error> for Stop {
 pub(crate) type Step<T> = std::result::Result<T, Stop>;
 
 /// The draft of one commit.
-pub(crate) struct Round<'a> {
+pub(crate) struct WriteBatch<'a> {
     /// Server time of every verdict and every `_ts` of the round; not below the head's stamp (TTL-208).
     pub now: UnixMillis,
     /// The partition's counters as they will be after the commit.
@@ -89,8 +89,8 @@ impl Suspended {
     }
 
     /// The draft, over what was read by now.
-    pub fn resume(self, loaded: &Loaded) -> Round<'_> {
-        Round {
+    pub fn resume(self, loaded: &Loaded) -> WriteBatch<'_> {
+        WriteBatch {
             now: self.now,
             state: self.state,
             loaded,
@@ -122,10 +122,10 @@ impl Suspended {
     }
 }
 
-impl<'a> Round<'a> {
+impl<'a> WriteBatch<'a> {
     /// A round at server time `now` over the head `lsn`.
-    pub fn new(now: UnixMillis, lsn: Lsn, state: PartitionState, loaded: &'a Loaded) -> Round<'a> {
-        Round {
+    pub fn new(now: UnixMillis, lsn: Lsn, state: PartitionState, loaded: &'a Loaded) -> WriteBatch<'a> {
+        WriteBatch {
             now,
             state,
             loaded,
@@ -173,7 +173,7 @@ impl<'a> Round<'a> {
         self.get_raw(key)
     }
 
-    /// As [`Round::entry`], of several keys, so that all that are missing are read at once.
+    /// As [`WriteBatch::entry`], of several keys, so that all that are missing are read at once.
     pub fn entries(&mut self, keys: &[Key]) -> Step<Vec<Option<Bytes>>> {
         debug_assert!(keys.iter().all(|key| key.space != Space::Item), "items have slots");
         self.get_all_raw(keys)
@@ -189,7 +189,7 @@ impl<'a> Round<'a> {
             None => {
                 self.loaded.check()?;
                 self.missing.gets.push(key.clone());
-                Err(Stop::Missing)
+                Err(Stop::NeedsRead)
             }
         }
     }
@@ -207,18 +207,18 @@ impl<'a> Round<'a> {
         self.loaded.gets.get(key).cloned().flatten()
     }
 
-    /// As [`Round::get_raw`], of several keys, so that all that are missing are read at once.
+    /// As [`WriteBatch::get_raw`], of several keys, so that all that are missing are read at once.
     pub fn get_all_raw(&mut self, keys: &[Key]) -> Step<Vec<Option<Bytes>>> {
         let mut values = Vec::with_capacity(keys.len());
         let mut complete = true;
         for key in keys {
             match self.get_raw(key) {
                 Ok(value) => values.push(value),
-                Err(Stop::Missing) => complete = false,
+                Err(Stop::NeedsRead) => complete = false,
                 Err(refused) => return Err(refused),
             }
         }
-        if complete { Ok(values) } else { Err(Stop::Missing) }
+        if complete { Ok(values) } else { Err(Stop::NeedsRead) }
     }
 
     /// The rows of several ranges as they are stored, ghosts included and without the effects of other transactions: only the first transaction of a round
@@ -239,7 +239,7 @@ impl<'a> Round<'a> {
                 }
             }
         }
-        if complete { Ok(pages) } else { Err(Stop::Missing) }
+        if complete { Ok(pages) } else { Err(Stop::NeedsRead) }
     }
 
     /// Begins the next write of the log and returns its LSN: one per committed transaction (TTL-208). To be called when nothing
@@ -253,7 +253,7 @@ impl<'a> Round<'a> {
         self.lsn
     }
 
-    /// As [`Round::next_lsn`], with the write's place in its transaction.
+    /// As [`WriteBatch::next_lsn`], with the write's place in its transaction.
     pub fn next_version(&mut self) -> LogPosition {
         let seq = self.writes_of_batch.unwrap_or(0);
         if seq == 0 {
@@ -267,7 +267,7 @@ impl<'a> Round<'a> {
 
     /// Decides several writes as one transaction: they share one LSN, and all of their effects stay or none. Whatever stops `decide`
     /// takes back what it had added.
-    pub fn batch<T>(&mut self, decide: impl FnOnce(&mut Round<'a>) -> Step<T>) -> Step<T> {
+    pub fn batch<T>(&mut self, decide: impl FnOnce(&mut WriteBatch<'a>) -> Step<T>) -> Step<T> {
         let (state, lsn, after) = (self.state.clone(), self.lsn, self.after);
         self.undo = Some(Vec::new());
         self.writes_of_batch = Some(0);
@@ -338,7 +338,7 @@ impl<'a> Round<'a> {
 
     /// Whether another round that was decided on the same came to the same.
     #[cfg(debug_assertions)]
-    pub fn is_like(&self, other: &Round<'_>) -> bool {
+    pub fn is_like(&self, other: &WriteBatch<'_>) -> bool {
         self.effects == other.effects && self.state == other.state && self.lsn == other.lsn && self.after == other.after
     }
 
@@ -405,11 +405,11 @@ pub(crate) trait Transaction: Send {
     fn observe(&mut self, _now: UnixSeconds) {}
 
     /// Decides on what was read. Runs again from the start after more was read or the commit was stale; until it returns anything
-    /// but [`Stop::Missing`], it must not have added effects.
+    /// but [`Stop::NeedsRead`], it must not have added effects.
     ///
     /// # Errors
     /// `Err(())` if something is missing.
-    fn decide(&mut self, round: &mut Round<'_>) -> std::result::Result<(), ()>;
+    fn decide(&mut self, round: &mut WriteBatch<'_>) -> std::result::Result<(), ()>;
 
     /// The commit ended: `Ok` with the head after it, or nothing happened and this is why.
     fn end(self: Box<Self>, ended: &Result<Lsn>);

@@ -26,10 +26,10 @@ const CHARGE: f64 = 50_000.0;
 const WRITTEN_BYTES: usize = 32 * 1024 * 1024;
 /// Bytes written after which none is carried out. Operations that were accepted together fit in a script's memory, so it is only one that
 /// has broken out of its engine that comes so far.
-const MOST_WRITTEN_BYTES: usize = 4 * WRITTEN_BYTES;
+const MAX_WRITTEN_BYTES: usize = 4 * WRITTEN_BYTES;
 
-/// Watches a transaction of scripts: shared by the scripts' threads and whoever serves them.
-pub(super) struct Watch {
+/// The budget of a transaction of scripts, in time, units and bytes: shared by the scripts' threads and whoever serves them.
+pub(super) struct ScriptBudget {
     clock: Monotonic,
     started: Instant,
     /// Server time when it began.
@@ -50,7 +50,7 @@ struct Used {
     written_bytes: usize,
 }
 
-impl Watch {
+impl ScriptBudget {
     /// A transaction that begins now. `charge_limit`: what the throughput lets it use, where that is enforced.
     pub fn start(
         clock: &Monotonic,
@@ -59,8 +59,8 @@ impl Watch {
         is_virtual: bool,
         charge_limit: Option<f64>,
         others_wait: OthersWait,
-    ) -> Arc<Watch> {
-        Arc::new(Watch {
+    ) -> Arc<ScriptBudget> {
+        Arc::new(ScriptBudget {
             started: clock.now(),
             clock: clock.clone(),
             now,
@@ -106,7 +106,7 @@ impl Watch {
 
     /// Whether more was written than any script that is told when to stop could have.
     pub fn is_excessive(&self) -> bool {
-        self.used.lock().written_bytes > MOST_WRITTEN_BYTES
+        self.used.lock().written_bytes > MAX_WRITTEN_BYTES
     }
 
     /// How long all of it may last.
@@ -136,7 +136,7 @@ impl Watch {
 
 /// One script of a transaction, as long as it is served.
 pub(super) struct Running {
-    pub watch: Arc<Watch>,
+    pub budget: Arc<ScriptBudget>,
     /// Set when nobody serves it any more.
     pub cancel: Cancel,
     /// When it asked for its first operation.
@@ -147,9 +147,9 @@ pub(super) struct Running {
 
 impl Running {
     /// A script that begins now.
-    pub fn new(watch: Arc<Watch>, cancel: Cancel) -> Running {
+    pub fn new(budget: Arc<ScriptBudget>, cancel: Cancel) -> Running {
         Running {
-            watch,
+            budget,
             cancel,
             first_asked: OnceLock::new(),
             is_late: AtomicBool::new(false),
@@ -158,9 +158,9 @@ impl Running {
 
     /// Whether one more operation is accepted.
     pub fn accepts(&self) -> bool {
-        let clock = &self.watch.clock;
+        let clock = &self.budget.clock;
         let first_asked = *self.first_asked.get_or_init(|| clock.now());
-        self.watch.accepts(clock.since(first_asked))
+        self.budget.accepts(clock.since(first_asked))
     }
 
     /// Whether it must end, with whatever the host does for it.
@@ -174,7 +174,7 @@ impl Running {
     }
 
     fn is_late_now(&self) -> bool {
-        let is_late = self.watch.left().is_zero();
+        let is_late = self.budget.left().is_zero();
         if is_late {
             self.is_late.store(true, Ordering::SeqCst);
         }
@@ -186,9 +186,9 @@ impl Running {
         Grant {
             limits: Limits::default(),
             random_seed: crate::sql::random_seed(),
-            now_ms: self.watch.now().0,
-            is_clock_running: !self.watch.is_virtual,
-            time: self.watch.left(),
+            now_ms: self.budget.now().0,
+            is_clock_running: !self.budget.is_virtual,
+            time: self.budget.left(),
             cancel: self.cancel.clone(),
         }
     }

@@ -13,12 +13,12 @@ pub const HASH_BYTES: usize = 6;
 
 /// The hashes of rows, in the order in which they were given out or swallowed by OFFSET.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Given {
+pub struct EmittedRows {
     in_order: Vec<u64>,
     known: HashSet<u64>,
 }
 
-impl Given {
+impl EmittedRows {
     pub fn is_empty(&self) -> bool {
         self.in_order.is_empty()
     }
@@ -50,10 +50,10 @@ impl Given {
             .collect()
     }
 
-    /// Reads [`Given::to_bytes`]; `None` if it is no list.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Given> {
+    /// Reads [`EmittedRows::to_bytes`]; `None` if it is no list.
+    pub fn from_bytes(bytes: &[u8]) -> Option<EmittedRows> {
         let (hashes, rest) = bytes.as_chunks::<HASH_BYTES>();
-        let mut given = Given::default();
+        let mut given = EmittedRows::default();
         for hash in hashes {
             given.note(hash.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)));
         }

@@ -8,22 +8,22 @@ use tokio::sync::Notify;
 ///
 /// The scheduler says that it is awake, looks for the earliest end, and only then says how long it sleeps: an end that is announced in
 /// between rings, and none is slept through.
-pub(crate) struct Alarm {
+pub(crate) struct Wakeup {
     sleeps_until: AtomicI64,
     bell: Notify,
 }
 
-impl Default for Alarm {
+impl Default for Wakeup {
     /// Of a scheduler that is awake.
-    fn default() -> Alarm {
-        Alarm {
+    fn default() -> Wakeup {
+        Wakeup {
             sleeps_until: AtomicI64::new(i64::MAX),
             bell: Notify::new(),
         }
     }
 }
 
-impl Alarm {
+impl Wakeup {
     /// Something is due at a second.
     pub fn expect(&self, second: i64) {
         if second < self.sleeps_until.load(Ordering::SeqCst) {

@@ -13,17 +13,17 @@ use bolide_script::{Document as Name, Operation, Reply};
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::budget::{Running, ScriptBudget};
 use super::functions::QueryFunctions;
 use super::places::Place;
 use super::run::out_of_time;
-use super::watch::{Running, Watch};
 use crate::container::{Container, ContainerState};
 use crate::content::StoredItem;
 use crate::continuation::{self, script_query};
 use crate::format::keys;
-use crate::items::{Draft, ItemTarget, ItemWritten, Logical, Written, own_key};
-use crate::partition::round::{Round, Step};
-use crate::partition::turn::{Turn, TurnEnd};
+use crate::items::{ItemTarget, ItemWritten, LogicalPartition, PreparedItem, Written, own_key};
+use crate::partition::exclusive::{ExclusiveEnd, ExclusiveTransaction};
+use crate::partition::write_batch::{Step, WriteBatch};
 use crate::sql::{query_error, schema_of};
 
 /// Rows and bytes of one page of a query's walk.
@@ -34,14 +34,14 @@ const PAGE_ROWS: usize = 100;
 const KIND: &[u8] = b"script query";
 
 /// See the module.
-pub(super) struct Scene {
+pub(super) struct ScriptTransaction {
     container: Arc<Container>,
     state: Arc<ContainerState>,
     key: PartitionKey,
     /// Item keys of the logical partition: from, and behind.
     from: Bytes,
     to: Option<Bytes>,
-    logical: Logical,
+    logical: LogicalPartition,
     place: Place,
 }
 
@@ -78,35 +78,40 @@ pub(super) struct ScriptQuery {
     pub continuation: Option<String>,
 }
 
-impl Scene {
+impl ScriptTransaction {
     pub fn new(
         container: Arc<Container>,
         state: Arc<ContainerState>,
         key: PartitionKey,
         epk: Epk,
         place: Place,
-    ) -> Result<Scene> {
+    ) -> Result<ScriptTransaction> {
         let partition = state.layout.partition_of(&epk)?.clone();
         let from = Bytes::copy_from_slice(epk.as_bytes());
-        Ok(Scene {
+        Ok(ScriptTransaction {
             to: keys::after_prefix(&from),
             from,
             key,
-            logical: Logical::new(container.clone(), state.clone(), partition, epk),
+            logical: LogicalPartition::new(container.clone(), state.clone(), partition, epk),
             container,
             state,
             place,
         })
     }
 
-    pub async fn answer(&self, turn: &mut Turn, watch: &Watch, ask: Ask) -> Result<Answer, TurnEnd> {
+    pub async fn answer(
+        &self,
+        turn: &mut ExclusiveTransaction,
+        budget: &ScriptBudget,
+        ask: Ask,
+    ) -> Result<Answer, ExclusiveEnd> {
         match ask {
-            Ask::Point(operation) => self.point(turn, watch, operation).await.map(Answer::Reply),
+            Ask::Point(operation) => self.point(turn, budget, operation).await.map(Answer::Reply),
             Ask::Items { from } => self.items(turn, &from).await.map(Answer::Items),
         }
     }
 
-    async fn items(&self, turn: &mut Turn, from: &Bytes) -> Result<Items, TurnEnd> {
+    async fn items(&self, turn: &mut ExclusiveTransaction, from: &Bytes) -> Result<Items, ExclusiveEnd> {
         let from = from.max(&self.from);
         let page = turn
             .items(&self.state.settings, from, self.to.as_ref(), WALK_ROWS, WALK_BYTES)
@@ -121,14 +126,19 @@ impl Scene {
         })
     }
 
-    async fn point(&self, turn: &mut Turn, watch: &Watch, operation: Operation) -> Result<Reply, TurnEnd> {
+    async fn point(
+        &self,
+        turn: &mut ExclusiveTransaction,
+        budget: &ScriptBudget,
+        operation: Operation,
+    ) -> Result<Reply, ExclusiveEnd> {
         match operation {
             Operation::Read { target, if_none_match } => {
-                self.read(turn, watch, &target, if_none_match.as_deref()).await
+                self.read(turn, budget, &target, if_none_match.as_deref()).await
             }
             Operation::Create { document, is_id_needed } => {
                 let draft = self.draft(&document, is_id_needed)?;
-                self.write(turn, watch, |items, round| items.create(round, &draft))
+                self.write(turn, budget, |items, round| items.create(round, &draft))
                     .await
             }
             Operation::Upsert {
@@ -137,7 +147,7 @@ impl Scene {
                 if_match,
             } => {
                 let draft = self.draft(&document, is_id_needed)?;
-                self.write(turn, watch, |items, round| {
+                self.write(turn, budget, |items, round| {
                     items.upsert(round, &draft, if_match.as_deref())
                 })
                 .await
@@ -149,14 +159,14 @@ impl Scene {
             } => {
                 let target = self.target(&target);
                 let draft = self.draft(&document, true)?;
-                self.write(turn, watch, |items, round| {
+                self.write(turn, budget, |items, round| {
                     items.replace(round, &target, &draft, if_match.as_deref())
                 })
                 .await
             }
             Operation::Delete { target, if_match } => {
                 let target = self.target(&target);
-                self.decide(turn, watch, |items, round| {
+                self.decide(turn, budget, |items, round| {
                     items.delete(round, &target, if_match.as_deref())
                 })
                 .await?;
@@ -168,15 +178,15 @@ impl Scene {
 
     async fn read(
         &self,
-        turn: &mut Turn,
-        watch: &Watch,
+        turn: &mut ExclusiveTransaction,
+        budget: &ScriptBudget,
         target: &Name,
         if_none_match: Option<&str>,
-    ) -> Result<Reply, TurnEnd> {
+    ) -> Result<Reply, ExclusiveEnd> {
         let target = self.target(target);
         let found = turn.decide(|round| self.logical.find_live(round, &target)).await;
         let size = found.as_ref().map_or(0, |existing| existing.record.size());
-        watch.used(charge::point_read(size), 0);
+        budget.used(charge::point_read(size), 0);
         let item = StoredItem::new(self.container.rid(), found?.record);
         if if_none_match.is_some_and(|known| item.etag().matches(known)) {
             return Ok(Reply {
@@ -188,46 +198,50 @@ impl Scene {
     }
 
     /// The link of a live item by its resource id, for a trigger's body.
-    pub async fn self_link(&self, turn: &mut Turn, target: &ItemTarget) -> Result<String, TurnEnd> {
+    pub async fn self_link(
+        &self,
+        turn: &mut ExclusiveTransaction,
+        target: &ItemTarget,
+    ) -> Result<String, ExclusiveEnd> {
         let found = turn.decide(|round| self.logical.find_live(round, target)).await?;
         Ok(StoredItem::new(self.container.rid(), found.record).self_link())
     }
 
     async fn write(
         &self,
-        turn: &mut Turn,
-        watch: &Watch,
-        decide: impl FnMut(&Logical, &mut Round<'_>) -> Step<Written<ItemWritten>>,
-    ) -> Result<Reply, TurnEnd> {
-        let written = self.decide(turn, watch, decide).await?;
-        watch.used(RequestUnits::ZERO, written.item.record().size());
+        turn: &mut ExclusiveTransaction,
+        budget: &ScriptBudget,
+        decide: impl FnMut(&LogicalPartition, &mut WriteBatch<'_>) -> Step<Written<ItemWritten>>,
+    ) -> Result<Reply, ExclusiveEnd> {
+        let written = self.decide(turn, budget, decide).await?;
+        budget.used(RequestUnits::ZERO, written.item.record().size());
         Ok(resource(&written.item))
     }
 
     /// Decides one write of the transaction, and counts what it took.
     pub async fn decide<T>(
         &self,
-        turn: &mut Turn,
-        watch: &Watch,
-        mut decide: impl FnMut(&Logical, &mut Round<'_>) -> Step<Written<T>>,
-    ) -> Result<T, TurnEnd> {
+        turn: &mut ExclusiveTransaction,
+        budget: &ScriptBudget,
+        mut decide: impl FnMut(&LogicalPartition, &mut WriteBatch<'_>) -> Step<Written<T>>,
+    ) -> Result<T, ExclusiveEnd> {
         let decided = turn.decide(|round| decide(&self.logical, round)).await;
         let cost = decided.as_ref().map_or(charge::point_read(0), |written| written.charge);
-        watch.used(cost, 0);
+        budget.used(cost, 0);
         let written = decided?;
         Ok(written.value)
     }
 
     /// A document of the script's own logical partition, ready to be stored. One without `id` is given one unless the script says no.
-    fn draft(&self, text: &str, is_id_needed: bool) -> Result<Draft> {
+    fn draft(&self, text: &str, is_id_needed: bool) -> Result<PreparedItem> {
         self.draft_of(with_id(text, is_id_needed)?)
     }
 
     /// As `draft`, of a document that has its id.
-    pub fn draft_of(&self, document: Document) -> Result<Draft> {
+    pub fn draft_of(&self, document: Document) -> Result<PreparedItem> {
         // The service answers a document of another partition with a plain 400 (cosmos-rest §11.2).
         own_key(&self.state, &document, Some(&self.key)).map_err(|error| Error::bad_request(error.message))?;
-        Draft::new(document, &self.state)
+        PreparedItem::new(document, &self.state)
     }
 
     fn target(&self, name: &Name) -> ItemTarget {
@@ -279,7 +293,7 @@ impl Scene {
         let walked = self.walk(&compiled, &place, limit, &environment, running, items);
         let (finished, after) = functions.or_failure(walked)?;
 
-        running.watch.used(
+        running.budget.used(
             charge::query(
                 usize::try_from(finished.metrics.items).unwrap_or(usize::MAX),
                 usize::try_from(finished.metrics.item_bytes).unwrap_or(usize::MAX),

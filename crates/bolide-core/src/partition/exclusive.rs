@@ -16,29 +16,29 @@ use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
 use super::engine_error;
-use super::round::{Decided, Loaded, Round, Step, Stop, Suspended};
 use super::state::PartitionState;
 use super::tombstones::TombstoneView;
 use super::visibility::Visibility;
+use super::write_batch::{Decided, Loaded, Step, Stop, Suspended, WriteBatch};
 use crate::format::record::Record;
 
 /// Why a step ended early.
 #[derive(Debug)]
-pub(crate) enum TurnEnd {
+pub(crate) enum ExclusiveEnd {
     /// The partition is not where the turn began: forget everything and begin again.
     Stale,
     /// The step is refused; it changed nothing.
     Refused(Error),
 }
 
-impl From<Error> for TurnEnd {
-    fn from(error: Error) -> TurnEnd {
-        TurnEnd::Refused(error)
+impl From<Error> for ExclusiveEnd {
+    fn from(error: Error) -> ExclusiveEnd {
+        ExclusiveEnd::Refused(error)
     }
 }
 
 /// One page of a walk in a turn.
-pub(crate) struct TurnPage {
+pub(crate) struct ExclusivePage {
     /// Visible records with their keys, in the order of these.
     pub items: Vec<(Bytes, Record)>,
     /// Where the walk goes on; `None` at the end.
@@ -46,7 +46,7 @@ pub(crate) struct TurnPage {
 }
 
 /// See the module.
-pub(crate) struct Turn {
+pub(crate) struct ExclusiveTransaction {
     engine: Arc<dyn Engine>,
     partition: PartitionId,
     head: Head,
@@ -56,15 +56,15 @@ pub(crate) struct Turn {
     draft: Option<Suspended>,
 }
 
-impl Turn {
+impl ExclusiveTransaction {
     pub fn new(
         engine: Arc<dyn Engine>,
         partition: PartitionId,
         head: Head,
         now: UnixMillis,
         state: PartitionState,
-    ) -> Turn {
-        Turn {
+    ) -> ExclusiveTransaction {
+        ExclusiveTransaction {
             engine,
             partition,
             head,
@@ -85,7 +85,10 @@ impl Turn {
     }
 
     /// Decides one step, reading what it needs. A refused step has added nothing.
-    pub async fn decide<T>(&mut self, mut decide: impl FnMut(&mut Round<'_>) -> Step<T>) -> Result<T, TurnEnd> {
+    pub async fn decide<T>(
+        &mut self,
+        mut decide: impl FnMut(&mut WriteBatch<'_>) -> Step<T>,
+    ) -> Result<T, ExclusiveEnd> {
         if self.loaded.is_full() {
             // The partition stands where it stood: what is needed again is read again.
             self.loaded = Loaded::default();
@@ -100,8 +103,8 @@ impl Turn {
             };
             match decided {
                 Ok(value) => return Ok(value),
-                Err(Stop::Refused(error) | Stop::Unprepared(error)) => return Err(TurnEnd::Refused(error)),
-                Err(Stop::Missing) => {
+                Err(Stop::Refused(error) | Stop::Unprepared(error)) => return Err(ExclusiveEnd::Refused(error)),
+                Err(Stop::NeedsRead) => {
                     let reply = self.read(self.loaded.read_request(&missing)).await?;
                     self.loaded.take(missing, reply);
                 }
@@ -117,7 +120,7 @@ impl Turn {
         to: Option<&Bytes>,
         max_rows: usize,
         max_bytes: usize,
-    ) -> Result<TurnPage, TurnEnd> {
+    ) -> Result<ExclusivePage, ExclusiveEnd> {
         let scan = Scan {
             space: Space::Item,
             from: from.clone(),
@@ -155,7 +158,7 @@ impl Turn {
                 items.push((key, record));
             }
         }
-        Ok(TurnPage { items, next })
+        Ok(ExclusivePage { items, next })
     }
 
     /// What is to be committed of everything that was drafted.
@@ -177,23 +180,23 @@ impl Turn {
         self.draft.take().expect("a step puts the draft back")
     }
 
-    async fn read(&self, request: ReadRequest) -> Result<ReadResponse, TurnEnd> {
+    async fn read(&self, request: ReadRequest) -> Result<ReadResponse, ExclusiveEnd> {
         let reply = self.engine.read(self.partition, request).await.map_err(engine_error)?;
         if reply.head == self.head {
             Ok(reply)
         } else {
-            Err(TurnEnd::Stale)
+            Err(ExclusiveEnd::Stale)
         }
     }
 }
 
 /// A transaction that is decided step by step. May be run again from its start.
-pub(crate) trait TurnJob: Send + 'static {
+pub(crate) trait ExclusiveJob: Send + 'static {
     /// What it comes to.
     type Output: Send;
 
     /// Decides all steps. What was drafted is committed if this is `Ok`.
-    fn run<'t>(&'t mut self, turn: &'t mut Turn) -> BoxFuture<'t, Result<Self::Output, TurnEnd>>;
+    fn run<'t>(&'t mut self, turn: &'t mut ExclusiveTransaction) -> BoxFuture<'t, Result<Self::Output, ExclusiveEnd>>;
 }
 
 /// How a turn was used.
@@ -207,23 +210,23 @@ pub(crate) enum Taken {
 }
 
 /// What the worker gives a turn to.
-pub(crate) trait TakesTurn: Send {
-    fn take<'t>(&'t mut self, turn: &'t mut Turn) -> BoxFuture<'t, Taken>;
+pub(crate) trait TakesPartition: Send {
+    fn take<'t>(&'t mut self, turn: &'t mut ExclusiveTransaction) -> BoxFuture<'t, Taken>;
 
     /// The turn is over: `Ok` with the head after it, or nothing happened and this is why.
     fn end(self: Box<Self>, ended: &Result<Lsn>);
 }
 
 /// A job on its way through a worker.
-pub(super) struct PendingTurn<J: TurnJob> {
+pub(super) struct PendingExclusive<J: ExclusiveJob> {
     job: J,
     decided: Option<Result<J::Output>>,
     reply: oneshot::Sender<Result<J::Output>>,
 }
 
-impl<J: TurnJob> PendingTurn<J> {
-    pub fn new(job: J, reply: oneshot::Sender<Result<J::Output>>) -> PendingTurn<J> {
-        PendingTurn {
+impl<J: ExclusiveJob> PendingExclusive<J> {
+    pub fn new(job: J, reply: oneshot::Sender<Result<J::Output>>) -> PendingExclusive<J> {
+        PendingExclusive {
             job,
             decided: None,
             reply,
@@ -231,8 +234,8 @@ impl<J: TurnJob> PendingTurn<J> {
     }
 }
 
-impl<J: TurnJob> TakesTurn for PendingTurn<J> {
-    fn take<'t>(&'t mut self, turn: &'t mut Turn) -> BoxFuture<'t, Taken> {
+impl<J: ExclusiveJob> TakesPartition for PendingExclusive<J> {
+    fn take<'t>(&'t mut self, turn: &'t mut ExclusiveTransaction) -> BoxFuture<'t, Taken> {
         Box::pin(async move {
             let ended = tokio::select! {
                 biased;
@@ -242,8 +245,8 @@ impl<J: TurnJob> TakesTurn for PendingTurn<J> {
             };
             let (decided, taken) = match ended {
                 Ok(output) => (Some(Ok(output)), Taken::Drafted),
-                Err(TurnEnd::Refused(error)) => (Some(Err(error)), Taken::Refused),
-                Err(TurnEnd::Stale) => (None, Taken::Stale),
+                Err(ExclusiveEnd::Refused(error)) => (Some(Err(error)), Taken::Refused),
+                Err(ExclusiveEnd::Stale) => (None, Taken::Stale),
             };
             self.decided = decided;
             taken
@@ -251,7 +254,7 @@ impl<J: TurnJob> TakesTurn for PendingTurn<J> {
     }
 
     fn end(self: Box<Self>, ended: &Result<Lsn>) {
-        let PendingTurn { job, decided, reply } = *self;
+        let PendingExclusive { job, decided, reply } = *self;
         // Who hears of its end finds free what it held.
         drop(job);
         let result = match (ended, decided) {

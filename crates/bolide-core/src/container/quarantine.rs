@@ -13,24 +13,24 @@ use parking_lot::Mutex;
 use super::Script;
 
 /// Offences after which a script is blocked.
-const MOST: usize = 3;
+const MAX: usize = 3;
 /// How close together they are, and how long the block lasts.
 const WITHIN_SECONDS: i64 = 600;
 
 /// What is remembered of a script's runs.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Conduct(Arc<Mutex<Vec<UnixSeconds>>>);
+pub(crate) struct ScriptQuarantine(Arc<Mutex<Vec<UnixSeconds>>>);
 
 /// No property of the script itself.
-impl PartialEq for Conduct {
-    fn eq(&self, _: &Conduct) -> bool {
+impl PartialEq for ScriptQuarantine {
+    fn eq(&self, _: &ScriptQuarantine) -> bool {
         true
     }
 }
 
-impl Eq for Conduct {}
+impl Eq for ScriptQuarantine {}
 
-impl Conduct {
+impl ScriptQuarantine {
     /// A run ended: what that says about the script.
     pub fn ended<T>(&self, result: &Result<T, ScriptError>, now: UnixSeconds) {
         match result {
@@ -50,7 +50,7 @@ impl Conduct {
     /// A run was ended for its time or its memory.
     pub fn offended(&self, now: UnixSeconds) {
         let mut offences = self.0.lock();
-        if offences.len() == MOST {
+        if offences.len() == MAX {
             offences.remove(0);
         }
         offences.push(now);
@@ -61,7 +61,7 @@ impl Conduct {
         let offences = self.0.lock();
         let (first, last) = (offences.first()?.0, offences.last()?.0);
         let end = last.saturating_add(WITHIN_SECONDS);
-        (offences.len() == MOST && last - first <= WITHIN_SECONDS && now.0 < end).then_some(end)
+        (offences.len() == MAX && last - first <= WITHIN_SECONDS && now.0 < end).then_some(end)
     }
 }
 
@@ -70,8 +70,8 @@ impl Script {
     ///
     /// # Errors
     /// `Forbidden` while it is blocked.
-    pub(crate) fn check_conduct(&self, now: UnixSeconds) -> Result<()> {
-        let Some(end) = self.conduct.blocked_until(now) else {
+    pub(crate) fn check_quarantine(&self, now: UnixSeconds) -> Result<()> {
+        let Some(end) = self.quarantine.blocked_until(now) else {
             return Ok(());
         };
         Err(Error::new(

@@ -14,7 +14,7 @@ use bytes::{Buf as _, Bytes};
 use http::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::patience::Pulse;
+use crate::timeouts::Pulse;
 
 /// How hyper's own answers begin.
 const STATUS_LINE: &[u8] = b"HTTP/1.1 ";
@@ -23,7 +23,7 @@ const DRAINED_BYTES: usize = 16 * 1024 * 1024;
 
 /// A stream on which bare refusals become answers.
 #[derive(Debug)]
-pub struct Worded<S> {
+pub struct ErrorRewriter<S> {
     stream: S,
     pulse: Arc<Pulse>,
     /// What is left of an answer that takes the place of a refusal.
@@ -31,10 +31,10 @@ pub struct Worded<S> {
     drained: usize,
 }
 
-impl<S> Worded<S> {
+impl<S> ErrorRewriter<S> {
     /// Watches what is written to `stream`, whose requests `pulse` tells of.
-    pub fn new(stream: S, pulse: Arc<Pulse>) -> Worded<S> {
-        Worded {
+    pub fn new(stream: S, pulse: Arc<Pulse>) -> ErrorRewriter<S> {
+        ErrorRewriter {
             stream,
             pulse,
             answer: None,
@@ -43,13 +43,13 @@ impl<S> Worded<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Worded<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for ErrorRewriter<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Worded<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ErrorRewriter<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         if self.takes_the_place_of(buf) {
             return self.poll_answer(cx, buf.len());
@@ -87,7 +87,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Worded<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Worded<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> ErrorRewriter<S> {
     /// Whether `written` is a refusal of hyper's own; begins the answer in its place.
     fn takes_the_place_of(&mut self, written: &[u8]) -> bool {
         if self.answer.is_none() && !self.pulse.has_begun() {

@@ -1,4 +1,4 @@
-//! A stage for claims: one container of an account in memory, under a clock that is moved by hand.
+//! A test for claims: one container of an account in memory, under a clock that is moved by hand.
 //!
 //! Times are seconds after 1970, small ones: a claim starts at 100. Documents are JSON with `id` and, unless they say otherwise,
 //! partition key `pk` = `"p"`.
@@ -29,7 +29,7 @@ pub type Seen<T> = Result<T, ErrorKind>;
 pub const START: i64 = 100;
 
 /// See the module.
-pub struct Stage {
+pub struct TestContainer {
     pub clock: Arc<Clock>,
     pub engine: Arc<Probe>,
     pub account: Arc<Account>,
@@ -131,25 +131,25 @@ fn document(body: &Value) -> Document {
     Document::parse(body.to_string().as_bytes()).expect("claims send JSON objects")
 }
 
-impl Stage {
+impl TestContainer {
     /// A container whose definition has `more`.
-    pub async fn with(more: Value) -> Stage {
-        Stage::with_throughput(more, None).await
+    pub async fn with(more: Value) -> TestContainer {
+        TestContainer::with_throughput(more, None).await
     }
 
     /// A container with a default ttl.
-    pub async fn with_ttl(default_ttl: i64) -> Stage {
-        Stage::with(json!({"defaultTtl": default_ttl})).await
+    pub async fn with_ttl(default_ttl: i64) -> TestContainer {
+        TestContainer::with(json!({"defaultTtl": default_ttl})).await
     }
 
-    pub async fn with_throughput(more: Value, throughput: Option<Throughput>) -> Stage {
-        Stage::with_options(more, throughput, options()).await
+    pub async fn with_throughput(more: Value, throughput: Option<Throughput>) -> TestContainer {
+        TestContainer::with_options(more, throughput, options()).await
     }
 
-    pub async fn with_options(more: Value, throughput: Option<Throughput>, options: AccountOptions) -> Stage {
+    pub async fn with_options(more: Value, throughput: Option<Throughput>, options: AccountOptions) -> TestContainer {
         let clock = Arc::new(Clock::virtual_at(UnixMillis(START * 1000)));
         let engine = Arc::new(MemoryEngine::new(clock.clone()));
-        Stage::over(engine, clock, more, throughput, options).await
+        TestContainer::over(engine, clock, more, throughput, options).await
     }
 
     /// On an engine that the claim keeps, too.
@@ -159,7 +159,7 @@ impl Stage {
         more: Value,
         throughput: Option<Throughput>,
         options: AccountOptions,
-    ) -> Stage {
+    ) -> TestContainer {
         let engine = Arc::new(Probe::new(engine));
         let account = Account::open(engine.clone(), options).await.expect("a new account");
         let ctx = account.begin().await.expect("a clock");
@@ -169,7 +169,7 @@ impl Stage {
             .create_container(&ctx, database.rid, properties, throughput)
             .await
             .expect("a new container");
-        Stage {
+        TestContainer {
             clock,
             engine,
             account,
@@ -178,13 +178,13 @@ impl Stage {
     }
 
     /// The same data under a new server process.
-    pub async fn reopen(self) -> Stage {
-        let Stage { clock, engine, .. } = self;
+    pub async fn reopen(self) -> TestContainer {
+        let TestContainer { clock, engine, .. } = self;
         let account = Account::open(engine.clone() as Arc<dyn Engine>, options())
             .await
             .expect("an account");
         let container = account.all_containers().pop().expect("its container");
-        Stage {
+        TestContainer {
             clock,
             engine,
             account,
@@ -193,13 +193,13 @@ impl Stage {
     }
 
     /// Another server process on the same data, over a given engine.
-    pub async fn beside(&self, engine: Arc<dyn Engine>) -> Stage {
+    pub async fn beside(&self, engine: Arc<dyn Engine>) -> TestContainer {
         let engine = Arc::new(Probe::new(engine));
         let account = Account::open(engine.clone() as Arc<dyn Engine>, options())
             .await
             .expect("an account");
         let container = account.all_containers().pop().expect("its container");
-        Stage {
+        TestContainer {
             clock: self.clock.clone(),
             engine,
             account,

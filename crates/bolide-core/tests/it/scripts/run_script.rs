@@ -1,4 +1,4 @@
-//! Scripts on a [`Stage`].
+//! Scripts on a [`TestContainer`].
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use bolide_model::document::Document;
 use bolide_model::{Error, ErrorKind};
 use serde_json::Value;
 
-use crate::stage::{Stage, key, scope_of};
+use crate::test_container::{TestContainer, key, scope_of};
 
 /// The start of most procedures: the response and the collection with its link.
 pub const START: &str = "var x = getContext(), r = x.getResponse(), c = x.getCollection(), l = c.getSelfLink();";
@@ -20,7 +20,7 @@ pub fn procedure(rest: &str) -> String {
     format!("function (a, b) {{ {START} {rest} }}")
 }
 
-impl Stage {
+impl TestContainer {
     pub async fn define_script(
         &self,
         kind: ScriptKind,
@@ -96,7 +96,7 @@ impl Stage {
         Ok(body.map_or(Value::Null, |body| serde_json::from_str(&body).expect("a body is JSON")))
     }
 
-    /// As [`Stage::execute`], of a procedure that an earlier call has stored.
+    /// As [`TestContainer::execute`], of a procedure that an earlier call has stored.
     pub async fn execute_stored(&self, rest: &str) -> Result<Value, ErrorKind> {
         let id = format!("p{:x}", procedure(rest).len());
         let executed = self.execute_named("p", id, &Value::Array(vec![])).await;

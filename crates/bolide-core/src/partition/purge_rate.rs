@@ -10,9 +10,9 @@ const SECONDS: i64 = 60;
 
 /// Removed ghosts by the second of their commit, oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Removals(Mutex<VecDeque<(i64, u64)>>);
+pub(crate) struct PurgeRate(Mutex<VecDeque<(i64, u64)>>);
 
-impl Removals {
+impl PurgeRate {
     /// Ghosts were removed by a commit.
     pub fn note(&self, now: UnixSeconds, ghosts: u64) {
         if ghosts == 0 {

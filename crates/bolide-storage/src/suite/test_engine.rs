@@ -23,7 +23,7 @@ pub(super) const PARTITION: PartitionId = PartitionId(7);
 pub(super) const START: UnixMillis = UnixMillis(1_700_000_000_000);
 
 /// An engine, its clock, and a source of tokens.
-pub struct Rig {
+pub struct TestEngine {
     /// The engine under test.
     pub engine: Arc<dyn Engine>,
     /// The virtual clock it runs on.
@@ -31,16 +31,16 @@ pub struct Rig {
     tokens: AtomicU64,
 }
 
-impl Rig {
+impl TestEngine {
     /// A new engine without partitions.
-    pub fn new(stage: &dyn Stage) -> Rig {
-        Rig::at(stage, START)
+    pub fn new(stage: &dyn Stage) -> TestEngine {
+        TestEngine::at(stage, START)
     }
 
     /// An engine whose clock shows `now`.
-    pub fn at(stage: &dyn Stage, now: UnixMillis) -> Rig {
+    pub fn at(stage: &dyn Stage, now: UnixMillis) -> TestEngine {
         let clock = Arc::new(Clock::virtual_at(now));
-        Rig {
+        TestEngine {
             engine: stage.open(clock.clone()),
             clock,
             tokens: AtomicU64::new(1),
@@ -48,17 +48,17 @@ impl Rig {
     }
 
     /// A new engine with the partition most claims use.
-    pub async fn with_partition(stage: &dyn Stage) -> Rig {
-        let rig = Rig::new(stage);
-        rig.create(PARTITION).await;
-        rig
+    pub async fn with_partition(stage: &dyn Stage) -> TestEngine {
+        let engine = TestEngine::new(stage);
+        engine.create(PARTITION).await;
+        engine
     }
 
     /// Closes the engine and opens it again, the clock at `now`.
-    pub async fn restart(self, stage: &dyn Stage, now: UnixMillis) -> Rig {
+    pub async fn restart(self, stage: &dyn Stage, now: UnixMillis) -> TestEngine {
         self.engine.close().await.expect("an engine at rest can be closed");
         drop(self);
-        Rig::at(stage, now)
+        TestEngine::at(stage, now)
     }
 
     /// Creates an empty partition at head 0.

@@ -5,14 +5,6 @@ use super::{TextFile, functions};
 /// Code longer than this has more than one idea in it and becomes a folder.
 const CODE_LINES_LIMIT: usize = 500;
 
-/// Files, and functions by file and name, that were too long when the limits came down. No entry is added; the list goes when it is empty.
-const STILL_LONG: [(&str, &str); 4] = [
-    ("crates/bolide-core/src/items/batch.rs", "decide"),
-    ("crates/bolide-core/src/query/mod.rs", "run"),
-    ("crates/bolide-core/src/query/page.rs", "scan"),
-    ("crates/bolide-core/src/scripts/transaction.rs", "walk"),
-];
-
 /// Checks every file by itself.
 pub fn check(files: &[TextFile]) -> Vec<String> {
     files.iter().flat_map(problems_of).collect()
@@ -41,14 +33,12 @@ fn problems_of(file: &TextFile) -> Vec<String> {
 /// What is too long, known cases left out.
 fn too_long(file: &TextFile) -> Vec<String> {
     let path = &file.path;
-    let is_known = |function: &str| STILL_LONG.contains(&(path, function));
     let lines = code_lines(file);
-    let long = (lines > CODE_LINES_LIMIT && !is_known(""))
-        .then(|| format!("{path}: {lines} lines of code, more than {CODE_LINES_LIMIT}"));
+    let long =
+        (lines > CODE_LINES_LIMIT).then(|| format!("{path}: {lines} lines of code, more than {CODE_LINES_LIMIT}"));
     let functions = functions::long_ones(file);
-    let functions = functions.iter().filter(|function| !is_known(&function.name));
     long.into_iter()
-        .chain(functions.map(|function| function.problem(path)))
+        .chain(functions.iter().map(|function| function.problem(path)))
         .collect()
 }
 

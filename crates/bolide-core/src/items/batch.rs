@@ -382,6 +382,46 @@ fn too_large_to_answer() -> Error {
     Error::new(ErrorKind::TooLarge, message)
 }
 
+/// What the operations of a batch came to so far.
+struct Results {
+    results: Written<Vec<OperationResult>>,
+    /// Documents that the answer will have.
+    answered_bytes: usize,
+    /// Documents that patches wrote.
+    patched_bytes: usize,
+}
+
+impl Default for Results {
+    fn default() -> Results {
+        Results {
+            results: Written {
+                value: Vec::new(),
+                lsn: Lsn::default(),
+                charge: RequestUnits::ZERO,
+            },
+            answered_bytes: 0,
+            patched_bytes: 0,
+        }
+    }
+}
+
+impl Results {
+    fn add(&mut self, operation: &Prepared, written: Written<OperationDone>, answers_written: bool) {
+        let Written { value, lsn, charge } = written;
+        if let (Prepared::Patch(..), OperationDone::Written(written)) = (operation, &value) {
+            self.patched_bytes += written.item.record().size();
+        }
+        self.answered_bytes += match &value {
+            OperationDone::Read(item) => item.record().size(),
+            OperationDone::Written(written) if answers_written => written.item.record().size(),
+            _ => 0,
+        };
+        self.results.value.push(OperationResult { done: value, charge });
+        self.results.lsn = self.results.lsn.max(lsn);
+        self.results.charge += charge;
+    }
+}
+
 fn decide(
     items: &LogicalPartition,
     round: &mut WriteBatch<'_>,
@@ -395,38 +435,21 @@ fn decide(
     )?;
     let mut refused_at = 0;
     let decided = round.batch(|round| {
-        let mut all = Written {
-            value: Vec::new(),
-            lsn: Lsn::default(),
-            charge: RequestUnits::ZERO,
-        };
-        let (mut patched, mut answered) = (0, 0);
+        let mut all = Results::default();
         for (at, (operation, condition)) in operations.iter().zip(conditions).enumerate() {
             refused_at = at;
-            let Written { value, lsn, charge } = operation.decide(items, round, condition)?;
-            if let (Prepared::Patch(..), OperationDone::Written(written)) = (operation, &value) {
-                patched += written.item.record().size();
-            }
-            answered += match &value {
-                OperationDone::Read(item) => item.record().size(),
-                OperationDone::Written(written) if answers_written.get(at) == Some(&true) => {
-                    written.item.record().size()
-                }
-                _ => 0,
-            };
-            if answered > limits::PAGE_BYTES {
+            let written = operation.decide(items, round, condition)?;
+            all.add(operation, written, answers_written.get(at) == Some(&true));
+            if all.answered_bytes > limits::PAGE_BYTES {
                 // It is all of them together that do not fit, and the last one says so, as in the service.
                 refused_at = operations.len() - 1;
                 return Err(Stop::Refused(too_large_to_answer()));
             }
-            if patched > PATCHED_BYTES {
+            if all.patched_bytes > PATCHED_BYTES {
                 return Err(Stop::Refused(too_large()));
             }
-            all.value.push(OperationResult { done: value, charge });
-            all.lsn = all.lsn.max(lsn);
-            all.charge += charge;
         }
-        Ok(all)
+        Ok(all.results)
     });
     match decided {
         Ok(all) => {

@@ -38,7 +38,7 @@ use crate::scan::Scope;
 use crate::scripts::{Places, QueryFunctions};
 use crate::sql::{QueryMemory, parameters, query_error, random_seed, schema_of};
 pub(crate) use ahead::AheadCache;
-use page::PageRun;
+use page::{PageDone, PageRun};
 
 /// Runs a query.
 #[derive(Debug, Clone, Default)]
@@ -282,15 +282,7 @@ impl QueryJob {
         let compile_ms = milliseconds(clock.since(started));
 
         let route = route::route(&compiled, query, state, &self.memory)?;
-        // A continuation without a range was given when no merge was needed. After a split, the merge is done here.
-        let is_merged_here = query.merges_ranges || query.continuation.is_some();
-        if !is_merged_here && route.needs_merge(&compiled) {
-            let refusal = needs_client_merge(&compiled, properties, &self.memory);
-            // One range can answer what no client could merge.
-            if !route.is_in_one_range() || matches!(refusal.kind, ErrorKind::CrossPartitionQuery { .. }) {
-                return Err(refusal);
-            }
-        }
+        self.check_merge(&compiled, &route)?;
         let filter = query.resume_filter.as_ref();
         let filter = filter.map(|filter| resume_filter(filter, container)).transpose()?;
         self.admission.admit_all(&route.slices, state)?;
@@ -305,17 +297,7 @@ impl QueryJob {
             filter,
             // Most queries end with their first page, which then need not keep anything.
             ahead: (query.continuation.is_some() && compiled.keeps_ahead()).then(|| self.ahead.of(container, query)),
-            environment: Environment {
-                now_ms: self.now.0,
-                random_seed: random_seed(),
-                udfs: self
-                    .udfs
-                    .clone()
-                    .map(|udfs| Arc::new(Aside(udfs, watch.clone())) as Arc<dyn Udfs>),
-                state_bytes: self.state_bytes,
-                memory: Some(self.memory.clone()),
-                ..Environment::default()
-            },
+            environment: self.environment(&watch),
             memory: self.memory.budget(),
             watch,
             ends_with_empty_page: route.ends_with_empty_page,
@@ -334,6 +316,45 @@ impl QueryJob {
             run_ms: milliseconds(clock.since(started)) - compile_ms,
             ..done.metrics
         };
+        Ok(self.page(&compiled, route.key_components, done, metrics))
+    }
+
+    /// Refuses a query of which the client merges the ranges.
+    fn check_merge(&self, compiled: &Query, route: &route::Route) -> Result<()> {
+        // A continuation without a range was given when no merge was needed. After a split, the merge is done here.
+        let is_merged_here = self.query.merges_ranges || self.query.continuation.is_some();
+        if is_merged_here || !route.needs_merge(compiled) {
+            return Ok(());
+        }
+        let refusal = needs_client_merge(compiled, &self.state.properties, &self.memory);
+        // One range can answer what no client could merge.
+        if !route.is_in_one_range() || matches!(refusal.kind, ErrorKind::CrossPartitionQuery { .. }) {
+            return Err(refusal);
+        }
+        Ok(())
+    }
+
+    fn environment(&self, watch: &Arc<Watch>) -> Environment {
+        let udfs = self.udfs.clone();
+        Environment {
+            now_ms: self.now.0,
+            random_seed: random_seed(),
+            udfs: udfs.map(|udfs| Arc::new(Aside(udfs, watch.clone())) as Arc<dyn Udfs>),
+            state_bytes: self.state_bytes,
+            memory: Some(self.memory.clone()),
+            ..Environment::default()
+        }
+    }
+
+    /// The page that a run gave, and what it took.
+    fn page(
+        &self,
+        compiled: &Query,
+        key_components: usize,
+        done: PageDone,
+        metrics: QueryMetrics,
+    ) -> (QueryPage, Work) {
+        let properties = &self.state.properties;
         let charge = charge::query(
             usize::try_from(metrics.retrieved_items).unwrap_or(usize::MAX),
             usize::try_from(metrics.retrieved_bytes).unwrap_or(usize::MAX),
@@ -351,8 +372,8 @@ impl QueryJob {
             rows: done.rows,
             continuation: done.continuation,
             metrics,
-            index_metrics: index_metrics(properties, route.key_components),
-            usage: query.reports_usage.then(|| {
+            index_metrics: index_metrics(properties, key_components),
+            usage: self.query.reports_usage.then(|| {
                 let usage = compiled.usage();
                 QueryUsage {
                     indexes: usage::indexes(&usage, &properties.indexing_policy),
@@ -360,7 +381,7 @@ impl QueryJob {
                 }
             }),
         };
-        Ok((page, Work::over(charge, done.touched)))
+        (page, Work::over(charge, done.touched))
     }
 }
 

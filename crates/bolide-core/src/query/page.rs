@@ -277,33 +277,11 @@ impl PageRun<'_> {
                 Err(error) => return Err(error),
             };
             self.check()?;
-            for walked in read.items {
-                if replayed.as_ref().is_some_and(|last| walked.key <= last) {
-                    execution.enter(walked.range);
-                    replay(execution, &walked.item)?;
-                    continue;
-                }
-                execution.enter(walked.range);
-                match push(execution, &walked.item)? {
-                    Progress::Continue => {
-                        scanned.after = After::Key(walked.key);
-                        has_advanced = true;
-                        if self.is_long(execution) {
-                            return Ok(scanned);
-                        }
-                    }
-                    Progress::PageFull => {
-                        if scanned.after == After::Nothing {
-                            scanned.after = After::Key(Bytes::new());
-                        }
-                        return Ok(scanned);
-                    }
-                    Progress::Done => {
-                        scanned.is_end = true;
-                        return Ok(scanned);
-                    }
-                }
+            let before = scanned.after.clone();
+            if self.push_in_order_of_keys(execution, read, replayed.as_ref(), &mut scanned)? {
+                return Ok(scanned);
             }
+            has_advanced |= scanned.after != before;
             let left = std::mem::replace(&mut range, walk.next_range());
             if let (Some(left), true) = (left, range.is_some() && left != range && !self.query.rescans()) {
                 // Behind all of the range: the next page does not look into it again.
@@ -316,6 +294,42 @@ impl PageRun<'_> {
         }
         scanned.is_end = true;
         Ok(scanned)
+    }
+
+    /// Pushes items as they lie; those up to `replayed` were dealt with by earlier pages. Tells whether the page ends with one of them.
+    fn push_in_order_of_keys(
+        &self,
+        execution: &mut Counting,
+        read: ScannedItems,
+        replayed: Option<&Bytes>,
+        scanned: &mut Scanned,
+    ) -> Result<bool> {
+        for walked in read.items {
+            execution.enter(walked.range);
+            if replayed.is_some_and(|last| walked.key <= last) {
+                replay(execution, &walked.item)?;
+                continue;
+            }
+            match push(execution, &walked.item)? {
+                Progress::Continue => {
+                    scanned.after = After::Key(walked.key);
+                    if self.is_long(execution) {
+                        return Ok(true);
+                    }
+                }
+                Progress::PageFull => {
+                    if scanned.after == After::Nothing {
+                        scanned.after = After::Key(Bytes::new());
+                    }
+                    return Ok(true);
+                }
+                Progress::Done => {
+                    scanned.is_end = true;
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Whether a few slices of a single partition are read.

@@ -350,27 +350,10 @@ impl ScriptTransaction {
             let mut is_end = page.next.is_none() || running.is_done() || !query.reads_items();
             let mut is_full = false;
             if query.reads_items() && !running.is_done() {
-                for (key, item) in page.items {
-                    if script.is_over() {
-                        return Err(out_of_time());
-                    }
-                    if replayed.as_ref().is_some_and(|last| key <= last) {
-                        let again = item.to_json();
-                        let again = bolide_query::Item::complete(&again).map_err(query_error)?;
-                        running.replay(&again, item.rid().number).map_err(query_error)?;
-                        continue;
-                    }
-                    match running.push(&item.to_json(), item.rid().number).map_err(query_error)? {
-                        Progress::Continue => after = Some(key),
-                        Progress::PageFull => {
-                            (is_full, is_end) = (true, false);
-                            break;
-                        }
-                        Progress::Done => {
-                            is_end = true;
-                            break;
-                        }
-                    }
+                match push(running, page.items, script, replayed.as_ref(), &mut after)? {
+                    Progress::Continue => {}
+                    Progress::PageFull => (is_full, is_end) = (true, false),
+                    Progress::Done => is_end = true,
                 }
             }
             if is_end || is_full {
@@ -426,4 +409,31 @@ fn random_id() -> String {
         &hex[17..20],
         &hex[20..]
     )
+}
+
+/// Pushes items until a query has enough. `after` becomes the key of the last that it has dealt with; those up to `replayed` it has dealt
+/// with before.
+fn push(
+    execution: &mut bolide_query::Execution,
+    items: Vec<(Bytes, StoredItem)>,
+    script: &Running,
+    replayed: Option<&Bytes>,
+    after: &mut Option<Bytes>,
+) -> Result<Progress> {
+    for (key, item) in items {
+        if script.is_over() {
+            return Err(out_of_time());
+        }
+        let (text, number) = (item.to_json(), item.rid().number);
+        if replayed.is_some_and(|last| key <= *last) {
+            let again = bolide_query::Item::complete(&text).map_err(query_error)?;
+            execution.replay(&again, number).map_err(query_error)?;
+            continue;
+        }
+        match execution.push(&text, number).map_err(query_error)? {
+            Progress::Continue => *after = Some(key),
+            enough => return Ok(enough),
+        }
+    }
+    Ok(Progress::Continue)
 }

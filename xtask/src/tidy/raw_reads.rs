@@ -1,18 +1,19 @@
-//! Rows as they are stored, expired ones included, are read in few places: everybody else goes through a snapshot, which yields visible
-//! records only.
+//! Rows as they are stored, expired ones included, are read in few places, and few tell by themselves whether one has expired: everybody else
+//! goes through a snapshot, which yields visible records only.
 
 use super::TextFile;
 
 const CORE: &str = "crates/bolide-core/src/";
 
-/// What gives rows as they are stored.
-const RAW_READS: [&str; 6] = [
+/// What gives rows as they are stored, and what tells whether one has expired.
+const RAW_READS: [&str; 7] = [
     "read_raw(",
     "read_raw_with_tombstones(",
     "RawPages",
     "get_raw(",
     "get_all_raw(",
     "scan_raw(",
+    ".is_live(",
 ];
 
 /// Folders of the core that may use it: where it is defined, and what looks after stored rows.

@@ -31,6 +31,11 @@ impl Visibility {
         self.shows_version(item_key, record.version().lsn, record.stamp())
     }
 
+    /// Whether a version that was visible a moment ago has not expired since, where nothing else can have happened to it.
+    pub fn still_shows(&self, stamp: Stamp) -> bool {
+        stamp.is_live(self.horizon)
+    }
+
     /// As [`Visibility::shows`], of a version that is known by its entry in a queue only.
     pub fn shows_version(&self, item_key: &[u8], lsn: Lsn, stamp: Stamp) -> bool {
         stamp.is_live(self.horizon) && !self.tombstones.hides(item_key, lsn, stamp)

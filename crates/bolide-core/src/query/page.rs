@@ -17,6 +17,8 @@ use crate::content::StoredItem;
 use crate::continuation::query::{After, Owner, Place};
 use crate::executor::Watch;
 use crate::memory::MemoryBudget;
+use crate::partition::tombstones::TombstoneView;
+use crate::partition::visibility::Visibility;
 use crate::scan::{ItemScan, ScannedItems, Slice, WALK_BYTES, add_charge, record_range};
 use crate::sql::query_error;
 
@@ -150,10 +152,12 @@ impl PageRun<'_> {
             return Ok(None);
         };
         let horizon = self.state.settings.horizon(now.max(head.stamp).seconds());
+        // No partition has changed: no key was deleted either.
+        let visibility = Visibility::new(horizon, TombstoneView::default());
         let Some((mut rows, _memory)) = kept.if_unchanged(&heads, self.state) else {
             return Ok(None);
         };
-        rows.retain(|stamp| stamp.is_live(horizon));
+        rows.retain(|stamp| visibility.still_shows(stamp));
         let is_all = rows.is_all();
         let mut execution = self.execution(self.limit, place.resume.as_deref())?;
         execution.restore(rows);

@@ -1,6 +1,6 @@
 //! A script that keeps running into its limits is blocked for a while (cosmos-rest §11.2): each run holds up its whole partition.
 //!
-//! A run that is ended for its time or its memory, or that brings down its process, is an offence. After [`MOST`] of them within [`WITHIN_SECONDS`], without a run that came to
+//! A run that is ended for its time or its memory, or that brings down its process, is an offence. After [`MAX`] of them within [`WITHIN_SECONDS`], without a run that came to
 //! its end between them, the script is refused until [`WITHIN_SECONDS`] after the last, by server time. A script that is replaced, or deleted
 //! and created, is another one. Offences are forgotten with the process: a block is to save time, and a restart takes some.
 

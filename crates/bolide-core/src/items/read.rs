@@ -80,7 +80,7 @@ impl Runtime {
         Admission::of(self, ctx).admit(partition, &visit.state)
     }
 
-    /// As [`Account::admit`], for an operation over several ranges: all of them must have room.
+    /// As [`Runtime::admit`], for an operation over several ranges: all of them must have room.
     pub(crate) fn admit_all(&self, ctx: &RequestContext, slices: &[Slice], visit: &ReadGuard<'_>) -> Result<()> {
         Admission::of(self, ctx).admit_all(slices, &visit.state)
     }

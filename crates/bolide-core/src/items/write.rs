@@ -96,7 +96,7 @@ impl Runtime {
         self.write_as(Kind::Single, ctx, container, visit, epk, decide).await
     }
 
-    /// As [`Account::write`], for a decision on one item or on many.
+    /// As [`Runtime::write`], for a decision on one item or on many.
     pub(super) async fn write_as<T, F>(
         &self,
         kind: Kind,

@@ -10,7 +10,7 @@ use bolide_script::Hosting as ScriptHosting;
 pub struct AccountOptions {
     /// The engine's clock is moved by hand: nothing is purged in the background (TTL-206).
     pub virtual_clock: bool,
-    /// Remove expired items in the background. Without it they are hidden all the same, and stay stored until [`Account::purge`].
+    /// Remove expired items in the background. Without it they are hidden all the same, and stay stored until [`Account::purge`](crate::Account::purge).
     pub background_purge: bool,
     /// Answer `Throttled` to users who consume more than a container's throughput.
     pub enforce_throughput: bool,
@@ -34,7 +34,7 @@ pub struct AccountOptions {
     pub query_page_time: Duration,
     /// How long one request of a query may take, whatever it does.
     pub query_time: Duration,
-    /// Called when the purge has reached the fault that [`Account::set_purge_fault`] set; must not return to the purge alive.
+    /// Called when the purge has reached the fault that [`Account::set_purge_fault`](crate::Account::set_purge_fault) set; must not return to the purge alive.
     pub on_purge_fault: Option<fn()>,
     /// The clock by which work is paced and waiting is bounded. Tests may move one by hand.
     pub monotonic: Monotonic,

@@ -6,7 +6,7 @@
 //!                           commit, or nothing          ScriptTransaction: one logical partition, live items only
 //! ```
 //!
-//! A stored procedure, or a write with its triggers, has the partition for itself ([`crate::partition::turn`]): its steps see one head
+//! A stored procedure, or a write with its triggers, has the partition for itself ([`crate::partition::exclusive`]): its steps see one head
 //! with their own effects, and what it wrote is one commit with one LSN, or nothing. Reads of others go on; their writes wait, at most
 //! as long as a script may run ([`budget`]), and then have the partition for as long ([`crate::partition::orders`]). The script itself runs in a process,
 //! which is killed when it is late or when nobody waits for it any more; a thread of its own speaks with the process, so that no worker or

@@ -59,16 +59,13 @@ fn remove_expired(
     place: LogPosition,
     ghost: &StoredVersion,
 ) -> RequestUnits {
-    let StoredVersion { key, record } = ghost;
-    remove(round, key, record);
-    history::log(round, state.retention(), place, Change::purged(&key.bytes, record));
-    let cost = state.pacing.purge_cost(record.size());
+    let purged = Change::purged(&ghost.key.bytes, &ghost.record);
+    let cost = remove_as(purged, round, state, place, ghost);
     round.state.purged_total += 1;
     round.state.spent_total += cost;
     if state.pacing.is_billed() {
         round.state.billed_total += cost;
     }
-    round.after.spend_on_purge(cost);
     cost
 }
 
@@ -80,9 +77,21 @@ pub(crate) fn remove_deleted(
     place: LogPosition,
     ghost: &StoredVersion,
 ) -> RequestUnits {
+    let deleted = Change::deleted(&ghost.key.bytes, &ghost.record);
+    remove_as(deleted, round, state, place, ghost)
+}
+
+/// Removes a ghost with the change it stands for in the log, and spends what it costs from the purge's request units.
+fn remove_as(
+    change: Change<'_>,
+    round: &mut WriteBatch<'_>,
+    state: &ContainerState,
+    place: LogPosition,
+    ghost: &StoredVersion,
+) -> RequestUnits {
     let StoredVersion { key, record } = ghost;
     remove(round, key, record);
-    history::log(round, state.retention(), place, Change::deleted(&key.bytes, record));
+    history::log(round, state.retention(), place, change);
     let cost = state.pacing.purge_cost(record.size());
     round.after.spend_on_purge(cost);
     cost

@@ -179,10 +179,7 @@ impl Partition {
                 ..ReadRequest::default()
             })
             .await?;
-        let state = match reply.gets.pop().flatten() {
-            Some(row) => PartitionState::decode(&row)?,
-            None => PartitionState::default(),
-        };
+        let state = PartitionState::of_row(reply.gets.pop().flatten())?;
         Ok((reply.head, first_page(reply.pages), state.history_from))
     }
 

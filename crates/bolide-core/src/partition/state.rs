@@ -192,6 +192,14 @@ impl PartitionState {
         bytes.freeze()
     }
 
+    /// The counters of a partition from its row, which a partition without writes does not have.
+    ///
+    /// # Errors
+    /// As [`PartitionState::decode`].
+    pub fn of_row(row: Option<Bytes>) -> Result<PartitionState> {
+        row.map_or_else(|| Ok(PartitionState::default()), |row| PartitionState::decode(&row))
+    }
+
     /// Reads a stored row. Counting of ghosts starts at the purge cursors.
     ///
     /// # Errors

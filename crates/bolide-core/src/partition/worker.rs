@@ -389,10 +389,7 @@ pub(super) async fn read_state(engine: &dyn Engine, partition: PartitionId) -> R
         ..bolide_storage::ReadRequest::default()
     };
     let mut reply = engine.read(partition, request).await.map_err(engine_error)?;
-    let state = match reply.gets.pop().flatten() {
-        Some(row) => PartitionState::decode(&row)?,
-        None => PartitionState::default(),
-    };
+    let state = PartitionState::of_row(reply.gets.pop().flatten())?;
     Ok((reply.head, state))
 }
 

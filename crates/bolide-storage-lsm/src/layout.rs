@@ -20,7 +20,7 @@
 //! its latest writes.
 
 use bolide_model::{Lsn, UnixMillis};
-use bolide_storage::{CommitToken, Edition, Head, History, PartitionId, Space};
+use bolide_storage::{CommitToken, Edition, Head, PartitionId, RecentCommits, Space};
 use bytes::{BufMut, Bytes, BytesMut};
 
 /// Rows of the engine itself lie under this number, above every partition. No partition may have it.
@@ -169,8 +169,8 @@ impl HeadRow {
     }
 
     /// What is known of the partition's commits after a restart: the last one.
-    pub(crate) fn history(self) -> History {
-        let mut history = History::starting_at(Head {
+    pub(crate) fn history(self) -> RecentCommits {
+        let mut history = RecentCommits::starting_at(Head {
             lsn: self.base,
             ..self.head
         });

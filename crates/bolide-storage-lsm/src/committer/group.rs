@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use bolide_model::UnixMillis;
 use bolide_storage::{
-    Batch, CommitToken, EngineError, Head, History, JointOutcome, Key, Outcome, PartitionId, Space, Ticket, rejection,
+    Batch, CommitToken, EngineError, Head, JointOutcome, Key, Outcome, PartitionId, RecentCommits, Space, Ticket,
+    rejection,
 };
 use bytes::Bytes;
 
@@ -64,7 +65,7 @@ impl Group {
     pub(super) fn admit(
         &mut self,
         write: Write,
-        partitions: &HashMap<PartitionId, History>,
+        partitions: &HashMap<PartitionId, RecentCommits>,
         removals: &VecDeque<Removal>,
     ) {
         match write {
@@ -119,7 +120,7 @@ impl Group {
         &self,
         partition: PartitionId,
         batch: &Batch,
-        partitions: &HashMap<PartitionId, History>,
+        partitions: &HashMap<PartitionId, RecentCommits>,
     ) -> Result<(), Result<Outcome, EngineError>> {
         let head = self
             .head(partition, partitions)
@@ -137,7 +138,7 @@ impl Group {
     fn judge_together(
         &self,
         batches: &[(PartitionId, Batch)],
-        partitions: &HashMap<PartitionId, History>,
+        partitions: &HashMap<PartitionId, RecentCommits>,
     ) -> Result<(), Result<JointOutcome, EngineError>> {
         if let Some(answer) = rejection(batches, |partition| self.head(partition, partitions)) {
             return Err(answer);
@@ -203,10 +204,10 @@ impl Group {
     }
 
     /// The head the next write of a partition is judged on.
-    fn head(&self, partition: PartitionId, partitions: &HashMap<PartitionId, History>) -> Option<Head> {
+    fn head(&self, partition: PartitionId, partitions: &HashMap<PartitionId, RecentCommits>) -> Option<Head> {
         match self.heads.get(&partition) {
             Some(row) => row.map(|row| row.head),
-            None => partitions.get(&partition).map(History::head),
+            None => partitions.get(&partition).map(RecentCommits::head),
         }
     }
 

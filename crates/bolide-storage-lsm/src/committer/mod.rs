@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use bolide_model::UnixMillis;
 use bolide_model::time::{MonotoneClock, Monotonic};
-use bolide_storage::{EngineError, History, PartitionId, Resolved, Ticket};
+use bolide_storage::{EngineError, PartitionId, RecentCommits, Resolved, Ticket};
 use fjall::PersistMode;
 
 use crate::durable_watermark::{DurableWatermark, Numbers};
@@ -77,7 +77,7 @@ pub(crate) struct Committer {
     store: Option<Arc<Store>>,
     failure: Option<Failure>,
     is_closed: bool,
-    partitions: HashMap<PartitionId, History>,
+    partitions: HashMap<PartitionId, RecentCommits>,
     removals: VecDeque<Removal>,
     compactor: Compactor,
     /// `None` where nobody calls for it.
@@ -325,7 +325,7 @@ impl Committer {
                 Some(row) => {
                     self.partitions
                         .entry(partition)
-                        .or_insert_with(|| History::starting_at(row.head));
+                        .or_insert_with(|| RecentCommits::starting_at(row.head));
                 }
                 None => {
                     self.partitions.remove(&partition);

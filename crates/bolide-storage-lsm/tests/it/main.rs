@@ -1,4 +1,4 @@
-//! The contract suite on the embedded engine, and claims that are its own.
+//! The contract suite on the embedded engine, and claims about this engine alone.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
@@ -23,7 +23,7 @@ mod suite {
     bolide_storage::engine_suite!(super::Directory::new());
 }
 
-/// A store in a directory that goes with the fixture.
+/// A store in a directory that is deleted with the fixture.
 struct Directory(TempDir);
 
 impl Directory {

@@ -1,7 +1,7 @@
-//! What the text of a query tells about indexes it would use, and about ways to write it that would cost less.
+//! The indexes that a query would use, and advice on writing it so that it costs less, from its text alone.
 //!
-//! Both are answered to clients that ask for them, as the service does; nothing here depends on them, since conditions are evaluated on
-//! items. Sources: the .NET SDK's baselines of index metrics and of query advice, and its `QueryAdviceRuleDocumentation.xml`.
+//! Both are sent to clients that ask for them, as the service does. Nothing else depends on them, because conditions are evaluated on items. Sources:
+//! the .NET SDK's baselines of index metrics and of query advice, and its `QueryAdviceRuleDocumentation.xml`.
 
 use crate::path::PathStep;
 use crate::text::ast::{Call, Direction, Expr, ExprKind, FromItem, Literal, Order, Query, Selection, Source, Step};
@@ -24,22 +24,22 @@ const INDEXED: &[&str] = &[
     "STRINGEQUALS",
 ];
 
-/// Paths that are told at most: they are to fit into a header.
+/// Maximum number of paths returned, so that they fit into a header.
 const MAX_PATHS: usize = 64;
 
-/// What a query uses.
+/// The indexes and advice for a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Paths that an index on one path serves, in the order in which conditions name them; the first 64.
+    /// Paths that a single-path index serves, in the order in which conditions name them; at most 64.
     pub paths: Vec<Vec<PathStep>>,
-    /// The paths of a sort by several, and whether each descends.
+    /// The paths of a sort by several keys, and whether each descends.
     pub sort: Vec<(Vec<PathStep>, bool)>,
-    /// Rules of the service's query advice that apply, such as `QA1002`, in the order in which they do.
+    /// Rules of the service's query advice that apply, such as `QA1002`, in order of occurrence.
     pub advice: Vec<&'static str>,
 }
 
 impl Usage {
-    /// What a parsed query uses.
+    /// The usage of a parsed query.
     pub(crate) fn of(query: &Query) -> Usage {
         let mut walk = Walk::default();
         walk.query(query, &[]);
@@ -47,7 +47,7 @@ impl Usage {
     }
 }
 
-/// A name of FROM, and the path it stands for.
+/// A name of FROM, and its path.
 type Alias = (String, Vec<PathStep>);
 
 #[derive(Default)]
@@ -160,7 +160,7 @@ impl Walk {
     }
 }
 
-/// The name that an item of FROM gives to a path; the first item stands for the items of the container, whatever it is called.
+/// The name that an item of FROM gives to a path; the first item is the container's items, whatever its name.
 fn alias(item: &FromItem, names: &[Alias]) -> Option<Alias> {
     let Source::Path { name, steps, .. } = &item.source else {
         return None;
@@ -182,7 +182,7 @@ fn alias(item: &FromItem, names: &[Alias]) -> Option<Alias> {
     Some((name, path))
 }
 
-/// The path that an expression is; `None` for anything else.
+/// The path of an expression; `None` for other expressions.
 fn path(expression: &Expr, names: &[Alias]) -> Option<Vec<PathStep>> {
     match &expression.kind {
         ExprKind::Name(name) => {

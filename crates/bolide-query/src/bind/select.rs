@@ -34,7 +34,7 @@ impl Binder<'_> {
         Ok(select)
     }
 
-    /// Binds everything but ORDER BY and the counts; the scope stays open for them.
+    /// Binds everything except ORDER BY and the counts; the scope stays open for them.
     fn select(&mut self, query: &Query, over_container: bool) -> Result<Select> {
         let outer_aggregates = self.aggregates.take();
         self.scopes.push(Scope::default());
@@ -175,7 +175,7 @@ impl Binder<'_> {
                     .memory
                     .take(columns_bytes(&query.selection, self.parameters))?;
                 let names = columns(&query.selection, self.parameters);
-                // Of two columns with one name the last one stays.
+                // If two columns have the same name, the last one wins.
                 let last: HashMap<&str, usize> = names.iter().enumerate().map(|(n, name)| (name.as_str(), n)).collect();
                 let mut list: Vec<(Arc<str>, Scalar)> = Vec::with_capacity(last.len());
                 for (n, (name, item)) in names.iter().zip(items).enumerate() {
@@ -189,12 +189,12 @@ impl Binder<'_> {
         }
     }
 
-    /// The single input.
+    /// The value of `*`: the only input.
     fn star(&self) -> Scalar {
         Scalar::Slot(self.scopes.last().and_then(|scope| scope.star).unwrap_or(ITEM_SLOT))
     }
 
-    /// Skip and take, from TOP or OFFSET LIMIT.
+    /// The rows to skip and to take, from TOP or OFFSET LIMIT.
     fn window(&self, query: &Query) -> Result<(u64, Option<u64>)> {
         let most = if sorts_by_score(query) {
             limits::CANDIDATES
@@ -217,7 +217,7 @@ impl Binder<'_> {
     }
 }
 
-/// The clause a count stands in.
+/// The clause that contains a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clause {
     Top,
@@ -233,7 +233,7 @@ pub fn count_value(count: &Count, clause: Clause, parameters: &Parameters) -> Re
     count_up_to(limits::COUNT, count, clause, parameters)
 }
 
-/// Whether this may be a component of a ranking, rewritten by a plan: its counts are twice those of the query.
+/// Whether this may be a component of a ranking, rewritten by a query plan: its counts are twice those of the query.
 fn sorts_by_score(query: &Query) -> bool {
     matches!(&query.order, Some(ast::Order::By(items)) if matches!(items.as_slice(), [item] if matches!(item.value.kind, ExprKind::Call(_))))
 }
@@ -279,14 +279,14 @@ pub fn columns(selection: &Selection, parameters: &Parameters) -> Columns {
     items.iter().map(&mut name_of).collect()
 }
 
-/// What the names of a select list take, made and put to use.
+/// Memory of the column names of a select list, in bytes.
 pub fn columns_bytes(selection: &Selection, parameters: &Parameters) -> usize {
     let Selection::List(items) = selection else { return 0 };
     let bytes = |item| given_name(item, parameters).map_or(0, str::len) + size_of::<String>() + ALLOCATION_BYTES;
     2 * items.iter().map(bytes).sum::<usize>()
 }
 
-/// The name of a column: its alias, or the last name of a path. One given by a parameter may be longer than the text.
+/// The name of a column: its alias, or the last name of a path. If a parameter gives the name, it may be longer than the text.
 fn given_name<'e>(item: &'e ast::SelectItem, parameters: &'e Parameters) -> Option<&'e str> {
     match (&item.alias, &item.value.kind) {
         (Some(alias), _) => Some(alias),
@@ -318,7 +318,7 @@ fn path_step(step: &ast::Step) -> PathStep {
     }
 }
 
-/// An array index; what is not a whole number from zero up is no element.
+/// An array index; a number that is not whole or is negative selects no element.
 pub(super) fn element_step(index: Number) -> PathStep {
     index
         .as_i64()

@@ -1,10 +1,10 @@
-//! Where a page ended, as a short text that goes into the caller's continuation.
+//! The end of a page, as a short text that goes into the caller's continuation.
 //!
 //! # Shape
-//! Fields joined by `.`, all of `[A-Za-z0-9_-]`: version, fingerprint of the query in hexadecimal, rows returned, rows skipped, then
-//! optionally `d` and the hashes of rows given out in base64url, see `given`; then either nothing, or `w`, rid and rows (the item that must be pushed again), or `g` and the identity of a group in base64url, or `o`,
-//! rid, ordinal and the sort values. A sort value is a letter for its kind and its content: `n` the bits of a double, `i` an integer, `s` base64url, `a` and `b` hashes,
-//! `c` a hash and the beginning of a string that is too long for the limit.
+//! Fields joined by `.`, all of `[A-Za-z0-9_-]`: version, fingerprint of the query in hexadecimal, rows returned, rows skipped; then optionally `d`
+//! and the hashes of returned rows in base64url, see `given`; then either nothing, or `w`, rid and rows (the item that must be pushed again), or `g`
+//! and the identity of a group in base64url, or `o`, rid, ordinal and the sort values. A sort value is a letter for its kind and its content: `n` the
+//! bits of a double, `i` an integer, `s` base64url, `a` and `b` hashes, `c` a hash and the beginning of a string that is too long for the limit.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -20,31 +20,31 @@ use crate::value::SameKey;
 
 const VERSION: &str = "4";
 
-/// Room that a place in an order leaves to the values that DISTINCT gave out.
+/// Bytes that a position in an order leaves to the values returned by DISTINCT.
 const DISTINCT_RESERVE: usize = 120;
 
-/// An item that was processed in part.
+/// An item that was partly processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Within {
     pub rid: u64,
-    /// Rows of it that pages have processed.
+    /// Rows of it that were processed.
     pub rows: u64,
 }
 
-/// What a page must know of the pages before it.
+/// What a page must know of earlier pages.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Resume {
-    /// Rows given out so far.
+    /// Rows returned so far.
     pub(super) returned: u64,
-    /// Rows OFFSET has swallowed so far.
+    /// Rows that OFFSET has skipped so far.
     pub(super) skipped: u64,
     pub(super) within: Option<Within>,
     pub(super) boundary: Option<Place>,
-    /// The identity of the last group given out, when groups come in that order.
+    /// The identity of the last group returned, if groups are in that order.
     pub(super) group: Option<SameKey>,
-    /// Rows that were given out and have no place in an order.
+    /// Rows that were returned and have no position in an order.
     pub(super) emitted: EmittedRows,
-    /// `given` is of no use unless it is complete.
+    /// `given` can be used only if it is complete.
     pub(super) needs_all_given: bool,
 }
 
@@ -73,10 +73,10 @@ impl Resume {
         format!("{head}.d.{given}{tail}")
     }
 
-    /// Reads what [`super::Finished::resume`] gave.
+    /// Reads the text of [`super::Finished::resume`].
     ///
     /// # Errors
-    /// [`QueryError::BadContinuation`] for anything else, and for the text of another query.
+    /// [`QueryError::BadContinuation`] for any other text, and for the text of another query.
     pub(crate) fn parse(text: &str, fingerprint: u32) -> Result<Resume> {
         let mut fields = text.split('.');
         let mut next = || fields.next().ok_or_else(malformed);
@@ -128,7 +128,7 @@ impl Resume {
         }
     }
 
-    /// Whether the sort values fit a query with this many keys.
+    /// Whether the sort values match a query with this number of keys.
     pub(crate) fn fits(&self, keys: usize) -> bool {
         self.boundary.as_ref().is_none_or(|place| place.values.len() == keys)
     }
@@ -142,7 +142,7 @@ fn number(text: &str) -> Result<u64> {
     text.parse().map_err(|_| malformed())
 }
 
-/// The place in an order. Where it is too long, each long string is cut to an equal share.
+/// The position in an order. If it is too long, each long string is cut to an equal share.
 fn place_text(place: &Place, room: usize) -> String {
     let text = |share: usize| {
         let values = place.values.iter().map(|value| {

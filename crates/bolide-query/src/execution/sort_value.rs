@@ -1,4 +1,4 @@
-//! Values as ORDER BY compares them, without the item that they came from (cosmos-sql §13).
+//! Values as ORDER BY compares them, independent of their item (cosmos-sql §13).
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use super::sort_hash::sort_hash;
 use crate::number::Number;
 use crate::value::{Kind, Value};
 
-/// A sort value that stands alone.
+/// A sort value that owns its data.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SortValue {
     Undefined,
@@ -50,7 +50,7 @@ impl SortValue {
         }
     }
 
-    /// A string cut such that its text in a continuation is about so long at most.
+    /// A string cut so that its text in a continuation has at most about `text_bytes` bytes.
     pub fn cut(string: &str, text_bytes: usize) -> SortValue {
         let most = (text_bytes * 3 / 4).saturating_sub(size_of::<u64>() + 1);
         SortValue::Cut {
@@ -59,7 +59,7 @@ impl SortValue {
         }
     }
 
-    /// Whether a value is the one that was cut.
+    /// Whether a value is the whole of the string that was cut.
     pub fn is_whole_of(&self, cut: &SortValue) -> bool {
         match (self, cut) {
             (SortValue::String(string), SortValue::Cut { hash, start }) => {
@@ -69,7 +69,7 @@ impl SortValue {
         }
     }
 
-    /// Whether the order of a value and one that was cut cannot be told.
+    /// Whether the order of a value and a cut one is unknown.
     pub fn is_unsure(&self, cut: &SortValue) -> bool {
         match (self, cut) {
             (SortValue::String(string), SortValue::Cut { start, .. }) => {

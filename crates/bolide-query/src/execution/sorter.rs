@@ -1,6 +1,6 @@
-//! ORDER BY: keeps the rows of one page in order, and knows where it ended (cosmos-sql §13).
+//! ORDER BY: keeps the rows of one page in order, and the position where it ended (cosmos-sql §13).
 //!
-//! Ties: resource id ascending, or descending when the first key is; rows of one item in the order they came.
+//! Ties: by resource id, ascending, or descending if the first key is; rows of one item in the order in which they came.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, VecDeque, hash_map};
@@ -23,12 +23,12 @@ use crate::memory::{ALLOCATION_BYTES, Memory, TABLE_ENTRY_BYTES};
 use crate::program;
 use crate::value::{SameKey, Value, append_same_key, same_key, write_json};
 
-/// The place of a row in the order.
+/// The position of a row in the order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Place {
     pub values: SmallVec<[SortValue; 2]>,
     pub rid: u64,
-    /// Which row of its item.
+    /// The number of the row within its item.
     pub ordinal: u64,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Entry {
     row: Box<[u8]>,
     directions: Directions,
     written: Written,
-    /// By what its item expires; only rows that are kept for later pages need it.
+    /// The stamp by which its item expires; needed only for rows that are kept for later pages.
     pub(super) stamp: Stamp,
 }
 
@@ -64,7 +64,7 @@ impl Directions {
             .then(a.ordinal.cmp(&b.ordinal))
     }
 
-    /// How the values of two rows stand to each other.
+    /// The order of the values of two rows.
     pub fn compare_values(self, a: &[SortValue], b: &[SortValue]) -> Ordering {
         for (key, (x, y)) in a.iter().zip(b).enumerate() {
             let order = x.order(y);
@@ -75,7 +75,7 @@ impl Directions {
         Ordering::Equal
     }
 
-    /// How two items of equal values stand to each other.
+    /// The order of two items with equal values.
     pub fn compare_rids(self, a: u64, b: u64) -> Ordering {
         let order = a.cmp(&b);
         if self.descends(0) { order.reverse() } else { order }
@@ -102,41 +102,41 @@ impl Ord for Entry {
     }
 }
 
-/// Of rows that are not kept for later pages.
+/// For rows that are not kept for later pages.
 const UNKNOWN: Stamp = Stamp {
     class: Class::Never,
     base: UnixSeconds(0),
 };
 
-/// The best rows seen so far, the worst of them on top.
+/// The best rows so far, the worst of them on top.
 #[derive(Debug)]
 pub(super) struct Sorter {
     directions: Directions,
     heap: BinaryHeap<Entry>,
-    /// Rows that the page needs.
+    /// Maximum number of rows that the page needs.
     most: Option<usize>,
-    /// How much is kept beyond them.
+    /// How much to keep beyond them.
     room: Room,
     heap_bytes: usize,
-    /// The first place of which the row was not kept.
+    /// The first position whose row was not kept.
     dropped: Option<Place>,
-    /// The rows of the page and of those behind it, where an earlier page has sorted them.
+    /// The rows of the page and those after it, if an earlier page has sorted them.
     restored: Option<Ahead>,
-    /// The rows behind the page.
+    /// The rows after the page.
     ahead: Option<Ahead>,
     stamp: Stamp,
     boundary: Option<Place>,
-    /// Which rows there are at all, as the client says.
+    /// The client's filter of rows.
     filter: Option<Arc<ResumeFilter>>,
     last_given: Option<Place>,
-    /// Rows of which only the whole of a string that was cut in `boundary` could tell whether they were given.
+    /// Rows for which only the whole of a string that was cut in `boundary` could tell whether they were returned.
     unsure: Vec<Entry>,
-    /// With DISTINCT: of each value the row that comes first.
+    /// With DISTINCT: the first row of each value.
     by_value: Option<HashMap<SameKey, Entry>>,
 }
 
 impl Sorter {
-    /// Keeps at most `most` rows, all of them behind `boundary` and accepted by `filter`.
+    /// Keeps at most `max_rows` rows, all of them after `boundary` and accepted by `filter`.
     pub fn new(
         keys: &[program::SortKey],
         most: Option<usize>,
@@ -162,22 +162,22 @@ impl Sorter {
         }
     }
 
-    /// Keeps rows for later pages, too.
+    /// Also keeps rows for later pages.
     pub fn keep_ahead(&mut self) {
         self.room = Room::AHEAD;
     }
 
-    /// Takes what an earlier page kept. No row is added then.
+    /// Takes the rows that an earlier page kept. No row may be added then.
     pub fn restore(&mut self, ahead: Ahead) {
         self.restored = Some(ahead);
     }
 
-    /// The rows behind the page that was given.
+    /// The rows after the page that was returned.
     pub fn take_ahead(&mut self) -> Option<Ahead> {
         self.ahead.take()
     }
 
-    /// The rows that come are of another item.
+    /// Called before the rows of another item.
     pub fn enter(&mut self, stamp: Option<Stamp>) {
         match stamp {
             Some(stamp) => self.stamp = stamp,
@@ -185,7 +185,7 @@ impl Sorter {
         }
     }
 
-    /// Takes a row in if it is among the best; `write` appends its result and tells whether there is one.
+    /// Adds a row if it is among the best; `write` appends its result and returns whether there is one.
     pub fn add<'a>(
         &mut self,
         keys: &'a [program::SortKey],
@@ -221,7 +221,7 @@ impl Sorter {
         self.keep(entry, memory)
     }
 
-    /// Where a row stands; nowhere if it lacks a key that it must have, or the client has had it.
+    /// The position of a row; `None` if it lacks a required key, or the client already has it.
     fn place_of<'a>(&self, keys: &'a [program::SortKey], row: &mut Row<'a>, ordinal: u64) -> Result<Option<Place>> {
         let mut values = SmallVec::new();
         for key in keys {
@@ -259,7 +259,7 @@ impl Sorter {
         }
     }
 
-    /// Whether only the whole of a string that was cut could tell on which side of the boundary a row is.
+    /// Whether only the whole of a cut string could tell on which side of the boundary a row is.
     fn is_unsure(&self, place: &Place) -> bool {
         let Some(boundary) = &self.boundary else { return false };
         let mut values = place.values.iter().zip(&boundary.values);
@@ -267,8 +267,8 @@ impl Sorter {
         differs.is_some_and(|(value, known)| value.is_unsure(known))
     }
 
-    /// Takes a row in if its value is new, or if it comes before the row that had it. Rows of earlier pages are kept too: they stand for
-    /// values that have been given out.
+    /// Adds a row if its value is new, or if it comes before the row that had the value. Rows of earlier pages are kept too: they mark values that
+    /// have been returned.
     pub fn add_distinct<'a>(
         &mut self,
         keys: &'a [program::SortKey],
@@ -317,13 +317,13 @@ impl Sorter {
         }
     }
 
-    /// Given out by an earlier page, or worse than everything kept when no more rows are wanted.
+    /// Whether a row was returned by an earlier page, or is worse than every kept row when no more rows are needed.
     fn is_behind(&mut self, place: &Place) -> bool {
         let compare = |a: &Place, b: &Place| self.directions.compare(a, b);
         if self.was_given(place) {
             return true;
         }
-        // What is kept has no gaps: nothing is behind what was not.
+        // The kept rows have no gaps: no row after a dropped one may be kept.
         if self
             .dropped
             .as_ref()
@@ -365,7 +365,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Gives the rows out in order until the page refuses one.
+    /// Returns the rows in order until the page refuses one.
     pub fn give(&mut self, output: &mut Output) -> Result<()> {
         if let Some(Ahead { entries, is_all }) = self.restored.take() {
             let left = self.give_entries(entries, output)?;
@@ -391,7 +391,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Gives rows out in order; returns those that the page refused.
+    /// Writes rows in order; returns those that the page refused.
     fn give_entries(&mut self, mut entries: VecDeque<Entry>, output: &mut Output) -> Result<VecDeque<Entry>> {
         while let Some(entry) = entries.front() {
             let offer = output.offer(|out| {
@@ -406,19 +406,19 @@ impl Sorter {
         Ok(entries)
     }
 
-    /// Where it cannot be told, rather not: what is given twice is better than what is lost.
+    /// If this is unknown, the answer is no: a row returned twice is better than a row lost.
     fn was_given(&self, place: &Place) -> bool {
         let boundary = self.boundary.as_ref().filter(|_| !self.is_unsure(place));
         boundary.is_some_and(|boundary| self.directions.compare(place, boundary).is_le())
     }
 
-    /// The place of the last row on the page, or where the page before ended.
+    /// The position of the last row on the page, or the end of the previous page.
     pub fn last_given(&self) -> Option<Place> {
         self.last_given.clone().or_else(|| self.boundary.clone())
     }
 }
 
-/// What it takes to copy, hash and compare a value.
+/// Cost of copying, hashing and comparing a value.
 fn sort_units(value: &Value<'_>) -> u64 {
     match value {
         Value::String(text) => text.as_str().len() as u64 * 2,
@@ -428,7 +428,7 @@ fn sort_units(value: &Value<'_>) -> u64 {
 }
 
 impl Entry {
-    /// What it holds. Lists of entries grow by doubling.
+    /// Its memory. Lists of entries grow by doubling.
     pub(super) fn bytes(&self) -> usize {
         let string = |value: &SortValue| match value {
             SortValue::String(string) => string.len() + ALLOCATION_BYTES,

@@ -1,4 +1,4 @@
-//! Where rows wait until they are given out: nowhere, in groups, sorted or ranked.
+//! The pipeline stage that holds rows until they are returned: no holding, groups, sorting or ranking.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    /// `rows_wanted`: more rows than these are never given out. `boundary`: the last row that earlier pages gave out, in the order of keys.
+    /// `rows_wanted`: no more rows than these are ever returned. `boundary`: the last row that earlier pages returned, in the order of keys.
     pub(super) fn new(
         select: &Select,
         rows_wanted: Option<usize>,
@@ -46,7 +46,7 @@ impl Stage {
         }
     }
 
-    /// Takes one row that passed FROM and WHERE.
+    /// Processes one row that passed FROM and WHERE.
     pub(super) fn accept<'a>(
         &mut self,
         select: &'a Select,
@@ -94,7 +94,7 @@ impl Stage {
         }
     }
 
-    /// Gives out what it holds. `last_group` is the last group that was given out, where groups come in the order of their keys' identities.
+    /// Returns its rows. `last_group` is the last group that was returned, if groups are ordered by the identity of their keys.
     pub(super) fn give<'a>(
         &mut self,
         select: &'a Select,
@@ -118,7 +118,7 @@ impl Stage {
                 };
                 for finished in std::mem::replace(groups, Groups::new(grouping)).finish(grouping) {
                     row.session.begin_item();
-                    // What makes it this group takes the place of a resource id among equal keys.
+                    // The group's identity replaces the resource id among equal keys.
                     row.rid = emitted_rows::hash(finished.key());
                     finished.fill(grouping, row);
                     sort(sorter, keys, select, row, 0)?;
@@ -139,9 +139,9 @@ fn give_groups<'a>(
     row: &mut Row<'a>,
     last: &mut Option<SameKey>,
 ) -> Result<()> {
-    // What fits one page comes as it was found. Over pages each group needs a place that does not depend on the others:
-    // they may expire meanwhile (TTL-247).
-    // Where TOP or LIMIT choose among them, the choice is the same for all sizes of pages.
+    // Groups that fit on one page are returned in the order in which they were found. Over several pages each group needs a position that does not
+    // depend on the others, because those may expire meanwhile (TTL-247). If TOP or LIMIT select among the groups, the selection is the same for all
+    // page sizes.
     let is_first_of_several = output.is_fresh() && groups.len() > output.page_rows();
     let is_over_pages = last.is_some() || (is_first_of_several && !is_cut(select));
     if is_over_pages {

@@ -1,4 +1,4 @@
-//! Arrays, objects and choice (cosmos-sql §18.4).
+//! Functions of arrays and objects, and CHOOSE and IIF (cosmos-sql §18.4).
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -69,7 +69,7 @@ fn contains<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     }))
 }
 
-/// Whether an object has all members of another, nested ones likewise; anything else must be equal.
+/// Whether an object has all members of another, also in nested objects; other values must be equal.
 fn holds(item: &Value<'_>, wanted: &Value<'_>, fuel: &Fuel) -> bool {
     if item.kind() != Kind::Object {
         return equals(item, wanted, fuel) == Some(true);
@@ -128,7 +128,7 @@ fn with_numbers<'a>(call: &Call<'_, 'a>, compute: fn(&[f64]) -> Option<f64>) -> 
     let Some(items) = call.arg(0).elements() else {
         return Value::Undefined;
     };
-    // Sorting, for the median, is the dearest of what is computed.
+    // Sorting, for the median, is the most expensive computation here.
     if !call.fuel().spend_each(items.len(), 2 * ELEMENT) {
         return Value::Undefined;
     }
@@ -153,7 +153,7 @@ fn median(numbers: &[f64]) -> Option<f64> {
     }
 }
 
-/// The least or greatest primitive; other elements do not take part.
+/// The smallest or largest primitive; other elements are ignored.
 fn extreme<'a>(call: &Call<'_, 'a>, wanted: Ordering) -> Value<'a> {
     let Some(items) = call.arg(0).elements() else {
         return Value::Undefined;

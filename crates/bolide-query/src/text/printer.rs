@@ -1,7 +1,6 @@
 //! Queries as text, in the style of the service's rewritten queries (cosmos-sql §22.2).
 //!
-//! Binary expressions in parentheses, aliases after `AS`, strings in double quotes, a clause per line. What is printed parses to
-//! the same tree.
+//! Binary expressions are in parentheses, aliases after `AS`, strings in double quotes, and each clause on a line. The printed text parses to the same tree.
 
 use std::fmt::Write;
 
@@ -285,7 +284,7 @@ impl Printer {
         self.text(")");
     }
 
-    /// `-1[0]` would negate the element, so a literal below an accessor keeps its parentheses.
+    /// `-1[0]` would negate the element, so a literal before an accessor keeps its parentheses.
     fn base(&mut self, base: &Expr) {
         let literal = matches!(base.kind, ExprKind::Literal(Literal::Number(_)));
         if literal {
@@ -297,7 +296,7 @@ impl Printer {
         }
     }
 
-    /// A flat chain prints as the pairs the service nests to the left.
+    /// A flat chain is printed as pairs that nest to the left, as the service does.
     fn chain(&mut self, list: &[Expr], operator: &str) {
         self.out.extend(std::iter::repeat_n('(', list.len() - 1));
         for (n, item) in list.iter().enumerate() {
@@ -407,7 +406,7 @@ fn binary_symbol(op: BinaryOp) -> &'static str {
     }
 }
 
-/// A double with 15 significant digits when they suffice and 17 otherwise, as the service's planner prints.
+/// A double with 15 significant digits if they are exact and 17 otherwise, as the service's planner prints it.
 fn float_text(value: f64) -> String {
     let short = significant(value, 15);
     if short.parse() == Ok(value) {

@@ -1,4 +1,4 @@
-//! A container with one range: the settings that a query may know, the stored documents, and a query's rows over pages.
+//! A container with one range: its settings, its documents, and the rows of a query over pages.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl Container {
     /// All rows of a query, without system properties, read in pages of `limit`. The resource ids of the documents are 1, 2, ….
     ///
     /// # Errors
-    /// Whatever compiling or running the query gives.
+    /// Errors of compiling or running the query.
     pub fn rows(&self, text: &str, parameters: &Parameters, limit: PageLimit) -> Result<Vec<Json>, QueryError> {
         let query = Query::compile(text, parameters, &self.schema)?;
         let mut rows = Vec::new();
@@ -54,7 +54,7 @@ impl Container {
         }
     }
 
-    /// One page as the core reads it, and where the next one begins.
+    /// One page as the core reads it, and the position of the next one.
     fn page(&self, query: &Query, limit: PageLimit, place: Place) -> Result<(Vec<Json>, Option<Place>), QueryError> {
         let mut page = query.execution(environment(), limit, place.resume.as_deref())?;
         let mut start = place.document;
@@ -87,7 +87,7 @@ impl Container {
     }
 }
 
-/// Where a page begins: the position of its first document, and what the page before gave.
+/// The position of a page: the index of its first document, and the resume state of the previous page.
 struct Place {
     document: usize,
     resume: Option<String>,
@@ -170,7 +170,7 @@ fn schema(case: &Json) -> Schema {
     schema
 }
 
-/// The user-defined functions of the cases, by name: what their JavaScript computes.
+/// The user-defined functions of the cases, by name, with the result of their JavaScript.
 struct KnownUdfs;
 
 impl Udfs for KnownUdfs {

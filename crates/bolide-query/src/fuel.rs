@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::error::{QueryError, Result};
 
 /// Units between two checks for interruption: about a millisecond.
-const LOOK: u64 = 1_000_000;
+const CHECK_UNITS: u64 = 1_000_000;
 
 /// A row of FROM, JOIN or a subquery.
 pub const ROW: u64 = 250;
@@ -55,7 +55,7 @@ pub struct Fuel {
     item: Cell<u64>,
     interrupts: Option<Arc<dyn Interrupts>>,
     stopped: Cell<Option<Interrupt>>,
-    looks: Cell<u64>,
+    interrupt_checks: Cell<u64>,
 }
 
 impl fmt::Debug for Fuel {
@@ -70,7 +70,7 @@ impl fmt::Debug for Fuel {
 impl Fuel {
     /// Fuel of `item_work` units for each item.
     pub fn new(item_work: u64, interrupts: Option<Arc<dyn Interrupts>>) -> Fuel {
-        let left = item_work.min(LOOK);
+        let left = item_work.min(CHECK_UNITS);
         Fuel {
             left: Cell::new(left),
             reserve: Cell::new(item_work - left),
@@ -78,7 +78,7 @@ impl Fuel {
             item: Cell::new(0),
             interrupts,
             stopped: Cell::new(None),
-            looks: Cell::new(0),
+            interrupt_checks: Cell::new(0),
         }
     }
 
@@ -98,7 +98,7 @@ impl Fuel {
                 self.left.set(left);
                 true
             }
-            None => self.look(units),
+            None => self.refill(units),
         }
     }
 
@@ -125,13 +125,13 @@ impl Fuel {
     }
 
     /// Number of checks for interruption so far.
-    pub fn looks(&self) -> u64 {
-        self.looks.get()
+    pub fn interrupt_checks(&self) -> u64 {
+        self.interrupt_checks.get()
     }
 
     /// Checks for interruption now, after work whose cost could not be estimated before.
-    pub fn look_now(&self) -> bool {
-        self.looks.set(self.looks.get() + 1);
+    pub fn check_interrupts(&self) -> bool {
+        self.interrupt_checks.set(self.interrupt_checks.get() + 1);
         let pending = self.interrupts.as_ref().and_then(|own| own.pending(self.item.get()));
         match pending {
             Some(interrupt) => self.stop(interrupt),
@@ -166,7 +166,7 @@ impl Fuel {
     }
 
     #[cold]
-    fn look(&self, units: u64) -> bool {
+    fn refill(&self, units: u64) -> bool {
         if self.stopped.get().is_some() {
             return false;
         }
@@ -174,10 +174,10 @@ impl Fuel {
         let Some(reserve) = self.reserve.get().checked_sub(beyond) else {
             return self.exhaust();
         };
-        let left = reserve.min(LOOK);
+        let left = reserve.min(CHECK_UNITS);
         self.left.set(left);
         self.reserve.set(reserve - left);
-        self.look_now()
+        self.check_interrupts()
     }
 
     #[cold]

@@ -107,7 +107,7 @@ impl Memory {
     }
 
     /// Subtracts `bytes` from the memory in use.
-    pub fn give_back(&self, bytes: usize) {
+    pub fn release(&self, bytes: usize) {
         self.used.set(self.used.get().saturating_sub(bytes));
     }
 

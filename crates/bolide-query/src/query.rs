@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::bind::{Bound, bind, columns_bytes};
 use crate::error::{QueryError, Result};
-use crate::execution::{Execution, PageLimit, Resume, ResumeFilter, holds_back, replays, rescans};
+use crate::execution::{Execution, PageLimit, Resume, ResumeFilter, has_blocking_subquery, replays, rescans};
 use crate::memory::{Memory, MemorySource};
 use crate::parameters::Parameters;
 use crate::plan::{self, Info, KeyRanges, Plan, SupportedFeatures};
@@ -30,11 +30,11 @@ struct Inner {
     parameters: Parameters,
     schema: Schema,
     identity: [u8; 32],
-    held: Held,
+    memory: QueryMemory,
 }
 
 /// The memory of a compiled query.
-struct Held {
+struct QueryMemory {
     /// The size of the syntax tree.
     tree_bytes: usize,
     limit_bytes: usize,
@@ -42,15 +42,15 @@ struct Held {
     source: Option<Arc<dyn MemorySource>>,
 }
 
-impl fmt::Debug for Held {
+impl fmt::Debug for QueryMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Held")
+        f.debug_struct("QueryMemory")
             .field("tree_bytes", &self.tree_bytes)
             .finish_non_exhaustive()
     }
 }
 
-impl Held {
+impl QueryMemory {
     /// Memory for what is made in addition to the query.
     fn more(&self) -> Memory {
         Memory::new(self.limit_bytes, self.source.clone())
@@ -69,7 +69,7 @@ impl Query {
         Query::compile_in(text, parameters, schema, Environment::default())
     }
 
-    /// As [`Query::compile`]; of the environment only the limits of work and memory are used. The memory is held as long as the query.
+    /// As [`Query::compile`]; of the environment only the limits of work and memory are used. The memory is memory as long as the query.
     ///
     /// # Errors
     /// As [`Query::compile`]; [`QueryError::Interrupted`]; [`QueryError::TooLarge`], [`QueryError::OutOfMemory`].
@@ -89,7 +89,7 @@ impl Query {
             parameters: parameters.clone(),
             schema: schema.clone(),
             identity,
-            held: Held {
+            memory: QueryMemory {
                 tree_bytes,
                 limit_bytes,
                 source,
@@ -115,7 +115,7 @@ impl Query {
         self.inner.bound.select.reads_content()
     }
 
-    /// Whether [`Execution::keep_ahead`] is useful: the query sorts by keys and gives the same rows for the same items. It has no user-defined
+    /// Whether [`Execution::keep_following_rows`] is useful: the query sorts by keys and gives the same rows for the same items. It has no user-defined
     /// functions, does not depend on the time or random numbers, and has no DISTINCT.
     pub fn keeps_ahead(&self) -> bool {
         let bound = &self.inner.bound;
@@ -210,11 +210,11 @@ impl Query {
             ast,
             parameters,
             schema,
-            held,
+            memory: query_memory,
             ..
         } = &*self.inner;
-        let memory = held.more();
-        memory.take(PLAN_FACTOR * (held.tree_bytes + columns_bytes(&ast.selection, parameters)))?;
+        let memory = query_memory.more();
+        memory.take(PLAN_FACTOR * (query_memory.tree_bytes + columns_bytes(&ast.selection, parameters)))?;
         plan::plan(ast, parameters, schema, self.partition_key_ranges()?, features, &memory)
     }
 
@@ -229,7 +229,7 @@ impl Query {
             .grouping
             .as_ref()
             .is_some_and(|grouping| !grouping.explicit);
-        if is_aggregate && holds_back(&bound.select) {
+        if is_aggregate && has_blocking_subquery(&bound.select) {
             return plan::check_merge_of_subquery(ast, features);
         }
         Ok(())
@@ -246,7 +246,7 @@ impl Query {
     /// # Errors
     /// [`QueryError::TooLarge`] if there are too many; [`QueryError::OutOfMemory`].
     pub fn partition_key_ranges(&self) -> Result<KeyRanges> {
-        plan::key_ranges(&self.inner.bound, &self.inner.schema, &self.inner.held.more())
+        plan::key_ranges(&self.inner.bound, &self.inner.schema, &self.inner.memory.more())
     }
 
     /// Describes the query for people.

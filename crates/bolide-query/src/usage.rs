@@ -4,7 +4,7 @@
 //! the .NET SDK's baselines of index metrics and of query advice, and its `QueryAdviceRuleDocumentation.xml`.
 
 use crate::path::PathStep;
-use crate::text::ast::{Call, Direction, Expr, ExprKind, FromItem, Literal, Order, Query, Selection, Source, Step};
+use crate::text::ast::{Call, Direction, Expr, ExprKind, FromItem, FromStep, Literal, Order, Query, Selection, Source};
 
 /// Functions that look up their first argument in an index.
 const INDEXED: &[&str] = &[
@@ -41,9 +41,9 @@ pub struct Usage {
 impl Usage {
     /// The usage of a parsed query.
     pub(crate) fn of(query: &Query) -> Usage {
-        let mut walk = Walk::default();
-        walk.query(query, &[]);
-        walk.usage
+        let mut visitor = UsageVisitor::default();
+        visitor.query(query, &[]);
+        visitor.usage
     }
 }
 
@@ -51,11 +51,11 @@ impl Usage {
 type Alias = (String, Vec<PathStep>);
 
 #[derive(Default)]
-struct Walk {
+struct UsageVisitor {
     usage: Usage,
 }
 
-impl Walk {
+impl UsageVisitor {
     fn query(&mut self, query: &Query, outer: &[Alias]) {
         let mut names = outer.to_vec();
         for item in &query.from {
@@ -168,8 +168,8 @@ fn alias(item: &FromItem, names: &[Alias]) -> Option<Alias> {
     let known = names.iter().rev().find(|(known, _)| known == name);
     let mut path = known.map(|(_, path)| path.clone()).unwrap_or_default();
     path.extend(steps.iter().map(|step| match step {
-        Step::Dot(name) | Step::Bracket(name) => PathStep::name(name),
-        Step::Element(_) => PathStep::Each,
+        FromStep::Dot(name) | FromStep::Bracket(name) => PathStep::name(name),
+        FromStep::Element(_) => PathStep::Each,
     }));
     if item.iterate {
         path.push(PathStep::Each);

@@ -98,7 +98,7 @@ impl PageRun<'_> {
         }
         let mut execution = self.execution(self.limit, position.resume.as_deref())?;
         if self.ahead.is_some() {
-            execution.keep_ahead();
+            execution.keep_following_rows();
         }
         let mut execution = Counting::of(execution);
         let mut walk = ItemScan::new(
@@ -428,7 +428,7 @@ impl PageRun<'_> {
             return false;
         }
         let is_look_due = execution.has_worked() || execution.metrics().items % ITEMS_PER_LOOK == 1;
-        execution.rows_gone_through() >= PAGE_ROWS || (is_look_due && self.watch.clock().now() >= self.until)
+        execution.rows_visited() >= PAGE_ROWS || (is_look_due && self.watch.clock().now() >= self.until)
     }
 
     /// Whether anything comes after a position, so that no page is empty but the only one.

@@ -107,7 +107,7 @@ impl Binder<'_> {
 
 /// Checks the number of arguments.
 pub(super) fn check_arity(function: &Function, count: usize, span: Span) -> Result<()> {
-    if count < function.least || function.most.is_some_and(|most| count > most) {
+    if count < function.min_args || function.max_args.is_some_and(|max_args| count > max_args) {
         return Err(QueryError::at("SC2050", function.arity_message(), span));
     }
     Ok(())

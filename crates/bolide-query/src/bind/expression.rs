@@ -14,7 +14,7 @@ use crate::text::ast::{Expr, ExprKind, Literal, Query, SubqueryKind, UnaryOp};
 use crate::value::Value;
 
 /// Lists of at least this length are looked up in a set instead of comparing one by one.
-const IN_SET_LEAST: usize = 5;
+const MIN_SET_VALUES: usize = 5;
 
 /// Units to bind a node.
 const BINDING: u64 = 200;
@@ -92,7 +92,7 @@ impl Binder<'_> {
         let list = self.all(list)?;
         let constants: Option<Vec<_>> = list.iter().map(|item| item.as_const().cloned()).collect();
         Ok(match constants {
-            Some(constants) if constants.len() >= IN_SET_LEAST => {
+            Some(constants) if constants.len() >= MIN_SET_VALUES => {
                 Scalar::InSet(value, Arc::new(InSet::new(constants, self.session)?))
             }
             _ => Scalar::In(value, list),

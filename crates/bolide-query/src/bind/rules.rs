@@ -20,16 +20,16 @@ enum Forbidden {
 pub(super) fn check_structure(query: &Query) -> Result<()> {
     check_rank(query)?;
     check_star(query)?;
-    let mut survey = Survey::default();
-    survey.query(query, true);
-    if let Some((clause, span)) = survey.forbidden {
+    let mut check = StructureCheck::default();
+    check.query(query, true);
+    if let Some((clause, span)) = check.forbidden {
         return Err(forbidden(clause, span));
     }
-    if survey.joins > JOINS {
+    if check.joins > JOINS {
         let message = format!("The SQL query exceeded the maximum number of joins. The allowed limit is {JOINS}.");
         return Err(QueryError::at("SC3006", message, query.span));
     }
-    if survey.udf_calls > UDF_CALLS {
+    if check.udf_calls > UDF_CALLS {
         let message = format!(
             "The SQL query exceeded the maximum number of user-defined function calls. The allowed limit is {UDF_CALLS}."
         );
@@ -114,13 +114,13 @@ pub(super) fn check_star(query: &Query) -> Result<()> {
 }
 
 #[derive(Default)]
-struct Survey {
+struct StructureCheck {
     forbidden: Option<(Forbidden, Span)>,
     joins: usize,
     udf_calls: usize,
 }
 
-impl Survey {
+impl StructureCheck {
     fn query(&mut self, query: &Query, outermost: bool) {
         if !outermost {
             self.clauses(query);

@@ -196,12 +196,12 @@ impl Binder<'_> {
 
     /// The rows to skip and to take, from TOP or OFFSET LIMIT.
     fn window(&self, query: &Query) -> Result<(u64, Option<u64>)> {
-        let most = if sorts_by_score(query) {
+        let max = if sorts_by_score(query) {
             limits::CANDIDATES
         } else {
             limits::COUNT
         };
-        let value = |count: &Count, clause| count_up_to(most, count, clause, self.parameters);
+        let value = |count: &Count, clause| count_up_to(max, count, clause, self.parameters);
         match (&query.top, &query.window) {
             (Some(top), Some(_)) => Err(QueryError::uncoded(
                 "'TOP' and 'OFFSET LIMIT' cannot be used in the same query.",
@@ -238,7 +238,7 @@ fn sorts_by_score(query: &Query) -> bool {
     matches!(&query.order, Some(ast::Order::By(items)) if matches!(items.as_slice(), [item] if matches!(item.value.kind, ExprKind::Call(_))))
 }
 
-fn count_up_to(most: u64, count: &Count, clause: Clause, parameters: &Parameters) -> Result<u64> {
+fn count_up_to(max: u64, count: &Count, clause: Clause, parameters: &Parameters) -> Result<u64> {
     let number = match &count.value {
         CountValue::Literal(number) => Some(*number),
         CountValue::Parameter(name) => parameters.get(name).and_then(Value::as_number),
@@ -246,7 +246,7 @@ fn count_up_to(most: u64, count: &Count, clause: Clause, parameters: &Parameters
     let value = number
         .and_then(Number::as_i64)
         .and_then(|n| u64::try_from(n).ok())
-        .filter(|n| *n <= most);
+        .filter(|n| *n <= max);
     value.ok_or_else(|| {
         let (code, message) = match clause {
             Clause::Top => (
@@ -303,18 +303,18 @@ fn alias_of(item: &FromItem) -> Option<&str> {
     let inferred = match &item.source {
         ast::Source::Path { name, steps, .. } => match steps.last() {
             None => Some(name.as_str()),
-            Some(ast::Step::Dot(name) | ast::Step::Bracket(name)) => Some(name.as_str()),
-            Some(ast::Step::Element(_)) => None,
+            Some(ast::FromStep::Dot(name) | ast::FromStep::Bracket(name)) => Some(name.as_str()),
+            Some(ast::FromStep::Element(_)) => None,
         },
         ast::Source::Subquery(_) | ast::Source::Expression(_) => None,
     };
     item.alias.as_deref().or(inferred)
 }
 
-fn path_step(step: &ast::Step) -> PathStep {
+fn path_step(step: &ast::FromStep) -> PathStep {
     match step {
-        ast::Step::Dot(name) | ast::Step::Bracket(name) => PathStep::Name(name.clone()),
-        ast::Step::Element(index) => element_step(*index),
+        ast::FromStep::Dot(name) | ast::FromStep::Bracket(name) => PathStep::Name(name.clone()),
+        ast::FromStep::Element(index) => element_step(*index),
     }
 }
 

@@ -312,7 +312,7 @@ fn udf<'a>(name: &str, args: &[Value<'a>], session: &Session) -> Result<Value<'a
         .burn(arguments.iter().map(|text| text.len() as u64 * 4).sum())?;
     let result = udfs.0.call(name, &arguments).map_err(QueryError::refused)?;
     // The duration of this call is unknown, so check the limits now.
-    session.fuel.look_now();
+    session.fuel.check_interrupts();
     session.fuel.check()?;
     session
         .fuel

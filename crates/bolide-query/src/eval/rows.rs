@@ -111,7 +111,7 @@ pub fn run_subquery<'a>(select: &'a Select, row: &mut Row<'a>, sink: ValueSink<'
         }),
         Some(grouping) => each_group(select, grouping, row, &mut sink),
     }?;
-    session.memory.give_back(held);
+    session.memory.release(held);
     Ok(flow)
 }
 
@@ -135,7 +135,7 @@ fn each_group<'a>(
             break;
         }
     }
-    row.session.memory.give_back(bytes);
+    row.session.memory.release(bytes);
     Ok(flow)
 }
 

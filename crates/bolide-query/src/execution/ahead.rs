@@ -40,14 +40,14 @@ impl Ahead {
 
 /// How many rows to keep beyond those of a page.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct KeepLimit {
     pub rows: usize,
     pub bytes: usize,
 }
 
-impl Room {
-    pub const NONE: Room = Room { rows: 0, bytes: 0 };
-    pub const AHEAD: Room = Room {
+impl KeepLimit {
+    pub const NONE: KeepLimit = KeepLimit { rows: 0, bytes: 0 };
+    pub const AHEAD: KeepLimit = KeepLimit {
         rows: AHEAD_ROWS,
         bytes: AHEAD_BYTES,
     };

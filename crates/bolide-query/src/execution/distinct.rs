@@ -1,4 +1,4 @@
-//! DISTINCT within one page: each value once (cosmos-sql §8.4). The values of earlier pages are in `given`.
+//! DISTINCT within one page: each value once (cosmos-sql §8.4). The values of earlier pages are in `emitted_rows`.
 
 use std::collections::HashSet;
 

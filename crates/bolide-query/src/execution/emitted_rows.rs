@@ -34,13 +34,13 @@ impl EmittedRows {
     }
 
     /// All hashes, if there are at most `max`.
-    pub fn all(&self, most: usize) -> Option<&[u64]> {
-        (self.in_order.len() <= most).then_some(&self.in_order)
+    pub fn all(&self, max_hashes: usize) -> Option<&[u64]> {
+        (self.in_order.len() <= max_hashes).then_some(&self.in_order)
     }
 
     /// The latest `max` hashes.
-    pub fn latest(&self, most: usize) -> &[u64] {
-        &self.in_order[self.in_order.len().saturating_sub(most)..]
+    pub fn latest(&self, max_hashes: usize) -> &[u64] {
+        &self.in_order[self.in_order.len().saturating_sub(max_hashes)..]
     }
 
     pub fn to_bytes(hashes: &[u64]) -> Vec<u8> {
@@ -53,11 +53,11 @@ impl EmittedRows {
     /// Reads [`EmittedRows::to_bytes`]; `None` if the bytes are not a valid list.
     pub fn from_bytes(bytes: &[u8]) -> Option<EmittedRows> {
         let (hashes, rest) = bytes.as_chunks::<HASH_BYTES>();
-        let mut given = EmittedRows::default();
+        let mut emitted = EmittedRows::default();
         for hash in hashes {
-            given.note(hash.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)));
+            emitted.note(hash.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)));
         }
-        rest.is_empty().then_some(given)
+        rest.is_empty().then_some(emitted)
     }
 }
 

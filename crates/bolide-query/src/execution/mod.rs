@@ -7,9 +7,9 @@
 mod ahead;
 mod distinct;
 mod emitted_rows;
-mod needles;
 mod nested;
 mod output;
+mod prefilter;
 mod ranker;
 mod resume;
 mod resume_filter;
@@ -36,9 +36,9 @@ use crate::session::Session;
 use crate::value::{Item, SameKey};
 use distinct::Distinct;
 use emitted_rows::{EmittedRows, Ordinals};
-use needles::SubstringPrefilter;
 use nested::Nested;
-use output::{Before, Output};
+use output::{EarlierPages, Output};
+use prefilter::SubstringPrefilter;
 use stage::{Stage, ranking};
 
 /// What the caller should do after a push.
@@ -76,7 +76,7 @@ pub struct Finished {
     pub metrics: Metrics,
     /// A row did not fit and is left for the next page.
     pub is_full: bool,
-    /// The rows that follow the page, after [`Execution::keep_ahead`] or [`Execution::restore`].
+    /// The rows that follow the page, after [`Execution::keep_following_rows`] or [`Execution::restore`].
     pub ahead: Option<Ahead>,
 }
 
@@ -87,56 +87,56 @@ pub struct Execution {
     session: Session,
     fingerprint: u32,
     stage: Stage,
-    needles: SubstringPrefilter,
+    prefilter: SubstringPrefilter,
     nested: Option<Nested>,
     distinct: Option<Distinct>,
     output: Output,
     metrics: Metrics,
     /// Rows of the first item that earlier pages have already processed.
-    within: Option<resume::Within>,
+    within: Option<resume::PartialItem>,
     /// Rows of the current item processed so far.
     item_rows: u64,
     ordinals: Ordinals,
-    /// Rows that FROM, JOIN and subqueries visited for the items before the current one.
+    /// Rows that FROM, JOIN and subqueries visited for the items earlier_pages the current one.
     rows_before: u64,
-    /// The item that must be pushed again.
-    again: Option<resume::Within>,
+    /// The item that must be pushed push_again.
+    push_again: Option<resume::PartialItem>,
     /// The last group returned, if groups are ordered by the identity of their keys.
     group: Option<SameKey>,
     /// Earlier pages returned more rows than a continuation can list.
     is_counted: bool,
 }
 
-/// Whether every page reads all items again, instead of continuing where the scan stopped.
+/// Whether every page reads all items push_again, instead of continuing where the scan stopped.
 pub fn rescans(select: &Select) -> bool {
     !select.reads_items()
         || select.distinct
         || select.grouping.is_some()
         || !matches!(select.ordering, Ordering::None)
-        || holds_back(select)
+        || has_blocking_subquery(select)
 }
 
 /// Whether the first input is a subquery over the items of the container that groups them or removes duplicates.
-pub fn holds_back(select: &Select) -> bool {
+pub fn has_blocking_subquery(select: &Select) -> bool {
     Nested::of(select).is_some()
 }
 
-/// Whether items before the position of the previous page are replayed instead of pushed, for pages that start again.
+/// Whether items earlier_pages the position of the previous page are replayed instead of pushed, for pages that start push_again.
 pub fn replays(select: &Select) -> bool {
     select.reads_items()
         && select.distinct
         && select.grouping.is_none()
         && matches!(select.ordering, Ordering::None)
-        && !holds_back(select)
+        && !has_blocking_subquery(select)
 }
 
-/// Whether pages start again and only a complete list of the returned rows tells where to continue.
-fn needs_all_given(select: &Select) -> bool {
+/// Whether pages start push_again and only a complete list of the returned rows tells where to continue.
+fn needs_all_emitted(select: &Select) -> bool {
     match (&select.grouping, &select.ordering) {
         (_, Ordering::Keys(_)) => false,
         (Some(_), _) => is_cut(select),
         (None, Ordering::Rank(_)) => true,
-        (None, Ordering::None) => holds_back(select),
+        (None, Ordering::None) => has_blocking_subquery(select),
     }
 }
 
@@ -146,12 +146,12 @@ fn is_cut(select: &Select) -> bool {
 }
 
 /// The result of earlier pages.
-fn before(select: &Select, resume: &mut Resume) -> Before {
-    let is_listed = needs_all_given(select) && !resume.emitted.is_empty();
+fn earlier_pages(select: &Select, resume: &mut Resume) -> EarlierPages {
+    let is_listed = needs_all_emitted(select) && !resume.emitted.is_empty();
     // A position, and a complete list of rows, already account for what was skipped and returned.
     let started =
         resume.boundary.is_some() || resume.group.is_some() || is_listed || !rescans(select) || replays(select);
-    Before {
+    EarlierPages {
         skip: if started {
             select.skip.saturating_sub(resume.skipped)
         } else {
@@ -175,15 +175,15 @@ impl Execution {
     ) -> Execution {
         let select = Arc::clone(&bound.select);
         let take = select.take.map(|take| take.saturating_sub(resume.returned));
-        let before = before(&select, &mut resume);
-        let is_counted = before.drop > 0;
-        let output = Output::new(page, take, before);
+        let earlier_pages = earlier_pages(&select, &mut resume);
+        let is_counted = earlier_pages.drop > 0;
+        let output = Output::new(page, take, earlier_pages);
         let stage = Stage::new(&select, output.rows_wanted(), resume.boundary, filter);
         Execution {
             session,
             fingerprint,
             stage,
-            needles: SubstringPrefilter::of(&select),
+            prefilter: SubstringPrefilter::of(&select),
             nested: Nested::of(&select),
             distinct: select.distinct.then(Distinct::default),
             output,
@@ -192,7 +192,7 @@ impl Execution {
             item_rows: 0,
             rows_before: 0,
             ordinals: Ordinals::default(),
-            again: None,
+            push_again: None,
             group: resume.group,
             is_counted,
             bound,
@@ -200,9 +200,9 @@ impl Execution {
     }
 
     /// Keeps the rows that follow the page, see [`Ahead`]. Only for queries sorted by keys, without DISTINCT, over items that have an expiry stamp.
-    pub fn keep_ahead(&mut self) {
+    pub fn keep_following_rows(&mut self) {
         if let (Stage::Sort(sorter), false) = (&mut self.stage, self.bound.select.distinct) {
-            sorter.keep_ahead();
+            sorter.keep_following_rows();
         }
     }
 
@@ -242,7 +242,7 @@ impl Execution {
             bound,
             session,
             stage,
-            needles,
+            prefilter,
             nested,
             distinct,
             output,
@@ -251,11 +251,11 @@ impl Execution {
             ordinals,
             ..
         } = self;
-        // Other items may have been inserted before it meanwhile.
+        // Other items may have been inserted earlier_pages it meanwhile.
         let already = within
             .take_if(|within| within.rid == rid)
             .map_or(0, |within| within.rows);
-        if !needles.may_match(item.document()) {
+        if !prefilter.may_match(item.document()) {
             return Ok(Progress::Continue);
         }
         let mut row = Row::over(bound.slots, session, item, rid);
@@ -274,7 +274,7 @@ impl Execution {
         Ok(match flow {
             Flow::Continue => Progress::Continue,
             Flow::Stop => {
-                self.again = Some(resume::Within {
+                self.push_again = Some(resume::PartialItem {
                     rid,
                     rows: self.item_rows,
                 });
@@ -283,7 +283,7 @@ impl Execution {
         })
     }
 
-    /// Processes an item that earlier pages have processed, if [`crate::Query::replays`] requires it: its rows are recorded but not returned again.
+    /// Processes an item that earlier pages have processed, if [`crate::Query::replays`] requires it: its rows are recorded but not returned push_again.
     ///
     /// # Errors
     /// As [`Execution::push`].
@@ -310,11 +310,11 @@ impl Execution {
     /// As [`Execution::push`].
     pub fn finish(mut self, end_of_scan: bool) -> Result<Finished> {
         let select = Arc::clone(&self.bound.select);
-        if !self.output.is_done() && self.again.is_none() {
+        if !self.output.is_done() && self.push_again.is_none() {
             self.drain(&select)?;
         }
         let end_of_scan = end_of_scan || !select.reads_items();
-        let complete = self.output.is_done() || (end_of_scan && self.again.is_none() && !self.output.is_full());
+        let complete = self.output.is_done() || (end_of_scan && self.push_again.is_none() && !self.output.is_full());
         let resume = if complete {
             None
         } else {
@@ -323,7 +323,7 @@ impl Execution {
         self.session.memory.hold_rows(self.output.row_bytes() as usize)?;
         let is_full = self.output.is_full();
         let ahead = match &mut self.stage {
-            Stage::Sort(sorter) => sorter.take_ahead(),
+            Stage::Sort(sorter) => sorter.take_following_rows(),
             _ => None,
         };
         let rows = self.output.into_rows();
@@ -347,13 +347,13 @@ impl Execution {
     }
 
     /// Number of rows that FROM, JOIN and subqueries visited so far, which determines the time of the page.
-    pub fn rows_gone_through(&self) -> u64 {
+    pub fn rows_visited(&self) -> u64 {
         self.rows_before + self.session.rows()
     }
 
     /// How often limits were checked: about once per millisecond of work.
-    pub fn looks(&self) -> u64 {
-        self.session.fuel.looks()
+    pub fn interrupt_checks(&self) -> u64 {
+        self.session.fuel.interrupt_checks()
     }
 
     /// Whether nothing more can come, so that no more items need to be pushed.
@@ -379,12 +379,12 @@ impl Execution {
         Resume {
             returned: self.output.returned(),
             skipped: self.output.skipped(),
-            // A page that reads all items again does not continue inside an item, unless the earlier ones are replayed.
+            // A page that reads all items push_again does not continue inside an item, unless the earlier ones are replayed.
             within: self
-                .again
+                .push_again
                 .filter(|_| !rescans(&self.bound.select) || replays(&self.bound.select)),
             boundary: match &self.stage {
-                Stage::Sort(sorter) | Stage::SortedGroups(_, sorter) => sorter.last_given(),
+                Stage::Sort(sorter) | Stage::SortedGroups(_, sorter) => sorter.last_emitted(),
                 _ => None,
             },
             group: self.group.clone(),
@@ -393,7 +393,7 @@ impl Execution {
             } else {
                 self.output.emitted().clone()
             },
-            needs_all_given: needs_all_given(&self.bound.select),
+            needs_all_emitted: needs_all_emitted(&self.bound.select),
         }
     }
 
@@ -421,6 +421,6 @@ impl Execution {
         nested::each_row_at_end(select, nested.take(), &mut row, &mut |row| {
             stage.accept(select, distinct.as_mut(), output, row, ordinals, (item_rows, 0))
         })?;
-        stage.give(select, distinct, output, &mut row, group)
+        stage.emit(select, distinct, output, &mut row, group)
     }
 }

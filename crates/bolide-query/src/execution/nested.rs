@@ -63,12 +63,12 @@ impl Nested {
             return Ok(Flow::Continue);
         }
         let hash = distinct.hash_of_last();
-        standing_for(hash, row, |row| emit(row, value))
+        with_replaced_id(hash, row, |row| emit(row, value))
     }
 }
 
 /// Runs `emit` for a row that belongs to no item. Its hash replaces the resource id, so that ties and continuations do not depend on which items exist.
-fn standing_for<'a>(hash: u64, row: &mut Row<'a>, emit: impl FnOnce(&mut Row<'a>) -> Result<Flow>) -> Result<Flow> {
+fn with_replaced_id<'a>(hash: u64, row: &mut Row<'a>, emit: impl FnOnce(&mut Row<'a>) -> Result<Flow>) -> Result<Flow> {
     let rid = std::mem::replace(&mut row.rid, hash);
     let flow = emit(row);
     row.rid = rid;
@@ -120,7 +120,7 @@ pub(super) fn each_row_at_end<'a>(
             let hash = emitted_rows::hash(group.key());
             group.fill(grouping, row);
             let value = project(&inner.projection, row)?;
-            let flow = standing_for(hash, row, |row| {
+            let flow = with_replaced_id(hash, row, |row| {
                 nested.emit_new(value, row, &mut |row, value| {
                     outer_rows(select, input, value, row, sink)
                 })

@@ -67,7 +67,7 @@ impl Rows {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Offer {
     /// It is on the page, or OFFSET skipped it, or there was no row.
-    Settled,
+    Accepted,
     /// The page is full or the query complete.
     Refused,
 }
@@ -85,7 +85,7 @@ pub(super) enum Written {
 
 /// The rows that earlier pages returned or skipped.
 #[derive(Debug, Default)]
-pub(super) struct Before {
+pub(super) struct EarlierPages {
     /// Rows that OFFSET still has to skip.
     pub skip: u64,
     /// Rows already returned, if the scan started again and they are identified only by count.
@@ -115,8 +115,8 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub fn new(page: PageLimit, take: Option<u64>, before: Before) -> Output {
-        let Before {
+    pub fn new(page: PageLimit, take: Option<u64>, before: EarlierPages) -> Output {
+        let EarlierPages {
             skip,
             drop,
             returned,
@@ -201,58 +201,58 @@ impl Output {
             self.rows.joined.push(b',');
         }
         let written = write(&mut self.rows.joined)?;
-        let fate = self.judge(written);
-        match fate {
-            Fate::Kept => {
+        let outcome = self.classify(written);
+        match outcome {
+            RowOutcome::Kept => {
                 self.rows.ends.push(self.rows.joined.len());
                 self.returned += 1;
                 self.take = self.take.map(|take| take - 1);
             }
-            Fate::Swallowed | Fate::Absent | Fate::Refused => self.rows.joined.truncate(before),
+            RowOutcome::Skipped | RowOutcome::Absent | RowOutcome::Refused => self.rows.joined.truncate(before),
         }
-        if let (Written::Named(hash), Fate::Kept | Fate::Swallowed) = (written, fate) {
+        if let (Written::Named(hash), RowOutcome::Kept | RowOutcome::Skipped) = (written, outcome) {
             self.emitted.note(hash);
         }
-        Ok(if fate == Fate::Refused {
+        Ok(if outcome == RowOutcome::Refused {
             Offer::Refused
         } else {
-            Offer::Settled
+            Offer::Accepted
         })
     }
 
-    fn judge(&mut self, written: Written) -> Fate {
+    fn classify(&mut self, written: Written) -> RowOutcome {
         let is_absent = match written {
             Written::Nothing => true,
             Written::Row => false,
             Written::Named(hash) => self.emitted.contains(hash),
         };
         if is_absent {
-            return Fate::Absent;
+            return RowOutcome::Absent;
         }
         if self.skip > 0 {
             self.skip -= 1;
             self.skipped += 1;
-            return Fate::Swallowed;
+            return RowOutcome::Skipped;
         }
         if self.drop > 0 {
             self.drop -= 1;
-            return Fate::Swallowed;
+            return RowOutcome::Skipped;
         }
         let rows = self.rows.len();
         if rows >= self.page.rows || (rows > 0 && self.rows.joined.len() > self.page.bytes) {
             self.full = true;
-            return Fate::Refused;
+            return RowOutcome::Refused;
         }
-        Fate::Kept
+        RowOutcome::Kept
     }
 }
 
 /// What happens to a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum RowOutcome {
     Kept,
     /// OFFSET skipped it, or an earlier page returned it, identified by count.
-    Swallowed,
+    Skipped,
     /// There is no row, or an earlier page returned it, identified by its hash.
     Absent,
     Refused,

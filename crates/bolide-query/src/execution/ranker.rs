@@ -29,27 +29,27 @@ struct Statistics {
 
 /// The data of one candidate for one component.
 #[derive(Debug, Clone)]
-enum Evidence {
+enum ComponentData {
     /// The number of words and how often each term occurs; `None` for a value that is not a text.
     Text(Option<(u64, Vec<u64>)>),
     /// The distance or similarity.
     Vector(Option<f64>),
 }
 
-impl Evidence {
+impl ComponentData {
     fn bytes(&self) -> usize {
         let hits = match self {
-            Evidence::Text(Some((_, hits))) => size_of_val(&hits[..]) + ALLOCATION_BYTES,
-            Evidence::Text(None) | Evidence::Vector(_) => 0,
+            ComponentData::Text(Some((_, hits))) => size_of_val(&hits[..]) + ALLOCATION_BYTES,
+            ComponentData::Text(None) | ComponentData::Vector(_) => 0,
         };
-        size_of::<Evidence>() + hits
+        size_of::<ComponentData>() + hits
     }
 }
 
 #[derive(Debug)]
 struct Candidate {
     rid: u64,
-    evidence: Vec<Evidence>,
+    evidence: Vec<ComponentData>,
     row: Box<[u8]>,
     hash: u64,
 }
@@ -62,7 +62,7 @@ pub(super) struct Ranker {
     analyzers: Vec<Option<(Analyzer, Option<Vec<Term>>)>>,
     candidates: Vec<Candidate>,
     /// The data of the current item.
-    current: Vec<Evidence>,
+    current: Vec<ComponentData>,
 }
 
 impl Ranker {
@@ -86,11 +86,11 @@ impl Ranker {
         self.current.clear();
         for (n, component) in ranking.components.iter().enumerate() {
             let evidence = match component {
-                RankComponent::Vector { score, .. } => Evidence::Vector(score.eval(row)?.as_f64()),
+                RankComponent::Vector { score, .. } => ComponentData::Vector(score.eval(row)?.as_f64()),
                 RankComponent::FullText { text, terms, .. } => {
                     let text = text.eval(row)?;
                     let terms = terms.iter().map(|term| term.eval(row)).collect::<Result<Vec<_>>>()?;
-                    Evidence::Text(self.look_at(n, &text, &terms, &row.session.fuel))
+                    ComponentData::Text(self.component_data(n, &text, &terms, &row.session.fuel))
                 }
             };
             self.current.push(evidence);
@@ -98,7 +98,7 @@ impl Ranker {
         Ok(())
     }
 
-    fn look_at(
+    fn component_data(
         &mut self,
         component: usize,
         text: &Value<'_>,
@@ -139,7 +139,7 @@ impl Ranker {
             Written::Row => emitted_rows::hash_of_row(row.rid, ordinal),
             Written::Named(hash) => hash,
         };
-        let evidence: usize = self.current.iter().map(Evidence::bytes).sum();
+        let evidence: usize = self.current.iter().map(ComponentData::bytes).sum();
         // Lists grow by doubling, and scores are computed in addition to the candidates.
         let scores = ranking.components.len() * size_of::<(f64, usize)>();
         let candidate = size_of::<Candidate>() * 3 / 2 + 2 * ALLOCATION_BYTES;
@@ -154,7 +154,7 @@ impl Ranker {
     }
 
     /// Returns the candidates, best first, until the page refuses one.
-    pub fn give(&mut self, ranking: &Ranking, output: &mut Output) -> Result<()> {
+    pub fn emit(&mut self, ranking: &Ranking, output: &mut Output) -> Result<()> {
         let mut scored = self.scored(ranking);
         scored.sort_by(|(a, x), (b, y)| {
             b.total_cmp(a)
@@ -204,17 +204,17 @@ impl Ranker {
     fn component_scores(&self, n: usize, component: &RankComponent) -> Vec<f64> {
         let ascending = matches!(component, RankComponent::Vector { ascending: true, .. });
         let score = |candidate: &Candidate| match &candidate.evidence[n] {
-            Evidence::Vector(Some(score)) if ascending => -score,
-            Evidence::Vector(Some(score)) => *score,
-            Evidence::Text(Some((words, hits))) => {
+            ComponentData::Vector(Some(score)) if ascending => -score,
+            ComponentData::Vector(Some(score)) => *score,
+            ComponentData::Text(Some((words, hits))) => {
                 let Statistics {
                     words: total,
                     hits: totals,
                 } = &self.statistics[n];
                 bm25(*words, hits, self.documents, *total, totals)
             }
-            Evidence::Vector(None) => NO_DISTANCE,
-            Evidence::Text(None) => NO_TEXT,
+            ComponentData::Vector(None) => NO_DISTANCE,
+            ComponentData::Text(None) => NO_TEXT,
         };
         self.candidates.iter().map(score).collect()
     }

@@ -2,7 +2,7 @@
 //!
 //! # Shape
 //! Fields joined by `.`, all of `[A-Za-z0-9_-]`: version, fingerprint of the query in hexadecimal, rows returned, rows skipped; then optionally `d`
-//! and the hashes of returned rows in base64url, see `given`; then either nothing, or `w`, rid and rows (the item that must be pushed again), or `g`
+//! and the hashes of returned rows in base64url, see `emitted_rows`; then either nothing, or `w`, rid and rows (the item that must be pushed again), or `g`
 //! and the identity of a group in base64url, or `o`, rid, ordinal and the sort values. A sort value is a letter for its kind and its content: `n` the
 //! bits of a double, `i` an integer, `s` base64url, `a` and `b` hashes, `c` a hash and the beginning of a string that is too long for the limit.
 
@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::emitted_rows::{EmittedRows, HASH_BYTES};
 use super::sort_value::SortValue;
-use super::sorter::Place;
+use super::sorter::SortPosition;
 use crate::error::{QueryError, Result};
 use crate::limits::RESUME_BYTES;
 use crate::number::Number;
@@ -25,7 +25,7 @@ const DISTINCT_RESERVE: usize = 120;
 
 /// An item that was partly processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Within {
+pub struct PartialItem {
     pub rid: u64,
     /// Rows of it that were processed.
     pub rows: u64,
@@ -38,39 +38,39 @@ pub struct Resume {
     pub(super) returned: u64,
     /// Rows that OFFSET has skipped so far.
     pub(super) skipped: u64,
-    pub(super) within: Option<Within>,
-    pub(super) boundary: Option<Place>,
+    pub(super) within: Option<PartialItem>,
+    pub(super) boundary: Option<SortPosition>,
     /// The identity of the last group returned, if groups are in that order.
     pub(super) group: Option<SameKey>,
     /// Rows that were returned and have no position in an order.
     pub(super) emitted: EmittedRows,
-    /// `given` can be used only if it is complete.
-    pub(super) needs_all_given: bool,
+    /// `emitted` can be used only if it is complete.
+    pub(super) needs_all_emitted: bool,
 }
 
 impl Resume {
     pub(super) fn to_text(&self, fingerprint: u32) -> String {
         let head = format!("{VERSION}.{fingerprint:08x}.{}.{}", self.returned, self.skipped);
-        let tail = if let Some(Within { rid, rows }) = self.within {
+        let tail = if let Some(PartialItem { rid, rows }) = self.within {
             format!(".w.{rid}.{rows}")
         } else if let Some(group) = &self.group {
             format!(".g.{}", URL_SAFE_NO_PAD.encode(group))
-        } else if let Some(place) = &self.boundary {
-            place_text(place, RESUME_BYTES.saturating_sub(head.len() + DISTINCT_RESERVE))
+        } else if let Some(position) = &self.boundary {
+            position_text(position, RESUME_BYTES.saturating_sub(head.len() + DISTINCT_RESERVE))
         } else {
             String::new()
         };
-        let room = RESUME_BYTES.saturating_sub(head.len() + tail.len() + ".d.".len());
-        let most = room * 3 / 4 / HASH_BYTES;
-        let given = match self.needs_all_given {
-            true => self.emitted.all(most).unwrap_or_default(),
-            false => self.emitted.latest(most),
+        let max_bytes = RESUME_BYTES.saturating_sub(head.len() + tail.len() + ".d.".len());
+        let max_hashes = max_bytes * 3 / 4 / HASH_BYTES;
+        let emitted = match self.needs_all_emitted {
+            true => self.emitted.all(max_hashes).unwrap_or_default(),
+            false => self.emitted.latest(max_hashes),
         };
-        if given.is_empty() {
+        if emitted.is_empty() {
             return head + &tail;
         }
-        let given = URL_SAFE_NO_PAD.encode(EmittedRows::to_bytes(given));
-        format!("{head}.d.{given}{tail}")
+        let emitted = URL_SAFE_NO_PAD.encode(EmittedRows::to_bytes(emitted));
+        format!("{head}.d.{emitted}{tail}")
     }
 
     /// Reads the text of [`super::Finished::resume`].
@@ -93,16 +93,16 @@ impl Resume {
         };
         let mut kind = fields.next();
         if kind == Some("d") {
-            let given = URL_SAFE_NO_PAD.decode(fields.next().ok_or_else(malformed)?);
-            let given = given.ok().and_then(|bytes| EmittedRows::from_bytes(&bytes));
-            resume.emitted = given.ok_or_else(malformed)?;
+            let emitted = URL_SAFE_NO_PAD.decode(fields.next().ok_or_else(malformed)?);
+            let emitted = emitted.ok().and_then(|bytes| EmittedRows::from_bytes(&bytes));
+            resume.emitted = emitted.ok_or_else(malformed)?;
             kind = fields.next();
         }
         match kind {
             None => return Ok(resume),
             Some("w") => {
                 let mut next = || fields.next().ok_or_else(malformed).and_then(number);
-                resume.within = Some(Within {
+                resume.within = Some(PartialItem {
                     rid: next()?,
                     rows: next()?,
                 });
@@ -117,7 +117,7 @@ impl Resume {
                 let mut next = || fields.next().ok_or_else(malformed).and_then(number);
                 let (rid, ordinal) = (next()?, next()?);
                 let values = fields.by_ref().map(parse_value).collect::<Result<SmallVec<_>>>()?;
-                resume.boundary = Some(Place { values, rid, ordinal });
+                resume.boundary = Some(SortPosition { values, rid, ordinal });
             }
             Some(_) => return Err(malformed()),
         }
@@ -130,7 +130,9 @@ impl Resume {
 
     /// Whether the sort values match a query with this number of keys.
     pub(crate) fn fits(&self, keys: usize) -> bool {
-        self.boundary.as_ref().is_none_or(|place| place.values.len() == keys)
+        self.boundary
+            .as_ref()
+            .is_none_or(|position| position.values.len() == keys)
     }
 }
 
@@ -143,16 +145,16 @@ fn number(text: &str) -> Result<u64> {
 }
 
 /// The position in an order. If it is too long, each long string is cut to an equal share.
-fn place_text(place: &Place, room: usize) -> String {
+fn position_text(position: &SortPosition, max_bytes: usize) -> String {
     let text = |share: usize| {
-        let values = place.values.iter().map(|value| {
+        let values = position.values.iter().map(|value| {
             let text = value_text(value);
             match value {
                 SortValue::String(string) if text.len() > share => value_text(&SortValue::cut(string, share)),
                 _ => text,
             }
         });
-        let mut text = format!(".o.{}.{}", place.rid, place.ordinal);
+        let mut text = format!(".o.{}.{}", position.rid, position.ordinal);
         for value in values {
             text.push('.');
             text.push_str(&value);
@@ -160,12 +162,12 @@ fn place_text(place: &Place, room: usize) -> String {
         text
     };
     let whole = text(usize::MAX);
-    if whole.len() <= room {
+    if whole.len() <= max_bytes {
         return whole;
     }
-    let keys = place.values.len().max(1);
+    let keys = position.values.len().max(1);
     let rids_and_ordinals = 48;
-    text((room.saturating_sub(rids_and_ordinals) / keys).saturating_sub(1))
+    text((max_bytes.saturating_sub(rids_and_ordinals) / keys).saturating_sub(1))
 }
 
 fn value_text(value: &SortValue) -> String {

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::sort_hash;
 use super::sort_value::SortValue;
-use super::sorter::{Directions, Place};
+use super::sorter::{Directions, SortPosition};
 use crate::error::{QueryError, Result};
 use crate::value::Value;
 
@@ -81,14 +81,14 @@ impl ResumeFilter {
     }
 
     /// Whether a row remains.
-    pub(super) fn accepts(&self, place: &Place, directions: Directions) -> bool {
-        match directions.compare_values(&place.values, &self.values) {
+    pub(super) fn accepts(&self, position: &SortPosition, directions: Directions) -> bool {
+        match directions.compare_values(&position.values, &self.values) {
             Ordering::Less => false,
             Ordering::Greater => true,
             Ordering::Equal if self.exclude => false,
             Ordering::Equal => self
                 .rid
-                .is_none_or(|rid| directions.compare_rids(place.rid, rid).is_ge()),
+                .is_none_or(|rid| directions.compare_rids(position.rid, rid).is_ge()),
         }
     }
 }

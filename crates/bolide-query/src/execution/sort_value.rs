@@ -52,10 +52,10 @@ impl SortValue {
 
     /// A string cut so that its text in a continuation has at most about `text_bytes` bytes.
     pub fn cut(string: &str, text_bytes: usize) -> SortValue {
-        let most = (text_bytes * 3 / 4).saturating_sub(size_of::<u64>() + 1);
+        let max_bytes = (text_bytes * 3 / 4).saturating_sub(size_of::<u64>() + 1);
         SortValue::Cut {
             hash: hash_of_string(string),
-            start: string[..string.floor_char_boundary(most)].into(),
+            start: string[..string.floor_char_boundary(max_bytes)].into(),
         }
     }
 
@@ -70,7 +70,7 @@ impl SortValue {
     }
 
     /// Whether the order of a value and a cut one is unknown.
-    pub fn is_unsure(&self, cut: &SortValue) -> bool {
+    pub fn is_undecided(&self, cut: &SortValue) -> bool {
         match (self, cut) {
             (SortValue::String(string), SortValue::Cut { start, .. }) => {
                 string.starts_with(&**start) && !self.is_whole_of(cut)

@@ -10,7 +10,7 @@ use bolide_model::UnixSeconds;
 use bolide_model::ttl::{Class, Stamp};
 use smallvec::SmallVec;
 
-use super::ahead::{Ahead, Room};
+use super::ahead::{Ahead, KeepLimit};
 use super::emitted_rows;
 use super::output::{Offer, Output, Written};
 use super::resume_filter::ResumeFilter;
@@ -25,7 +25,7 @@ use crate::value::{SameKey, Value, append_same_key, same_key, write_json};
 
 /// The position of a row in the order.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Place {
+pub struct SortPosition {
     pub values: SmallVec<[SortValue; 2]>,
     pub rid: u64,
     /// The number of the row within its item.
@@ -34,7 +34,7 @@ pub struct Place {
 
 #[derive(Debug)]
 pub(super) struct Entry {
-    place: Place,
+    position: SortPosition,
     row: Box<[u8]>,
     directions: Directions,
     written: Written,
@@ -58,7 +58,7 @@ impl Directions {
         self.0 >> key & 1 == 1
     }
 
-    fn compare(self, a: &Place, b: &Place) -> Ordering {
+    fn compare(self, a: &SortPosition, b: &SortPosition) -> Ordering {
         self.compare_values(&a.values, &b.values)
             .then_with(|| self.compare_rids(a.rid, b.rid))
             .then(a.ordinal.cmp(&b.ordinal))
@@ -98,7 +98,7 @@ impl PartialOrd for Entry {
 
 impl Ord for Entry {
     fn cmp(&self, other: &Entry) -> Ordering {
-        self.directions.compare(&self.place, &other.place)
+        self.directions.compare(&self.position, &other.position)
     }
 }
 
@@ -114,21 +114,21 @@ pub(super) struct Sorter {
     directions: Directions,
     heap: BinaryHeap<Entry>,
     /// Maximum number of rows that the page needs.
-    most: Option<usize>,
+    max_rows: Option<usize>,
     /// How much to keep beyond them.
-    room: Room,
+    keep_limit: KeepLimit,
     heap_bytes: usize,
     /// The first position whose row was not kept.
-    dropped: Option<Place>,
+    dropped: Option<SortPosition>,
     /// The rows of the page and those after it, if an earlier page has sorted them.
     restored: Option<Ahead>,
     /// The rows after the page.
     ahead: Option<Ahead>,
     stamp: Stamp,
-    boundary: Option<Place>,
+    boundary: Option<SortPosition>,
     /// The client's filter of rows.
     filter: Option<Arc<ResumeFilter>>,
-    last_given: Option<Place>,
+    last_emitted: Option<SortPosition>,
     /// Rows for which only the whole of a string that was cut in `boundary` could tell whether they were returned.
     unsure: Vec<Entry>,
     /// With DISTINCT: the first row of each value.
@@ -139,16 +139,16 @@ impl Sorter {
     /// Keeps at most `max_rows` rows, all of them after `boundary` and accepted by `filter`.
     pub fn new(
         keys: &[program::SortKey],
-        most: Option<usize>,
-        boundary: Option<Place>,
+        max_rows: Option<usize>,
+        boundary: Option<SortPosition>,
         filter: Option<Arc<ResumeFilter>>,
         is_distinct: bool,
     ) -> Sorter {
         Sorter {
             directions: Directions::of(keys),
             heap: BinaryHeap::new(),
-            most,
-            room: Room::NONE,
+            max_rows,
+            keep_limit: KeepLimit::NONE,
             heap_bytes: 0,
             dropped: None,
             restored: None,
@@ -156,15 +156,15 @@ impl Sorter {
             stamp: UNKNOWN,
             boundary,
             filter,
-            last_given: None,
+            last_emitted: None,
             unsure: Vec::new(),
             by_value: is_distinct.then(HashMap::new),
         }
     }
 
     /// Also keeps rows for later pages.
-    pub fn keep_ahead(&mut self) {
-        self.room = Room::AHEAD;
+    pub fn keep_following_rows(&mut self) {
+        self.keep_limit = KeepLimit::AHEAD;
     }
 
     /// Takes the rows that an earlier page kept. No row may be added then.
@@ -173,7 +173,7 @@ impl Sorter {
     }
 
     /// The rows after the page that was returned.
-    pub fn take_ahead(&mut self) -> Option<Ahead> {
+    pub fn take_following_rows(&mut self) -> Option<Ahead> {
         self.ahead.take()
     }
 
@@ -181,7 +181,7 @@ impl Sorter {
     pub fn enter(&mut self, stamp: Option<Stamp>) {
         match stamp {
             Some(stamp) => self.stamp = stamp,
-            None => self.room = Room::NONE,
+            None => self.keep_limit = KeepLimit::NONE,
         }
     }
 
@@ -193,12 +193,12 @@ impl Sorter {
         ordinal: u64,
         write: impl FnOnce(&mut Row<'a>, &mut Vec<u8>) -> Result<bool>,
     ) -> Result<()> {
-        let Some(place) = self.place_of(keys, row, ordinal)? else {
+        let Some(position) = self.sort_position(keys, row, ordinal)? else {
             return Ok(());
         };
-        self.learn(&place);
-        let is_unsure = self.is_unsure(&place);
-        if !is_unsure && self.is_behind(&place) {
+        self.learn(&position);
+        let is_undecided = self.is_undecided(&position);
+        if !is_undecided && self.is_behind(&position) {
             return Ok(());
         }
         let mut out = Vec::new();
@@ -206,14 +206,14 @@ impl Sorter {
             return Ok(());
         }
         let entry = Entry {
-            place,
+            position,
             row: out.into(),
             directions: self.directions,
             written: Written::Row,
             stamp: self.stamp,
         };
         let memory = &row.session.memory;
-        if is_unsure {
+        if is_undecided {
             memory.take(entry.bytes())?;
             self.unsure.push(entry);
             return Ok(());
@@ -222,7 +222,12 @@ impl Sorter {
     }
 
     /// The position of a row; `None` if it lacks a required key, or the client already has it.
-    fn place_of<'a>(&self, keys: &'a [program::SortKey], row: &mut Row<'a>, ordinal: u64) -> Result<Option<Place>> {
+    fn sort_position<'a>(
+        &self,
+        keys: &'a [program::SortKey],
+        row: &mut Row<'a>,
+        ordinal: u64,
+    ) -> Result<Option<SortPosition>> {
         let mut values = SmallVec::new();
         for key in keys {
             let value = key.value.eval(row)?;
@@ -237,7 +242,7 @@ impl Sorter {
             row.session.fuel.burn(sort_units(&value))?;
             values.push(SortValue::new(&value));
         }
-        let place = Place {
+        let position = SortPosition {
             values,
             rid: row.rid,
             ordinal,
@@ -245,14 +250,14 @@ impl Sorter {
         let is_wanted = self
             .filter
             .as_ref()
-            .is_none_or(|filter| filter.accepts(&place, self.directions));
-        Ok(is_wanted.then_some(place))
+            .is_none_or(|filter| filter.accepts(&position, self.directions));
+        Ok(is_wanted.then_some(position))
     }
 
     /// Takes the whole of a string that was cut in the boundary from a row that has it.
-    fn learn(&mut self, place: &Place) {
+    fn learn(&mut self, position: &SortPosition) {
         let Some(boundary) = &mut self.boundary else { return };
-        for (value, known) in place.values.iter().zip(&mut boundary.values) {
+        for (value, known) in position.values.iter().zip(&mut boundary.values) {
             if value.is_whole_of(known) {
                 *known = value.clone();
             }
@@ -260,11 +265,11 @@ impl Sorter {
     }
 
     /// Whether only the whole of a cut string could tell on which side of the boundary a row is.
-    fn is_unsure(&self, place: &Place) -> bool {
+    fn is_undecided(&self, position: &SortPosition) -> bool {
         let Some(boundary) = &self.boundary else { return false };
-        let mut values = place.values.iter().zip(&boundary.values);
+        let mut values = position.values.iter().zip(&boundary.values);
         let differs = values.find(|(value, known)| value.order(known).is_ne());
-        differs.is_some_and(|(value, known)| value.is_unsure(known))
+        differs.is_some_and(|(value, known)| value.is_undecided(known))
     }
 
     /// Adds a row if its value is new, or if it comes before the row that had the value. Rows of earlier pages are kept too: they mark values that
@@ -276,10 +281,10 @@ impl Sorter {
         ordinal: u64,
         value: impl FnOnce(&mut Row<'a>) -> Result<Value<'a>>,
     ) -> Result<()> {
-        let Some(place) = self.place_of(keys, row, ordinal)? else {
+        let Some(position) = self.sort_position(keys, row, ordinal)? else {
             return Ok(());
         };
-        self.learn(&place);
+        self.learn(&position);
         let value = value(row)?;
         if !value.is_defined() {
             return Ok(());
@@ -291,11 +296,11 @@ impl Sorter {
         let by_value = self.by_value.get_or_insert_default();
         match by_value.entry(same_key(&canonical)) {
             hash_map::Entry::Occupied(mut first) => {
-                if directions.compare(&place, &first.get().place).is_lt() {
+                if directions.compare(&position, &first.get().position).is_lt() {
                     let before = first.get().bytes();
-                    first.get_mut().place = place;
+                    first.get_mut().position = position;
                     row.session.memory.take(first.get().bytes())?;
-                    row.session.memory.give_back(before);
+                    row.session.memory.release(before);
                 }
                 Ok(())
             }
@@ -305,7 +310,7 @@ impl Sorter {
                 let key_bytes = vacant.key().len();
                 let written = Written::Named(emitted_rows::hash(vacant.key()));
                 let entry = vacant.insert(Entry {
-                    place,
+                    position,
                     row: out.into(),
                     directions,
                     written,
@@ -318,16 +323,16 @@ impl Sorter {
     }
 
     /// Whether a row was returned by an earlier page, or is worse than every kept row when no more rows are needed.
-    fn is_behind(&mut self, place: &Place) -> bool {
-        let compare = |a: &Place, b: &Place| self.directions.compare(a, b);
-        if self.was_given(place) {
+    fn is_behind(&mut self, position: &SortPosition) -> bool {
+        let compare = |a: &SortPosition, b: &SortPosition| self.directions.compare(a, b);
+        if self.was_emitted(position) {
             return true;
         }
         // The kept rows have no gaps: no row after a dropped one may be kept.
         if self
             .dropped
             .as_ref()
-            .is_some_and(|dropped| compare(place, dropped).is_ge())
+            .is_some_and(|dropped| compare(position, dropped).is_ge())
         {
             return true;
         }
@@ -335,17 +340,17 @@ impl Sorter {
             && self
                 .heap
                 .peek()
-                .is_none_or(|worst| compare(place, &worst.place).is_ge());
+                .is_none_or(|worst| compare(position, &worst.position).is_ge());
         if is_worst {
-            self.dropped = Some(place.clone());
+            self.dropped = Some(position.clone());
         }
         is_worst
     }
 
     fn is_full(&self) -> bool {
-        self.most.is_some_and(|most| {
-            let beyond = self.heap.len().checked_sub(most);
-            beyond.is_some_and(|beyond| beyond >= self.room.rows || self.heap_bytes >= self.room.bytes)
+        self.max_rows.is_some_and(|max_rows| {
+            let beyond = self.heap.len().checked_sub(max_rows);
+            beyond.is_some_and(|beyond| beyond >= self.keep_limit.rows || self.heap_bytes >= self.keep_limit.bytes)
         })
     }
 
@@ -353,22 +358,22 @@ impl Sorter {
         memory.take(entry.bytes())?;
         self.heap_bytes += entry.bytes();
         self.heap.push(entry);
-        while self.most.is_some_and(|most| {
-            let beyond = self.heap.len().saturating_sub(most);
-            beyond > self.room.rows || (beyond > 0 && self.heap_bytes > self.room.bytes)
+        while self.max_rows.is_some_and(|max_rows| {
+            let beyond = self.heap.len().saturating_sub(max_rows);
+            beyond > self.keep_limit.rows || (beyond > 0 && self.heap_bytes > self.keep_limit.bytes)
         }) {
             let Some(worst) = self.heap.pop() else { break };
-            memory.give_back(worst.bytes());
+            memory.release(worst.bytes());
             self.heap_bytes -= worst.bytes();
-            self.dropped = Some(worst.place);
+            self.dropped = Some(worst.position);
         }
         Ok(())
     }
 
     /// Returns the rows in order until the page refuses one.
-    pub fn give(&mut self, output: &mut Output) -> Result<()> {
+    pub fn emit(&mut self, output: &mut Output) -> Result<()> {
         if let Some(Ahead { entries, is_all }) = self.restored.take() {
-            let left = self.give_entries(entries, output)?;
+            let left = self.emit_entries(entries, output)?;
             self.ahead = Some(Ahead { entries: left, is_all });
             return Ok(());
         }
@@ -378,11 +383,11 @@ impl Sorter {
         let is_sorted = unsorted.is_empty();
         if !is_sorted {
             entries.extend(unsorted);
-            entries.retain(|entry| !self.was_given(&entry.place));
+            entries.retain(|entry| !self.was_emitted(&entry.position));
             entries.sort();
         }
-        let left = self.give_entries(entries.into(), output)?;
-        if is_sorted && self.room.rows > 0 {
+        let left = self.emit_entries(entries.into(), output)?;
+        if is_sorted && self.keep_limit.rows > 0 {
             self.ahead = Some(Ahead {
                 entries: left,
                 is_all: self.dropped.is_none(),
@@ -392,7 +397,7 @@ impl Sorter {
     }
 
     /// Writes rows in order; returns those that the page refused.
-    fn give_entries(&mut self, mut entries: VecDeque<Entry>, output: &mut Output) -> Result<VecDeque<Entry>> {
+    fn emit_entries(&mut self, mut entries: VecDeque<Entry>, output: &mut Output) -> Result<VecDeque<Entry>> {
         while let Some(entry) = entries.front() {
             let offer = output.offer(|out| {
                 out.extend_from_slice(&entry.row);
@@ -401,20 +406,20 @@ impl Sorter {
             if offer == Offer::Refused {
                 break;
             }
-            self.last_given = entries.pop_front().map(|entry| entry.place);
+            self.last_emitted = entries.pop_front().map(|entry| entry.position);
         }
         Ok(entries)
     }
 
     /// If this is unknown, the answer is no: a row returned twice is better than a row lost.
-    fn was_given(&self, place: &Place) -> bool {
-        let boundary = self.boundary.as_ref().filter(|_| !self.is_unsure(place));
-        boundary.is_some_and(|boundary| self.directions.compare(place, boundary).is_le())
+    fn was_emitted(&self, position: &SortPosition) -> bool {
+        let boundary = self.boundary.as_ref().filter(|_| !self.is_undecided(position));
+        boundary.is_some_and(|boundary| self.directions.compare(position, boundary).is_le())
     }
 
     /// The position of the last row on the page, or the end of the previous page.
-    pub fn last_given(&self) -> Option<Place> {
-        self.last_given.clone().or_else(|| self.boundary.clone())
+    pub fn last_emitted(&self) -> Option<SortPosition> {
+        self.last_emitted.clone().or_else(|| self.boundary.clone())
     }
 }
 
@@ -434,9 +439,9 @@ impl Entry {
             SortValue::String(string) => string.len() + ALLOCATION_BYTES,
             _ => 0,
         };
-        let strings: usize = self.place.values.iter().map(string).sum();
-        let values = if self.place.values.spilled() {
-            self.place.values.capacity() * size_of::<SortValue>() + ALLOCATION_BYTES
+        let strings: usize = self.position.values.iter().map(string).sum();
+        let values = if self.position.values.spilled() {
+            self.position.values.capacity() * size_of::<SortValue>() + ALLOCATION_BYTES
         } else {
             0
         };

@@ -7,9 +7,9 @@ use super::emitted_rows::{self, Ordinals};
 use super::output::Output;
 use super::ranker::Ranker;
 use super::resume_filter::ResumeFilter;
-use super::sorter::{Place, Sorter};
-use super::writing::{give, write_distinct, write_row};
-use super::{is_cut, needs_all_given};
+use super::sorter::{SortPosition, Sorter};
+use super::writing::{emit, write_distinct, write_row};
+use super::{is_cut, needs_all_emitted};
 use crate::error::Result;
 use crate::eval::{Flow, Row, project};
 use crate::group::Groups;
@@ -30,12 +30,12 @@ impl Stage {
     pub(super) fn new(
         select: &Select,
         rows_wanted: Option<usize>,
-        boundary: Option<Place>,
+        boundary: Option<SortPosition>,
         filter: Option<Arc<ResumeFilter>>,
     ) -> Stage {
         let sorter = |keys| {
-            let most = if select.distinct { None } else { rows_wanted };
-            Box::new(Sorter::new(keys, most, boundary, filter, select.distinct))
+            let max_rows = if select.distinct { None } else { rows_wanted };
+            Box::new(Sorter::new(keys, max_rows, boundary, filter, select.distinct))
         };
         match (&select.grouping, &select.ordering) {
             (Some(grouping), Ordering::Keys(keys)) => Stage::SortedGroups(Groups::new(grouping), sorter(keys)),
@@ -84,8 +84,9 @@ impl Stage {
                     }
                     return Ok(Flow::Continue);
                 }
-                let name = needs_all_given(select).then(|| emitted_rows::hash_of_row(row.rid, ordinals.next(row.rid)));
-                let flow = give(select, distinct, output, row, name)?;
+                let name =
+                    needs_all_emitted(select).then(|| emitted_rows::hash_of_row(row.rid, ordinals.next(row.rid)));
+                let flow = emit(select, distinct, output, row, name)?;
                 if flow == Flow::Continue {
                     *item_rows += 1;
                 }
@@ -95,7 +96,7 @@ impl Stage {
     }
 
     /// Returns its rows. `last_group` is the last group that was returned, if groups are ordered by the identity of their keys.
-    pub(super) fn give<'a>(
+    pub(super) fn emit<'a>(
         &mut self,
         select: &'a Select,
         distinct: &mut Option<Distinct>,
@@ -123,10 +124,10 @@ impl Stage {
                     finished.fill(grouping, row);
                     sort(sorter, keys, select, row, 0)?;
                 }
-                sorter.give(output)
+                sorter.emit(output)
             }
-            Stage::Sort(sorter) => sorter.give(output),
-            Stage::Rank(ranker) => ranker.give(ranking(select), output),
+            Stage::Sort(sorter) => sorter.emit(output),
+            Stage::Rank(ranker) => ranker.emit(ranking(select), output),
         }
     }
 }
@@ -158,8 +159,8 @@ fn give_groups<'a>(
             }
             continue;
         }
-        let name = needs_all_given(select).then(|| emitted_rows::hash(&key));
-        if give(select, distinct.as_mut(), output, row, name)? == Flow::Stop {
+        let name = needs_all_emitted(select).then(|| emitted_rows::hash(&key));
+        if emit(select, distinct.as_mut(), output, row, name)? == Flow::Stop {
             break;
         }
         if is_over_pages {

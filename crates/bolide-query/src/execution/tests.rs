@@ -95,8 +95,8 @@ fn distinct_values_of_one_item_are_given_once_each_over_pages() {
         json!({"id": "2", "l": [5, 6, 1]}),
     ];
     for rows in 1..7 {
-        let given: Vec<Json> = pages(&query, &items, by_rows(rows)).concat();
-        assert_eq!(given, [1, 2, 3, 4, 5, 6].map(Json::from), "pages of {rows}");
+        let found: Vec<Json> = pages(&query, &items, by_rows(rows)).concat();
+        assert_eq!(found, [1, 2, 3, 4, 5, 6].map(Json::from), "pages of {rows}");
     }
 }
 
@@ -111,8 +111,8 @@ fn distinct_values_stand_where_the_first_of_them_stands() {
         json!({"id": "4", "a": 3, "b": 4}),
     ];
     for rows in 1..5 {
-        let given: Vec<Json> = pages(&query, &items, by_rows(rows)).concat();
-        assert_eq!(given, [1, 2, 3].map(Json::from), "pages of {rows}");
+        let found: Vec<Json> = pages(&query, &items, by_rows(rows)).concat();
+        assert_eq!(found, [1, 2, 3].map(Json::from), "pages of {rows}");
     }
 }
 
@@ -120,10 +120,10 @@ fn distinct_values_stand_where_the_first_of_them_stands() {
 fn groups_come_once_each_over_pages_whatever_their_number() {
     let query = compile("SELECT c.g, COUNT(1) AS n FROM c GROUP BY c.g", &Schema::metadata());
     for rows in 1..5 {
-        let mut given: Vec<Json> = pages(&query, &numbered(10), by_rows(rows)).concat();
-        given.sort_by_key(|row| row["g"].as_u64());
+        let mut found: Vec<Json> = pages(&query, &numbered(10), by_rows(rows)).concat();
+        found.sort_by_key(|row| row["g"].as_u64());
         assert_eq!(
-            given,
+            found,
             [
                 json!({"g": 0, "n": 4}),
                 json!({"g": 1, "n": 3}),
@@ -137,8 +137,8 @@ fn groups_come_once_each_over_pages_whatever_their_number() {
 fn the_groups_that_top_takes_are_the_same_for_all_sizes_of_pages() {
     let query = compile("SELECT TOP 2 VALUE c.g FROM c GROUP BY c.g", &Schema::metadata());
     for rows in 1..4 {
-        let given: Vec<Json> = pages(&query, &numbered(10), by_rows(rows)).concat();
-        assert_eq!(given, [0, 1].map(Json::from), "pages of {rows}");
+        let found: Vec<Json> = pages(&query, &numbered(10), by_rows(rows)).concat();
+        assert_eq!(found, [0, 1].map(Json::from), "pages of {rows}");
     }
 }
 
@@ -149,8 +149,8 @@ fn distinct_and_offset_over_groups_count_over_all_pages() {
         &Schema::metadata(),
     );
     for rows in 1..4 {
-        let given: Vec<Json> = pages(&query, &numbered(10), by_rows(rows)).concat();
-        assert_eq!(given.len(), 1, "pages of {rows}: {given:?}");
+        let found: Vec<Json> = pages(&query, &numbered(10), by_rows(rows)).concat();
+        assert_eq!(found.len(), 1, "pages of {rows}: {found:?}");
     }
 }
 

@@ -8,7 +8,7 @@ use crate::program::{Projection, Select};
 use crate::value::{write_json, write_string};
 
 /// Projects a row directly into the page. `name`: the hash that identifies it, if no position does.
-pub(super) fn give<'a>(
+pub(super) fn emit<'a>(
     select: &'a Select,
     distinct: Option<&mut Distinct>,
     output: &mut Output,

@@ -7,21 +7,21 @@ use super::*;
 use crate::{Condition, Environment, PageLimit, Parameters, Query, Schema};
 
 /// Counts how often it is asked, and ends the execution after a number of calls.
-struct Asked {
+struct CountedInterrupts {
     times: AtomicU64,
     allowed: u64,
 }
 
-impl Asked {
-    fn new(allowed: u64) -> Arc<Asked> {
-        Arc::new(Asked {
+impl CountedInterrupts {
+    fn new(allowed: u64) -> Arc<CountedInterrupts> {
+        Arc::new(CountedInterrupts {
             times: AtomicU64::new(0),
             allowed,
         })
     }
 }
 
-impl Interrupts for Asked {
+impl Interrupts for CountedInterrupts {
     fn pending(&self, _item: u64) -> Option<Interrupt> {
         let times = self.times.fetch_add(1, Ordering::Relaxed);
         (times >= self.allowed).then_some(Interrupt::Cancelled)
@@ -158,7 +158,7 @@ fn each_item_has_its_own_fuel() {
 
 #[test]
 fn an_execution_is_ended_from_outside_within_an_item() {
-    let asked = Asked::new(3);
+    let asked = CountedInterrupts::new(3);
     let environment = Environment {
         interrupts: Some(asked.clone()),
         ..Environment::default()

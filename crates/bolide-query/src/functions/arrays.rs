@@ -109,10 +109,10 @@ fn slice<'a>(call: &Call<'_, 'a>) -> Value<'a> {
         return Value::Undefined;
     };
     let length = items.len() as i64;
-    let most = match call.args.get(2) {
+    let max_count = match call.args.get(2) {
         None => length,
         Some(_) => match call.i64(2) {
-            Some(most) => most,
+            Some(max_count) => max_count,
             None => return Value::Undefined,
         },
     };
@@ -121,7 +121,13 @@ fn slice<'a>(call: &Call<'_, 'a>) -> Value<'a> {
     } else {
         start.min(length)
     };
-    Value::array(items.iter().skip(from as usize).take(most.max(0) as usize).cloned())
+    Value::array(
+        items
+            .iter()
+            .skip(from as usize)
+            .take(max_count.max(0) as usize)
+            .cloned(),
+    )
 }
 
 fn with_numbers<'a>(call: &Call<'_, 'a>, compute: fn(&[f64]) -> Option<f64>) -> Value<'a> {

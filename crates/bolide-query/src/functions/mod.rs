@@ -84,46 +84,46 @@ pub struct Function {
     /// The name as in the documentation and error messages.
     pub name: &'static str,
     /// Minimum number of arguments.
-    pub least: usize,
+    pub min_args: usize,
     /// Maximum number of arguments; `None`: any number.
-    pub most: Option<usize>,
+    pub max_args: Option<usize>,
     pub nature: Nature,
     pub body: Body,
 }
 
 impl Function {
-    const fn strict(name: &'static str, least: usize, most: usize, body: Body) -> Function {
+    const fn strict(name: &'static str, min_args: usize, max_args: usize, body: Body) -> Function {
         Function {
             name,
-            least,
-            most: Some(most),
+            min_args,
+            max_args: Some(max_args),
             nature: Nature::Strict,
             body,
         }
     }
 
-    const fn lenient(name: &'static str, least: usize, most: usize, body: Body) -> Function {
+    const fn lenient(name: &'static str, min_args: usize, max_args: usize, body: Body) -> Function {
         Function {
             name,
-            least,
-            most: Some(most),
+            min_args,
+            max_args: Some(max_args),
             nature: Nature::Lenient,
             body,
         }
     }
 
-    const fn volatile(name: &'static str, least: usize, most: usize, body: Body) -> Function {
+    const fn volatile(name: &'static str, min_args: usize, max_args: usize, body: Body) -> Function {
         Function {
             name,
-            least,
-            most: Some(most),
+            min_args,
+            max_args: Some(max_args),
             nature: Nature::Volatile,
             body,
         }
     }
 
     const fn any_number(self) -> Function {
-        Function { most: None, ..self }
+        Function { max_args: None, ..self }
     }
 
     /// Calls the function, if there is fuel for reading the arguments once.
@@ -147,16 +147,16 @@ impl Function {
 
     /// The service's message for a wrong number of arguments (SC2050).
     pub fn arity_message(&self) -> String {
-        arity_message(self.name, self.least, self.most)
+        arity_message(self.name, self.min_args, self.max_args)
     }
 }
 
 /// The service's message for a wrong number of arguments (SC2050).
-pub fn arity_message(name: &str, least: usize, most: Option<usize>) -> String {
-    match most {
-        None => format!("The {name} function requires at least {least} argument(s)."),
-        Some(most) if most == least => format!("The {name} function requires {least} argument(s)."),
-        Some(most) => format!("The {name} function requires {least} to {most} argument(s)."),
+pub fn arity_message(name: &str, min_args: usize, max_args: Option<usize>) -> String {
+    match max_args {
+        None => format!("The {name} function requires at least {min_args} argument(s)."),
+        Some(max_args) if max_args == min_args => format!("The {name} function requires {min_args} argument(s)."),
+        Some(max_args) => format!("The {name} function requires {min_args} to {max_args} argument(s)."),
     }
 }
 

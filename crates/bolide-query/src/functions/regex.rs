@@ -46,12 +46,12 @@ const SEARCH_WORK: u64 = 500_000_000;
 /// Units of a search that reads almost nothing.
 const SEARCH: u64 = 200;
 
-/// If fewer units than this are left, a search with backtracking must not exceed them: conditions are evaluated with little fuel in threads that
-/// other writes share.
-const BACKTRACKING_LEAST: u64 = 2_000_000;
+/// With less fuel left than this no search with backtracking runs. Conditions with that little fuel are evaluated on threads that other writes
+/// share, and such a search can take long for a single item.
+const MIN_BACKTRACKING_FUEL: u64 = 2_000_000;
 
 /// If this much is left, searches that are unlikely to need their maximum spend only a part of it: only this query waits for them.
-const AMPLE: u64 = 50_000_000;
+const AMPLE_FUEL: u64 = 50_000_000;
 
 /// This part: for a search with backtracking that takes one step back per character,
 const BACKTRACKING_SHARE: u64 = 64;
@@ -124,7 +124,7 @@ impl Pattern {
             Parsed::Unknown => Engine::Backtracking(Arc::new(Backtracking::new(text, fuel)?)),
             Parsed::TooLarge => return None,
         };
-        fuel.look_now().then_some(Pattern { engine })
+        fuel.check_interrupts().then_some(Pattern { engine })
     }
 
     /// Its memory: compiled, plus twice as much for the states of searches, or for other numbers of steps.
@@ -190,9 +190,9 @@ impl Pattern {
         run: impl FnOnce(Searching<'_>) -> Option<T>,
     ) -> Option<T> {
         let (engine, worst) = match &self.engine {
-            Engine::Linear(own) => (Searching::Linear(&own.regex), own.afford(text, search, fuel)?),
+            Engine::Linear(own) => (Searching::Linear(&own.regex), own.reserve(text, search, fuel)?),
             Engine::Backtracking(own) => {
-                let (regex, worst) = own.afford(text, search, fuel)?;
+                let (regex, worst) = own.reserve(text, search, fuel)?;
                 (Searching::Backtracking(regex), worst)
             }
         };
@@ -202,7 +202,7 @@ impl Pattern {
             fuel.exhaust();
             return None;
         }
-        found.filter(|_| worst <= LONG_SEARCH || fuel.look_now())
+        found.filter(|_| worst <= LONG_SEARCH || fuel.check_interrupts())
     }
 }
 
@@ -231,14 +231,14 @@ impl Linear {
     }
 
     /// Spends the maximum cost of a search, and returns it; `None` if there is not enough fuel.
-    fn afford(&self, text: &str, search: Search, fuel: &Fuel) -> Option<u64> {
+    fn reserve(&self, text: &str, search: Search, fuel: &Fuel) -> Option<u64> {
         let worst = SEARCH.saturating_add(self.size.units(text.len() as u64, text.is_ascii()));
         if worst > fuel.left().min(SEARCH_WORK) {
             fuel.exhaust();
             return None;
         }
         let spent = match search {
-            Search::OneOfMany if fuel.left() >= AMPLE => SEARCH + worst / NEXT_SHARE,
+            Search::OneOfMany if fuel.left() >= AMPLE_FUEL => SEARCH + worst / NEXT_SHARE,
             Search::OneOfMany | Search::Only => worst,
         };
         fuel.spend(spent).then_some(worst)
@@ -258,7 +258,7 @@ impl Backtracking {
     }
 
     /// The pattern for a search of a text, with the maximum cost; this cost or a part of it is spent. `None` if there is not enough fuel.
-    fn afford(&self, text: &str, search: Search, fuel: &Fuel) -> Option<(&fancy_regex::Regex, u64)> {
+    fn reserve(&self, text: &str, search: Search, fuel: &Fuel) -> Option<(&fancy_regex::Regex, u64)> {
         let (bytes, is_ascii) = (text.len() as u64 + 1, text.is_ascii());
         let left = fuel.left();
         let units = |steps: u64| self.steps.units(bytes, is_ascii, steps);
@@ -266,7 +266,7 @@ impl Backtracking {
             .iter()
             .position(|steps| units(*steps).is_some_and(|units| units <= left.min(SEARCH_WORK)));
         let Some((at, worst)) = at
-            .filter(|_| left >= BACKTRACKING_LEAST)
+            .filter(|_| left >= MIN_BACKTRACKING_FUEL)
             .and_then(|at| Some((at, units(STEPS[at])?)))
         else {
             fuel.exhaust();
@@ -274,7 +274,7 @@ impl Backtracking {
         };
         let usual = units(bytes).map_or(worst, |usual| usual / BACKTRACKING_SHARE);
         let spent = match search {
-            _ if left < AMPLE => worst,
+            _ if left < AMPLE_FUEL => worst,
             Search::Only => usual.min(worst),
             Search::OneOfMany => usual.min(worst / BACKTRACKING_SHARE / NEXT_SHARE),
         };
@@ -321,7 +321,7 @@ impl Patterns {
         let pattern = Pattern::new(text, flags, &session.fuel);
         if self.kept.len() >= KEPT {
             let (text, _, pattern) = self.kept.remove(0);
-            session.memory.give_back(kept_bytes(&text, pattern.as_ref()));
+            session.memory.release(kept_bytes(&text, pattern.as_ref()));
         }
         if !session.memory.take_for_function(kept_bytes(text, pattern.as_ref())) {
             return None;

@@ -151,13 +151,13 @@ fn a_pattern_that_is_made_of_items_is_counted_as_long_as_it_is_kept() {
 #[derive(Default)]
 struct Source {
     taken: AtomicUsize,
-    most: usize,
+    max_bytes: usize,
 }
 
 impl MemorySource for Source {
     fn take(&self, bytes: usize) -> bool {
         let taken = self.taken.fetch_add(bytes, Ordering::SeqCst) + bytes;
-        taken <= self.most
+        taken <= self.max_bytes
     }
 }
 
@@ -170,9 +170,9 @@ fn compile_from(source: &Arc<Source>, text: &str) -> Result<Query> {
     Query::compile_in(text, &Parameters::none(), &Schema::metadata(), environment)
 }
 
-fn source(most: usize) -> Arc<Source> {
+fn source(max_bytes: usize) -> Arc<Source> {
     Arc::new(Source {
-        most,
+        max_bytes,
         ..Source::default()
     })
 }

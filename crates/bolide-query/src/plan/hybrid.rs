@@ -128,7 +128,7 @@ pub(super) fn plan(
         let made = PARTS_OF_TREE * (tree_bytes(ast.span) + listed);
         memory.take(made)?;
         let info = component_info(ast, component, &components, parameters, skip, take);
-        memory.give_back(made);
+        memory.release(made);
         // A second copy as JSON.
         memory.take(2 * info.rewritten_query.len())?;
         component_infos.push(info);

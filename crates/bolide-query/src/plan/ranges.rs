@@ -115,7 +115,7 @@ pub fn key_ranges(bound: &Bound, schema: &Schema, memory: &Memory) -> Result<Key
     };
     // Conditions in subqueries never narrow the ranges, but may show that no item can pass.
     let is_impossible = boxes(&analysis).is_empty();
-    memory.give_back(memory.used());
+    memory.release(memory.used());
     analysis.deep = false;
     let boxes = if is_impossible { Vec::new() } else { boxes(&analysis) };
     analysis.into_ranges(boxes)

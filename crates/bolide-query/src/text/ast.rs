@@ -63,7 +63,7 @@ pub enum Source {
     Path {
         name: String,
         name_span: Span,
-        steps: Vec<Step>,
+        steps: Vec<FromStep>,
     },
     Subquery(Box<Query>),
     /// `x IN f(…)`; one documentation example uses it.
@@ -72,7 +72,7 @@ pub enum Source {
 
 /// A step of a FROM path.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum FromStep {
     Dot(String),
     Bracket(String),
     Element(Number),

@@ -1,8 +1,8 @@
 //! The grammar of queries (cosmos-sql §3); expressions are in `parser_expression`.
 
 use super::ast::{
-    Count, CountValue, Direction, Expr, ExprKind, FromItem, Order, OrderItem, Query, SelectItem, Selection, Source,
-    Step, Window,
+    Count, CountValue, Direction, Expr, ExprKind, FromItem, FromStep, Order, OrderItem, Query, SelectItem, Selection,
+    Source, Window,
 };
 use super::lexer::{Keyword, TOKEN_BYTES, Token, TokenKind, tokens};
 use crate::error::{Diagnostic, QueryError, Result, Span};
@@ -123,7 +123,7 @@ impl<'t> Parser<'t> {
         if self.peek().kind != TokenKind::End {
             return Err(self.unexpected());
         }
-        memory.give_back(self.tokens.len() * TOKEN_BYTES);
+        memory.release(self.tokens.len() * TOKEN_BYTES);
         Ok(query)
     }
 
@@ -392,16 +392,16 @@ impl<'t> Parser<'t> {
         Ok(Source::Path { name, name_span, steps })
     }
 
-    fn path_step(&mut self) -> Result<Option<Step>> {
+    fn path_step(&mut self) -> Result<Option<FromStep>> {
         if self.take_symbol(".") {
-            return Ok(Some(Step::Dot(self.expect_identifier()?.to_owned())));
+            return Ok(Some(FromStep::Dot(self.expect_identifier()?.to_owned())));
         }
         if !self.take_symbol("[") {
             return Ok(None);
         }
         let step = match &self.peek().kind {
-            TokenKind::String(name) => Step::Bracket(name.to_string()),
-            TokenKind::Number(index) => Step::Element(*index),
+            TokenKind::String(name) => FromStep::Bracket(name.to_string()),
+            TokenKind::Number(index) => FromStep::Element(*index),
             _ => return Err(self.unexpected()),
         };
         self.advance();

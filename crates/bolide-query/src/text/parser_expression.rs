@@ -95,10 +95,10 @@ impl Parser<'_> {
     }
 
     /// `??`, OR and AND with at least this binding power; each chain becomes one flat node.
-    fn logical(&mut self, least: u8) -> Result<Expr> {
+    fn logical(&mut self, min_power: u8) -> Result<Expr> {
         let start = self.start();
         let mut left = self.predicate()?;
-        while let Some((power, kind)) = self.logical_operator().filter(|(power, _)| *power >= least) {
+        while let Some((power, kind)) = self.logical_operator().filter(|(power, _)| *power >= min_power) {
             let mut list = vec![left];
             while self.logical_operator().is_some_and(|(next, _)| next == power) {
                 self.advance();
@@ -196,10 +196,10 @@ impl Parser<'_> {
             .map(|(_, power, op)| (*power, *op))
     }
 
-    fn binary(&mut self, least: u8) -> Result<Expr> {
+    fn binary(&mut self, min_power: u8) -> Result<Expr> {
         let start = self.start();
         let mut left = self.unary()?;
-        while let Some((power, op)) = self.binary_operator().filter(|(power, _)| *power >= least) {
+        while let Some((power, op)) = self.binary_operator().filter(|(power, _)| *power >= min_power) {
             self.advance();
             let right = self.binary(power + 1)?;
             left = self.node(ExprKind::Binary(op, Box::new(left), Box::new(right)), start)?;

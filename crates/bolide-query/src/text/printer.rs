@@ -5,8 +5,8 @@
 use std::fmt::Write;
 
 use super::ast::{
-    BinaryOp, Call, Count, CountValue, Direction, Expr, ExprKind, FromItem, Literal, Order, OrderItem, Query,
-    SelectItem, Selection, Source, Step, SubqueryKind, UnaryOp,
+    BinaryOp, Call, Count, CountValue, Direction, Expr, ExprKind, FromItem, FromStep, Literal, Order, OrderItem, Query,
+    SelectItem, Selection, Source, SubqueryKind, UnaryOp,
 };
 use crate::number::Number;
 
@@ -162,18 +162,18 @@ impl Printer {
         }
     }
 
-    fn step(&mut self, step: &Step) {
+    fn step(&mut self, step: &FromStep) {
         match step {
-            Step::Dot(name) => {
+            FromStep::Dot(name) => {
                 self.text(".");
                 self.text(name);
             }
-            Step::Bracket(name) => {
+            FromStep::Bracket(name) => {
                 self.text("[");
                 self.string(name);
                 self.text("]");
             }
-            Step::Element(index) => {
+            FromStep::Element(index) => {
                 self.text("[");
                 self.number(*index);
                 self.text("]");
@@ -229,8 +229,8 @@ impl Printer {
             ExprKind::Member { base, name, bracket } => {
                 self.base(base);
                 self.step(&match *bracket {
-                    true => Step::Bracket(name.clone()),
-                    false => Step::Dot(name.clone()),
+                    true => FromStep::Bracket(name.clone()),
+                    false => FromStep::Dot(name.clone()),
                 });
             }
             ExprKind::Index { base, index } => {

@@ -39,15 +39,15 @@ impl Container {
     pub fn rows(&self, text: &str, parameters: &Parameters, limit: PageLimit) -> Result<Vec<Json>, QueryError> {
         let query = Query::compile(text, parameters, &self.schema)?;
         let mut rows = Vec::new();
-        let mut place = Place {
+        let mut position = PagePosition {
             document: 0,
             resume: None,
         };
         loop {
-            let (page, next) = self.page(&query, limit, place)?;
+            let (page, next) = self.page(&query, limit, position)?;
             rows.extend(page.into_iter().map(stripped));
             match next {
-                Some(next) => place = next,
+                Some(next) => position = next,
                 None => return Ok(rows),
             }
             assert!(rows.len() < 10_000, "pages never end");
@@ -55,9 +55,14 @@ impl Container {
     }
 
     /// One page as the core reads it, and the position of the next one.
-    fn page(&self, query: &Query, limit: PageLimit, place: Place) -> Result<(Vec<Json>, Option<Place>), QueryError> {
-        let mut page = query.execution(environment(), limit, place.resume.as_deref())?;
-        let mut start = place.document;
+    fn page(
+        &self,
+        query: &Query,
+        limit: PageLimit,
+        position: PagePosition,
+    ) -> Result<(Vec<Json>, Option<PagePosition>), QueryError> {
+        let mut page = query.execution(environment(), limit, position.resume.as_deref())?;
+        let mut start = position.document;
         if query.replays() {
             for (document, rid) in self.documents[..start].iter().zip(1..) {
                 page.replay(&Item::complete(document.as_bytes()).unwrap(), rid)?;
@@ -79,7 +84,7 @@ impl Container {
         let finished = page.finish(is_at_end)?;
         let rows = finished.rows.iter().map(|row| serde_json::from_slice(row).unwrap());
         let rows = rows.collect();
-        let next = finished.resume.map(|resume| Place {
+        let next = finished.resume.map(|resume| PagePosition {
             document: next_document,
             resume: Some(resume),
         });
@@ -88,7 +93,7 @@ impl Container {
 }
 
 /// The position of a page: the index of its first document, and the resume state of the previous page.
-struct Place {
+struct PagePosition {
     document: usize,
     resume: Option<String>,
 }

@@ -37,9 +37,9 @@ const WORD_CHARS: u64 = 150_000;
 
 /// Units per position and character, for making a set and for visiting the positions one by one.
 const MAKE_SETS: u64 = 24;
-pub(super) const GO_THROUGH: u64 = 10;
+pub(super) const VISIT_POSITIONS: u64 = 10;
 /// The same if groups must be located.
-const GO_THROUGH_GROUPS: u64 = 40;
+const VISIT_GROUPS: u64 = 40;
 /// Units spent on making sets before the engine gives up its cache.
 const MAX_SETS: u64 = 60_000_000;
 
@@ -73,9 +73,9 @@ impl Size {
     }
 
     /// A part that is repeated; each repetition is compiled.
-    pub fn times(self, least: u64, most: Option<u64>) -> Size {
-        let rounds = most.unwrap_or(least).max(1);
-        let ends = if most == Some(least) { 0 } else { rounds };
+    pub fn times(self, min: u64, max: Option<u64>) -> Size {
+        let rounds = max.unwrap_or(min).max(1);
+        let ends = if max == Some(min) { 0 } else { rounds };
         Size {
             positions: self.positions.saturating_mul(rounds).saturating_add(ends),
             bits: self.bits.saturating_mul(rounds),
@@ -141,11 +141,11 @@ impl Size {
         let all = if self.are_sets_kept(is_ascii) {
             4
         } else {
-            self.positions.saturating_mul(GO_THROUGH)
+            self.positions.saturating_mul(VISIT_POSITIONS)
         };
         // Groups are located by visiting their positions again after the match was found.
         let groups = if self.has_groups { self.positions } else { 0 };
-        all.saturating_add(groups.saturating_mul(GO_THROUGH_GROUPS))
+        all.saturating_add(groups.saturating_mul(VISIT_GROUPS))
     }
 
     /// Maximum units to make the sets that are cached, for all searches together.

@@ -194,7 +194,7 @@ impl Steps {
             u64::MAX => (bytes, ByText::default()),
             _ if !self.is_varied && !self.open.has_groups => {
                 // One position at a time.
-                let bytes = self.reach.saturating_mul(2 * size::GO_THROUGH);
+                let bytes = self.reach.saturating_mul(2 * size::VISIT_POSITIONS);
                 (ByText::default(), ByText::new(|_| bytes))
             }
             reach => (ByText::default(), bytes.times(reach)),
@@ -238,7 +238,7 @@ impl Steps {
     }
 
     /// As [`Steps::hard`] if the engine runs its content, else as [`Steps::apart`].
-    fn settled(self, is_run: bool) -> Steps {
+    fn closed_or_apart(self, is_run: bool) -> Steps {
         if is_run { self.hard() } else { self.apart() }
     }
 
@@ -251,24 +251,24 @@ impl Steps {
         }
     }
 
-    fn repeated(self, least: usize, most: usize) -> Steps {
+    fn repeated(self, min: usize, max: usize) -> Steps {
         // The required rounds leave no backtracking point.
-        let must = (least as u64).max(1);
-        let most = (most != usize::MAX).then_some(most as u64);
-        let (loops, counted) = match most {
+        let must = (min as u64).max(1);
+        let max = (max != usize::MAX).then_some(max as u64);
+        let (loops, counted) = match max {
             Some(0 | 1) => (self.loops, self.counted),
-            Some(most) => (self.loops, self.counted.max(1).saturating_mul(most)),
+            Some(max) => (self.loops, self.counted.max(1).saturating_mul(max)),
             None if self.is_hard => (self.loops + 1, self.counted),
             // Together they match no more than the text.
             None => (1, self.counted),
         };
-        let reach = match most {
-            Some(most) => self.reach.saturating_mul(most),
+        let reach = match max {
+            Some(max) => self.reach.saturating_mul(max),
             None => u64::MAX,
         };
         let alone = self.alone.times(must).and(ByText::new(|_| INSTRUCTION));
         let pass = self.pass.times(must);
-        let rounds = match most {
+        let rounds = match max {
             Some(0 | 1) => self.rounds,
             _ => pass.and(Pass {
                 short: alone,
@@ -276,9 +276,9 @@ impl Steps {
             }),
         };
         Steps {
-            open: self.open.times(least as u64, most),
+            open: self.open.times(min as u64, max),
             reach: if self.is_hard { 0 } else { reach },
-            is_varied: self.is_varied || most != Some(least as u64),
+            is_varied: self.is_varied || max != Some(min as u64),
             alone,
             pass,
             rounds,
@@ -313,7 +313,7 @@ pub(super) fn of(pattern: &str, fuel: &Fuel) -> Option<Steps> {
         return None;
     }
     let tree = Expr::parse_tree(pattern).ok()?;
-    let mut reading = Reading {
+    let mut reading = PatternAnalysis {
         fuel,
         parts: 0,
         has_references: !tree.backrefs.is_empty(),
@@ -350,13 +350,13 @@ pub(super) fn of(pattern: &str, fuel: &Fuel) -> Option<Steps> {
 }
 
 /// The analysis of a pattern. The depth of trees is limited by the parser.
-struct Reading<'f> {
+struct PatternAnalysis<'f> {
     fuel: &'f Fuel,
     parts: usize,
     has_references: bool,
 }
 
-impl Reading<'_> {
+impl PatternAnalysis<'_> {
     /// `is_run`: the engine runs all of it itself, whether it needs backtracking or not.
     fn expression(&mut self, expr: &Expr, is_run: bool) -> Option<Steps> {
         Some(match expr {
@@ -409,7 +409,7 @@ impl Reading<'_> {
         }
         let is_hard = branches.iter().any(|branch| branch.is_hard);
         let all = branches.into_iter().map(|branch| match is_hard {
-            true => branch.settled(is_run),
+            true => branch.closed_or_apart(is_run),
             false => branch,
         });
         let varied = Steps {
@@ -423,7 +423,7 @@ impl Reading<'_> {
         let inner = self.expression(inner, is_run)?;
         // The content of a group may have to be tried again.
         if self.has_references {
-            return Some(inner.settled(is_run));
+            return Some(inner.closed_or_apart(is_run));
         }
         Some(Steps {
             open: if inner.is_hard { inner.open } else { inner.open.group() },
@@ -432,13 +432,13 @@ impl Reading<'_> {
     }
 
     fn conditional(&mut self, condition: &Expr, branches: [&Expr; 2], is_run: bool) -> Option<Steps> {
-        let condition = self.expression(condition, is_run)?.settled(is_run);
+        let condition = self.expression(condition, is_run)?.closed_or_apart(is_run);
         let mut all = Steps {
             has_cuts: condition.has_cuts || condition.loops > 0 || condition.counted > 0,
             ..condition
         };
         for branch in branches {
-            all = all.and(self.expression(branch, is_run)?.settled(is_run));
+            all = all.and(self.expression(branch, is_run)?.closed_or_apart(is_run));
         }
         Some(all)
     }

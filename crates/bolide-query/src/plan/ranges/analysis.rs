@@ -161,7 +161,7 @@ impl<'q> Analysis<'q> {
             } else {
                 (right, left)
             };
-            self.memory.give_back(bytes_of(left_out));
+            self.memory.release(bytes_of(left_out));
             return kept.to_vec();
         }
         let mut boxes = Vec::new();
@@ -172,7 +172,7 @@ impl<'q> Analysis<'q> {
             }
             boxes.push(both);
         }
-        self.memory.give_back(bytes_of(left) + bytes_of(right));
+        self.memory.release(bytes_of(left) + bytes_of(right));
         boxes
     }
 

@@ -22,7 +22,7 @@ pub(super) struct SubstringPrefilter {
 impl SubstringPrefilter {
     /// The substrings that `select` requires in every item.
     pub fn of(select: &Select) -> SubstringPrefilter {
-        let mut needles = SubstringPrefilter::default();
+        let mut prefilter = SubstringPrefilter::default();
         // Ranking also counts items that do not pass the filter.
         let is_plain = !matches!(select.ordering, Ordering::Rank(_))
             && select.inputs.iter().all(|input| is_inside_item(select, &input.source));
@@ -31,9 +31,9 @@ impl SubstringPrefilter {
             .as_ref()
             .filter(|filter| is_plain && always_succeeds(filter))
         {
-            needles.add(select, filter);
+            prefilter.add(select, filter);
         }
-        needles
+        prefilter
     }
 
     /// Whether an item's document may have a row.
@@ -48,9 +48,9 @@ impl SubstringPrefilter {
         match condition {
             Scalar::And(list) => list.iter().for_each(|condition| self.add(select, condition)),
             Scalar::Binary(BinaryOp::Equal, sides) if self.finders.len() < MAX => {
-                let needle = needle(select, &sides.0, &sides.1).or_else(|| needle(select, &sides.1, &sides.0));
+                let substring = substring(select, &sides.0, &sides.1).or_else(|| substring(select, &sides.1, &sides.0));
                 self.finders
-                    .extend(needle.map(|needle| Finder::new(&needle).into_owned()));
+                    .extend(substring.map(|substring| Finder::new(&substring).into_owned()));
             }
             _ => {}
         }
@@ -58,7 +58,7 @@ impl SubstringPrefilter {
 }
 
 /// The JSON text of a constant that is compared with a path of the item's document.
-fn needle(select: &Select, path: &Scalar, constant: &Scalar) -> Option<Vec<u8>> {
+fn substring(select: &Select, path: &Scalar, constant: &Scalar) -> Option<Vec<u8>> {
     let text = constant.as_const()?.as_str()?;
     let is_written_as_is = !text.bytes().any(|byte| byte < b' ' || matches!(byte, b'"' | b'\\'));
     (is_written_as_is && is_in_document(select, path)).then(|| format!("\"{text}\"").into_bytes())

@@ -36,7 +36,7 @@ impl Counting {
 
     /// Whether there was about a millisecond of work since this was last asked.
     pub fn has_worked(&mut self) -> bool {
-        let looks = self.execution.looks();
+        let looks = self.execution.interrupt_checks();
         std::mem::replace(&mut self.looks, looks) != looks
     }
 

@@ -64,7 +64,7 @@ impl CatalogBatch<'_, '_> {
     pub fn draft<T>(
         write_batch: &mut WriteBatch<'_>,
         budget: &DefinitionBudget,
-        decide: impl FnOnce(&mut CatalogBatch<'_, '_>) -> Decision<T>,
+        decide: &mut dyn FnMut(&mut CatalogBatch<'_, '_>) -> Decision<T>,
     ) -> Decision<(T, Option<Committed>)> {
         write_batch.batch(|write_batch| {
             let mut batch = CatalogBatch {
@@ -83,7 +83,7 @@ impl CatalogBatch<'_, '_> {
     /// Reads, and drafts nothing.
     pub fn read_only<T>(
         write_batch: &mut WriteBatch<'_>,
-        read: impl FnOnce(&mut CatalogBatch<'_, '_>) -> Decision<T>,
+        read: &mut dyn FnMut(&mut CatalogBatch<'_, '_>) -> Decision<T>,
     ) -> Decision<T> {
         read(&mut CatalogBatch {
             write_batch,

@@ -38,6 +38,7 @@ use std::sync::Arc;
 
 use bolide_model::{Error, Result};
 use bolide_storage::Engine;
+use futures_util::FutureExt as _;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
@@ -74,6 +75,9 @@ pub(crate) struct Catalog {
     changing: Arc<Mutex<()>>,
 }
 
+/// A decision on the catalog's rows. Boxed, so that the partition's code is compiled once for each result and not for each decision.
+type BoxedDecision<T> = Box<dyn FnMut(&mut CatalogBatch<'_, '_>) -> Decision<T> + Send>;
+
 impl Catalog {
     /// Carries a change out, one at a time and to its end: its request may be dropped meanwhile, and memory still follows what was committed.
     /// Everything that changes the catalog of an open account goes through here.
@@ -87,7 +91,8 @@ impl Catalog {
     {
         // Who waits still leaves with its request: no more than one change at a time outlives it.
         let changing = self.changing.clone().lock_owned().await;
-        let change = change(self.clone());
+        // Boxed: the task below is compiled once for each result, and not for each change.
+        let change = change(self.clone()).boxed();
         let catalog = self.clone();
         let carried_out = tokio::spawn(async move {
             let _changing = changing;
@@ -119,12 +124,13 @@ impl Catalog {
     ///
     /// # Errors
     /// As [`Catalog::commit`].
-    async fn commit_unseen<T, F>(&self, mut decide: F) -> Result<(T, Option<Committed>)>
+    async fn commit_unseen<T, F>(&self, decide: F) -> Result<(T, Option<Committed>)>
     where
         T: Send + 'static,
         F: FnMut(&mut CatalogBatch<'_, '_>) -> Decision<T> + Send + 'static,
     {
         let budget = self.budget.clone();
+        let mut decide: BoxedDecision<T> = Box::new(decide);
         let draft = move |batch: &mut WriteBatch<'_>| CatalogBatch::draft(batch, &budget.lock(), &mut decide);
         // First in its write batch: only the first decision may scan.
         self.partition.background(draft).await
@@ -134,11 +140,12 @@ impl Catalog {
     ///
     /// # Errors
     /// Those of `read`; from the engine.
-    async fn read<T, F>(&self, mut read: F) -> Result<T>
+    async fn read<T, F>(&self, read: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&mut CatalogBatch<'_, '_>) -> Decision<T> + Send + 'static,
     {
+        let mut read: BoxedDecision<T> = Box::new(read);
         self.partition
             .background(move |batch| CatalogBatch::read_only(batch, &mut read))
             .await

@@ -66,7 +66,7 @@ impl Catalog {
 /// Reads all rows, and mends the index of names where it does not agree with them.
 fn read_and_mend(write_batch: &mut WriteBatch<'_>) -> Decision<Followed> {
     write_batch.batch(|write_batch| {
-        CatalogBatch::read_only(write_batch, |batch| {
+        CatalogBatch::read_only(write_batch, &mut |batch| {
             let mut read = everything(batch)?;
             let names = batch.scan(Space::Index, &Bytes::new())?;
             if batch.mend_names(names, &read.changes) {

@@ -1,10 +1,8 @@
 //! The draft of one commit of the catalog: the rows that a change reads and writes.
 //!
-//! Every change is decided from rows that were read in the write batch that commits it, at the head on which the commit is based. So it is
-//! correct whoever
-//! else writes to the store: if another commit came first, the write batch is decided again on the new rows. The cache is never used for a
-//! decision.
-//! Besides the rows themselves, a commit updates the index of their names and the log of changes.
+//! Every change is decided from rows that were read in the write batch that commits it, at the head on which the commit is based. So it is correct
+//! whoever else writes to the store: if another commit came first, the write batch is decided again on the new rows. The cache is never used for a
+//! decision. Besides the rows themselves, a commit updates the index of their names and the log of changes.
 
 use bolide_model::rid::{ContainerRid, DatabaseRid, EncryptionKeyRid, PermissionRid, UserRid};
 use bolide_model::{Error, Lsn, Result, UnixSeconds};

@@ -1,16 +1,13 @@
 //! Limits the memory that the definitions of an account take, all kinds together.
 //!
 //! All definitions stay in memory while the account is open, so they are limited by the memory they take: each counts its own bytes and a fixed
-//! amount for
-//! what the server keeps for it. A change that would bring the sum above the limit is refused; deletions lower the sum.
+//! amount for what the server keeps for it. A change that would bring the sum above the limit is refused; deletions lower the sum.
 //!
-//! An account may be above the limit because the limit was lowered or because ranges were split. It still opens, and accepts every change that
-//! makes no
-//! definition larger.
+//! An account may be above the limit because the limit was lowered or because ranges were split. It still opens, and accepts every change that makes
+//! no definition larger.
 //!
-//! Each process has its own sum, which follows its cache. If several processes share a store, each refuses changes by its own sum, so together
-//! they may
-//! exceed the limit by the definitions that they create at the same moment.
+//! Each process has its own sum, which follows its cache. If several processes share a store, each refuses changes by its own sum, so together they
+//! may exceed the limit by the definitions that they create at the same moment.
 
 use std::collections::HashMap;
 
@@ -41,11 +38,9 @@ pub struct DefinitionUsage {
     pub limit_bytes: usize,
 }
 
-/// Memory that the server uses for a definition besides its own bytes: its record and its entries in maps, for a container also its gate and
-/// meters, and for
-/// each of its partitions a worker. In bytes; measured as the resident memory of an account with thousands of definitions of a kind, divided by
-/// their
-/// number and rounded up.
+/// Memory that the server uses for a definition besides its own bytes: its record and its entries in maps, for a container also its gate and meters,
+/// and for each of its partitions a worker. In bytes; measured as the resident memory of an account with thousands of definitions of a kind, divided
+/// by their number and rounded up.
 mod fixed {
     pub(super) const DATABASE: usize = 1280;
     /// Includes the definition of a usual container, so that its settings can be changed even when no memory is left, and its former ttls.
@@ -63,8 +58,7 @@ const USUAL_DEFINITION: usize = 4 * 1024;
 const NAME: usize = 64;
 const OBJECT: usize = 160;
 
-/// Returns the bytes that a row counts; 0 if it is no definition. They depend only on the definition and on the number of its partitions, not on
-/// its
+/// Returns the bytes that a row counts; 0 if it is no definition. They depend only on the definition and on the number of its partitions, not on its
 /// throughput or on when it was written.
 fn bytes_of(row: &Row) -> usize {
     match row {

@@ -1,12 +1,9 @@
 //! The catalog in memory: requests find names, definitions and open containers in it.
 //!
-//! It shows partition 0 at one log sequence number, and follows it commit by commit: with the rows that this process has just written, if nobody
-//! else
-//! committed before them, and otherwise with the rows that the log of [`changes`] names. A request whose name is in memory reads nothing. Before
-//! a miss is
-//! answered, and before definitions are listed, [`Catalog::refresh`] checks whether others committed; on an engine that only this process uses,
-//! that is a
-//! comparison of two numbers.
+//! It shows partition 0 at one log sequence number, and follows it commit by commit: with the rows that this process has just written, if nobody else
+//! committed before them, and otherwise with the rows that the log of [`changes`] names. A request whose name is in memory reads nothing. Before a
+//! miss is answered, and before definitions are listed, [`Catalog::refresh`] checks whether others committed; on an engine that only this process
+//! uses, that is a comparison of two numbers.
 //!
 //! The rows of an open container are not applied here, because requests may be running in it. The container is noted as outdated, and
 //! [`Catalog::reload_outdated`] replaces its state when no request is running in it.
@@ -26,7 +23,7 @@ use crate::format::keys;
 use crate::partition::write_batch::Decision;
 use crate::throughput::{PacingSettings, SharedMeter};
 
-/// Maximum number of changed rows that are read one by one; if more changed, all rows are read instead, because the number of keys in one read is
+/// Maximum number of changed rows that are read by key. If more changed, all rows are read instead, because the number of keys in one read is
 /// limited.
 const MAX_CHANGED: usize = 4_096;
 
@@ -71,9 +68,8 @@ pub(super) struct Followed {
 type Opened = HashMap<ContainerRid, Layout>;
 
 impl Catalog {
-    /// Updates memory with the commits of others. Reads nothing if nobody else writes to the engine. Must not be called by a request that runs in
-    /// a container:
-    /// it may wait until no request runs there.
+    /// Updates memory with the commits of others. Reads nothing if nobody else writes to the engine. Must not be called by a request that runs in a
+    /// container: it may wait until no request runs there.
     ///
     /// # Errors
     /// From the engine.
@@ -166,9 +162,8 @@ impl Catalog {
                 continue;
             }
             let layout = self.open_layout(row, None).await?;
-            // A process that deletes a container removes its partitions after its row. So if the row still exists now, that process has yet to
-            // remove them; if it
-            // does not, this process may have created them again and removes them.
+            // A process that deletes a container removes its partitions after its row. So if the row still exists now, that process has yet to remove
+            // them; if it does not, this process may have created them again and removes them.
             if self.engine.is_shared() && self.container_row(*rid).await?.is_none() {
                 self.remove_partitions(&row.placements).await?;
                 continue;

@@ -4,9 +4,8 @@
 //!   Log  lsn(8) ‖ 0(4)  → for each row: length(2) ‖ row key
 //! ```
 //!
-//! Each commit adds its entry and removes the entry of the commit [`KEPT`] before it. A cache that is further behind, or that finds an LSN
-//! without an entry
-//! (written by a version without this log), reads all rows.
+//! Each commit adds its entry and removes the entry of the commit [`KEPT`] before it. A cache that is further behind, or that finds an LSN without an
+//! entry (written by a version without this log), reads all rows.
 
 use bolide_model::{Lsn, Result};
 use bolide_storage::Key;

@@ -85,8 +85,8 @@ impl Catalog {
         container.ok_or_else(|| container_not_found(&rid.to_string()))
     }
 
-    /// Like [`Catalog::container_by_rid`], but also finds containers that others have created. For use inside changes: it does not wait for a
-    /// running change.
+    /// Like [`Catalog::container_by_rid`], but also finds containers that others have created. For use inside changes: it does not wait for a running
+    /// change.
     pub(super) async fn container(&self, rid: ContainerRid) -> Result<Arc<Container>> {
         match self.container_by_rid(rid) {
             Err(_) => {
@@ -102,9 +102,8 @@ impl Catalog {
         self.read(move |batch| batch.container_if_there(rid)).await
     }
 
-    /// Replaces a container's definition. If the default ttl changes, the policy period before it ends at the server time of the commit
-    /// (TTL-227); otherwise
-    /// no new period begins (TTL-231). No item is rewritten (TTL-234).
+    /// Replaces a container's definition. If the default ttl changes, the policy period before it ends at the server time of the commit (TTL-227);
+    /// otherwise no new period begins (TTL-231). No item is rewritten (TTL-234).
     pub async fn replace_container(
         &self,
         container: &Arc<Container>,
@@ -136,8 +135,8 @@ impl Catalog {
         Ok(container.info())
     }
 
-    /// Begins the history of a container that has no change feed policy. Does nothing if the history has begun already, or if a policy decides
-    /// about it.
+    /// Begins the history of a container that has no change feed policy. Does nothing if the history has begun already, or if a policy decides about
+    /// it.
     pub async fn keep_all_versions(&self, container: &Arc<Container>) -> Result<()> {
         let change = container.lock().await;
         loop {
@@ -280,9 +279,8 @@ impl Catalog {
         Ok(after)
     }
 
-    /// Deletes a container. Once no request is running in it, one commit removes its row and lists its partitions for removal. A write batch of
-    /// the purge is
-    /// committed before that, or not at all (TTL-271).
+    /// Deletes a container. Once no request is running in it, one commit removes its row and lists its partitions for removal. A write batch of the
+    /// purge is committed before that, or not at all (TTL-271).
     pub async fn delete_container(&self, rid: ContainerRid, if_match: Option<&str>) -> Result<()> {
         let container = self.container(rid).await?;
         let if_match = if_match.map(str::to_owned);

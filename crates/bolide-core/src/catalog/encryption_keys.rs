@@ -1,5 +1,5 @@
-//! Client encryption keys of a database. They are stored for clients and never deleted, because data encrypted with a deleted key could not be
-//! read any more.
+//! Client encryption keys of a database. They are stored for clients and never deleted, because data encrypted with a deleted key could not be read
+//! any more.
 
 use std::sync::Arc;
 

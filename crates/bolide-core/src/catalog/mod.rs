@@ -1,12 +1,9 @@
 //! The catalog: databases, containers and their offers, users and their permissions, client encryption keys, scripts.
 //!
-//! It is stored in partition 0, in the rows that [`rows`] describes. Every change is one commit there, decided from rows that were read in its
-//! write batch
-//! ([`batch`]), so it is correct whoever else writes to the store. What requests need is also in memory: a [`cache`] that follows the log
-//! sequence number of
-//! partition 0 and reads what others changed. Within one process, changes run one after the other ([`Catalog::carry_out`]); that keeps them in
-//! order, but
-//! their correctness does not depend on it.
+//! It is stored in partition 0, in the rows that [`rows`] describes. Every change is one commit there, decided from rows that were read in its write
+//! batch ([`batch`]), so it is correct whoever else writes to the store. What requests need is also in memory: a [`cache`] that follows the log
+//! sequence number of partition 0 and reads what others changed. Within one process, changes run one after the other ([`Catalog::carry_out`]); that
+//! keeps them in order, but their correctness does not depend on it.
 //!
 //! ```text
 //!   change ──▶ batch: read rows, decide, write rows ──commit──▶ partition 0
@@ -16,8 +13,7 @@
 //! ```
 //!
 //! If the server crashes between the commit of a container and the creation of its partitions, the next process that opens the container creates
-//! them.
-//! The commit that deletes a container lists its partitions for removal, so they are removed even after a crash.
+//! them. The commit that deletes a container lists its partitions for removal, so they are removed even after a crash.
 
 mod account;
 mod batch;
@@ -80,8 +76,7 @@ pub(crate) struct Catalog {
 
 impl Catalog {
     /// Carries out one change at a time, to its end: even if its request is dropped meanwhile, memory follows what was committed. Everything that
-    /// changes the
-    /// catalog of an open account is called through this function.
+    /// changes the catalog of an open account is called through this function.
     ///
     /// # Errors
     /// The errors of the change; `Internal` if it panicked.

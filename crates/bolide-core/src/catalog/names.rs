@@ -10,11 +10,9 @@
 //!          'R' ‖ container rid ‖ kind(1) ‖ name     → of a script ‖ bytes of its source(8)
 //! ```
 //!
-//! With this index a change finds in a few reads whether a name is taken, however many names there are. The entries follow from the rows alone.
-//! They are
-//! compared with the rows when an account opens, so a store from before there was an index, or one that such a version has written since, gets
-//! the missing
-//! entries.
+//! With this index a change finds in a few reads whether a name is taken, however many names there are. The entries follow from the rows alone. They
+//! are compared with the rows when an account opens, so a store from before there was an index, or one that such a version has written since, gets
+//! the missing entries.
 
 use std::collections::BTreeMap;
 

@@ -19,8 +19,7 @@ use crate::throughput::Meter;
 const TRY_AGAIN: Duration = Duration::from_millis(50);
 
 impl Catalog {
-    /// Opens the partitions of a container, and creates those that do not exist because of a crash. Partitions that are open in `before` are
-    /// kept.
+    /// Opens the partitions of a container, and creates those that do not exist because of a crash. Partitions that are open in `before` are kept.
     ///
     /// # Errors
     /// From the engine.
@@ -52,9 +51,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Takes `count` new partition ids and returns the first. They are listed for removal until [`Catalog::commit_split`] takes them off the list
-    /// or they are
-    /// removed, so a crash in between leaves no partition behind.
+    /// Takes `count` new partition ids and returns the first. They are listed for removal until [`Catalog::commit_split`] takes them off the list or
+    /// they are removed, so a crash in between leaves no partition behind.
     pub async fn take_partition_ids(&self, count: u64) -> Result<u64> {
         self.commit(move |batch| {
             let mut account = batch.account()?;
@@ -70,12 +68,10 @@ impl Catalog {
     }
 
     /// Puts a container's new ranges into force, and lists the partition that they replace for removal. If the outcome of the commit is unknown,
-    /// waits until it
-    /// is known, or until `is_closing`, because anything written to the wrong ranges would be lost.
+    /// waits until it is known, or until `is_closing`, because anything written to the wrong ranges would be lost.
     ///
     /// # Errors
-    /// `Unavailable` if others have changed the ranges meanwhile; `Timeout` if the outcome is unknown. After all other errors nothing has
-    /// changed.
+    /// `Unavailable` if others have changed the ranges meanwhile; `Timeout` if the outcome is unknown. After all other errors nothing has changed.
     pub async fn commit_split(
         &self,
         container: &Arc<Container>,
@@ -115,8 +111,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Returns a container's row after a commit of unknown outcome. Makes another commit first: after it, the earlier one has been applied or
-    /// never will be.
+    /// Returns a container's row after a commit of unknown outcome. Makes another commit first: after it, the earlier one has been applied or never
+    /// will be.
     async fn row_for_sure(&self, rid: ContainerRid, is_closing: impl Fn() -> bool) -> Result<Option<ContainerRow>> {
         loop {
             let fenced = self.commit(move |batch| {
@@ -132,8 +128,7 @@ impl Catalog {
         }
     }
 
-    /// Removes partitions that a commit has listed for removal. If that fails, the next start removes them; the commit itself is already in
-    /// force.
+    /// Removes partitions that a commit has listed for removal. If that fails, the next start removes them; the commit itself is already in force.
     pub async fn remove_named(&self, partitions: Vec<PartitionId>) {
         if let Err(error) = self.remove_dropped(partitions).await {
             tracing::warn!(%error, "the partitions of what was deleted are removed at the next start");

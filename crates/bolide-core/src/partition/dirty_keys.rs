@@ -1,10 +1,8 @@
 //! Records the keys that commits change while a partition is copied (`crate::admin::split`).
 //!
-//! The copy reads one page after another, each at a different head, and rows that are written after their page was read have to be read again.
-//! The log has
-//! entries for writes, but none for removed rows, so the worker records the keys of each commit: after the commit is visible and before the
-//! partition's
-//! LSN shows it. So whoever takes a recorded key and then reads it sees that commit or a newer one.
+//! The copy reads one page after another, each at a different head, and rows that are written after their page was read have to be read again. The
+//! log has entries for writes, but none for removed rows, so the worker records the keys of each commit: after the commit is visible and before the
+//! partition's LSN shows it. So whoever takes a recorded key and then reads it sees that commit or a newer one.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -37,9 +35,8 @@ struct Recorded {
 }
 
 impl DirtyKeys {
-    /// Returns the keys that a commit will change, if keys are recorded. Keys of the Meta space are left out: those rows belong to the partition,
-    /// not to its
-    /// items.
+    /// Returns the keys that a commit will change, if keys are recorded. Keys of the Meta space are left out: those rows belong to the partition, not
+    /// to its items.
     pub fn keys_of(&self, changes: &Changes) -> Vec<Key> {
         if !self.is_recording.load(Ordering::SeqCst) {
             return Vec::new();

@@ -1,12 +1,9 @@
 //! An exclusive transaction: the only one of its write batch, decided step by step. Scripts run as such.
 //!
-//! The transactions of a write batch are functions of the rows that were read, and are decided again whenever more rows were read. A script
-//! cannot be
-//! decided like that: each of its steps depends on the result of the previous one. So the script gets the partition to itself. All of its steps
-//! see one
-//! head and the effects of the previous steps. All effects become one commit with one log sequence number (TTL-252), or none is committed. Server
-//! time is
-//! read once, when the transaction begins: it decides in every step what has expired, and is the commit's stamp.
+//! The transactions of a write batch are functions of the rows that were read, and are decided again whenever more rows were read. A script cannot be
+//! decided like that: each of its steps depends on the result of the previous one. So the script gets the partition to itself. All of its steps see
+//! one head and the effects of the previous steps. All effects become one commit with one log sequence number (TTL-252), or none is committed. Server
+//! time is read once, when the transaction begins: it decides in every step what has expired, and is the commit's stamp.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -215,7 +212,7 @@ pub(crate) enum Taken {
     Stale,
 }
 
-/// What the worker runs as an exclusive transaction.
+/// An exclusive transaction as the worker runs it.
 pub(crate) trait TakesPartition: Send {
     fn take<'t>(&'t mut self, exclusive: &'t mut ExclusiveTransaction) -> BoxFuture<'t, Taken>;
 

@@ -8,9 +8,8 @@
 //! ```
 //!
 //! The entries between two cuts are counted once. From then on every write updates the counts, and as time passes, each cut moves forward over
-//! entries,
-//! over each of them once. That costs O(1) for each item and cut over the item's life. Counts are kept in memory only, from the first request for
-//! them.
+//! entries, over each of them once. That costs O(1) for each item and cut over the item's life. Counts are kept in memory only, from the first
+//! request for them.
 
 use bolide_model::ttl::{Class, Policy, Settings};
 use bolide_model::{Result, UnixSeconds};
@@ -59,8 +58,7 @@ pub(crate) struct Ends {
     pub inherited: Option<LogPosition>,
 }
 
-/// Counts entries that are not counted yet and moves the cuts to their current bounds. Reads at most `rows` entries for each of these steps.
-/// Returns
+/// Counts entries that are not counted yet and moves the cuts to their current bounds. Reads at most `rows` entries for each of these steps. Returns
 /// `None` if the counts are not complete yet.
 pub(crate) fn count_some(batch: &mut WriteBatch<'_>, settings: &Settings, rows: usize) -> Decision<Option<Ends>> {
     let now = batch.seconds();
@@ -91,12 +89,12 @@ fn bounds(now: UnixSeconds, horizon: i64, ttl_seconds: i64) -> [i64; CUTS] {
 }
 
 impl Forecast {
-    /// Counts a record that is now stored.
+    /// Adds a record that is now stored to its count.
     pub fn added(&mut self, record: &Record) {
         self.change(record, |items| *items += 1);
     }
 
-    /// Uncounts a record that is no longer stored.
+    /// Removes a record that is no longer stored from its count.
     pub fn removed(&mut self, record: &Record) {
         self.change(record, |items| *items = items.saturating_sub(1));
     }

@@ -8,9 +8,8 @@ use bytes::Bytes;
 
 use super::write_batch::{Decision, Stop};
 
-/// Maximum number of bytes that is read for a write batch of several transactions, so that its memory stays bounded. Rows that are still missing
-/// then are
-/// read for the transactions that need them, one transaction after the other.
+/// Maximum number of bytes that is read for a write batch of several transactions, so that its memory stays bounded. Rows that are still missing then
+/// are read for the transactions that need them, one transaction after the other.
 const WRITE_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 /// The rows that were read so far for a write batch, all at one head.
@@ -23,8 +22,7 @@ pub(crate) struct Loaded {
     pub(super) scans: HashMap<ScanId, Page>,
 }
 
-/// Identifies a scan within a write batch. A decision is made again after each read, at a later time: if the end of its scan depends on the time,
-/// the
+/// Identifies a scan within a write batch. A decision is made again after each read, at a later time: if the end of its scan depends on the time, the
 /// scan may then have another end, and counts as another scan.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct ScanId {

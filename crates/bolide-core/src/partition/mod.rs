@@ -156,9 +156,8 @@ impl Partition {
         transact(&self.writes, decide, Queued::Transaction).await
     }
 
-    /// Like [`Partition::write`], for transactions that write many items. They have a queue of their own, of which each write batch takes only a
-    /// few, so
-    /// that writes of single items do not wait for all of them.
+    /// Like [`Partition::write`], for transactions that write many items. They have a queue of their own, of which each write batch takes only a few,
+    /// so that writes of single items do not wait for all of them.
     ///
     /// # Errors
     /// The errors of [`Partition::write`].
@@ -171,8 +170,8 @@ impl Partition {
     }
 
     /// Runs a job that has the partition to itself, commits its writes, and returns the job's output once they are durable. Other writes wait
-    /// meanwhile, so
-    /// the job must limit its own time; reads do not wait. If the returned future is dropped before the commit begins, the job is cancelled.
+    /// meanwhile, so the job must limit its own time; reads do not wait. If the returned future is dropped before the commit begins, the job is
+    /// cancelled.
     ///
     /// # Errors
     /// The error with which the job was refused, or the reason why nothing could be committed.
@@ -196,9 +195,8 @@ impl Partition {
         transact(&self.background, decide, |transaction| transaction).await
     }
 
-    /// Like [`Partition::background`], for a decision that also depends on values that are not rows of the partition. `observe` reads these
-    /// values; it is
-    /// called with the server time of the decision.
+    /// Like [`Partition::background`], for a decision that also depends on values that are not rows of the partition. `observe` reads these values;
+    /// it is called with the server time of the decision.
     ///
     /// # Errors
     /// The errors of [`Partition::write`].
@@ -241,9 +239,8 @@ impl Partition {
         }
     }
 
-    /// Starts to record the keys that commits change, beginning with commits that are not visible yet, until the returned [`Recording`] is
-    /// dropped. Only
-    /// one recording may be active.
+    /// Starts to record the keys that commits change, beginning with commits that are not visible yet, until the returned [`Recording`] is dropped.
+    /// Only one recording may be active.
     ///
     /// # Errors
     /// From the engine.

@@ -6,11 +6,9 @@
 //!                  ├─ as long ─┤          ├as long┤
 //! ```
 //!
-//! While a script runs, the other writes of its partition wait. If any were waiting when it ended, the next script begins only after a pause that
-//! is as
-//! long as the script was, so that scripts, however many, leave half of the time to other writes. Only scripts are delayed by this; other writes
-//! need not
-//! know of it.
+//! While a script runs, the other writes of its partition wait. If any were waiting when it ended, the next script begins only after a pause that is
+//! as long as the script was, so that scripts, however many, leave half of the time to other writes. Only scripts are delayed by this; other writes
+//! need not know of it.
 
 #[cfg(test)]
 mod tests;
@@ -25,13 +23,11 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::admission_queue::{AdmissionQueue, crowded};
 
-/// Minimum duration of a script that is followed by a pause. After a shorter script the write batch of the waiting writes, which is committed
-/// next anyway,
-/// takes about as long as the pause would.
+/// Minimum duration of a script that is followed by a pause. After a shorter script the write batch of the waiting writes, which is committed next
+/// anyway, takes about as long as the pause would.
 const MIN_HELD: Duration = Duration::from_millis(5);
 /// Maximum pause: the time limit of a script. A script that held the partition longer needed the rest for its abort and its commit, and a longer
-/// pause
-/// would use up the timeout of the scripts in the queue.
+/// pause would use up the timeout of the scripts in the queue.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// A function that tells whether other writes wait for a partition.

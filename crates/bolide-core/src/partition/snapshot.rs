@@ -24,9 +24,8 @@ use crate::format::record::Record;
 /// The time that decides what a snapshot shows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AsOf<'s> {
-    /// The server time of the request, or the stamp of the newest commit in the snapshot if that is later. So, of two items that expire in the
-    /// same second,
-    /// a snapshot never shows one and lacks the other only because the purge has removed that one first (docs/ttl.md, "Time").
+    /// The server time of the request, or the stamp of the newest commit in the snapshot if that is later. So, of two items that expire in the same
+    /// second, a snapshot never shows one and lacks the other only because the purge has removed that one first (docs/ttl.md, "Time").
     Time { settings: &'s Settings, now: UnixMillis },
     /// The horizon of an earlier snapshot of the same request.
     Horizon(Horizon),
@@ -76,7 +75,7 @@ impl Snapshot {
         self.visibility.horizon()
     }
 
-    /// Returns the record of the item whose key was number `at` in the request, if it is visible.
+    /// Returns the record of the item at index `at` of the requested keys, if it is visible.
     ///
     /// # Errors
     /// `Corrupt` if the stored value is not a valid record.
@@ -87,7 +86,7 @@ impl Snapshot {
             .filter(|record| self.visibility.shows(item_key, record)))
     }
 
-    /// Returns the index entry whose key was number `at` in the request. It may belong to a ghost.
+    /// Returns the index entry at index `at` of the requested keys. It may belong to a ghost.
     pub fn index_entry(&self, at: usize) -> Option<&Bytes> {
         self.gets.get(at).and_then(Option::as_ref)
     }

@@ -1,20 +1,18 @@
 //! A partition's counters and cursors.
 //!
-//! One row of the Meta space holds what must survive a restart. It is written with every commit that changes it, so it always agrees with the
-//! items
+//! One row of the Meta space holds what must survive a restart. It is written with every commit that changes it, so it always agrees with the items
 //! (TTL-267):
 //!
 //! ```text
 //!   format(1) ‖ stored items(8) ‖ stored bytes(8) ‖ next number(8) ‖ purged(8) ‖ spent(8, f64) ‖ billed(8, f64)
 //!   ‖ purge cursor in the log(12) ‖ purge cursor in the expiry queue(20) ‖ start of the history(12)
-//!   ‖ for each deleted logical partition: length(2) ‖ EPK ‖ length(2) ‖ item key to go on at ‖ lsn(8) ‖ horizon(16)
+//!   ‖ for each deleted logical partition: length(2) ‖ EPK ‖ length(2) ‖ item key to resume at ‖ lsn(8) ‖ horizon(16)
 //! ```
 //!
 //! Rows of format 1 end with the cursors; they were written before there was a history.
 //!
 //! The ghosts counted so far are kept in memory only: after a start, [`Ghosts`] are counted again from the purge cursors. The [`Tally`] of a full
-//! check
-//! and the [`Forecast`] are in memory only, too; the check begins again after a start.
+//! check and the [`Forecast`] are in memory only, too; the check begins again after a start.
 
 use bolide_model::ttl::Class;
 use bolide_model::{Error, ErrorKind, RequestUnits, Result};
@@ -88,16 +86,15 @@ impl Amount {
     }
 }
 
-/// A position in each of the two expiry queues; everything before it has been dealt with.
+/// A position in each of the two expiry queues. Every entry before it has been processed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cursors {
     pub log: LogPosition,
     pub expiry: ExpiryPosition,
 }
 
-/// Ghosts counted by cursors that are ahead of the purge's cursors (TTL-253). Horizons never fall, so every item that lies before these cursors
-/// and is
-/// still stored is a ghost and stays one.
+/// Ghosts counted by cursors that are ahead of the purge's cursors (TTL-253). Horizons never fall, so every item that lies before these cursors and
+/// is still stored is a ghost and stays one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Ghosts {
     pub counted: Amount,
@@ -117,9 +114,8 @@ impl Ghosts {
     }
 }
 
-/// Counts of a full check: the items whose keys lie before `upto`, and which of them are ghosts by the definition of [`Ghosts`]. Commits update
-/// them as
-/// they update the counters, so at the end of the check both must be equal.
+/// Counts of a full check: the items whose keys lie before `upto`, and which of them are ghosts by the definition of [`Ghosts`]. Commits update them
+/// as they update the counters, so at the end of the check both must be equal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub upto: Bytes,

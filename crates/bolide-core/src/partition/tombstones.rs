@@ -1,10 +1,8 @@
 //! Tombstones of logical partitions that were deleted as a whole (cosmos-rest §5.6).
 //!
-//! The deletion of a logical partition is a single small commit: a tombstone with the log sequence number of that moment. From then on every item
-//! of that
-//! key up to this number is hidden, and a background job removes these items (`crate::background::jobs::delete_by_key`). Newer items of the key
-//! are not
-//! affected. Neither are ghosts: items that had expired by then did not exist any more, and are purged as expired items.
+//! The deletion of a logical partition is a single small commit: a tombstone with the log sequence number of that moment. From then on every item of
+//! that key up to this number is hidden, and a background job removes these items (`crate::background::jobs::delete_by_key`). Newer items of the key
+//! are not affected. Neither are ghosts: items that had expired by then did not exist any more, and are purged as expired items.
 //!
 //! Tombstones are part of the partition's state, so decisions see them in commit order. Readers see them once they are committed.
 
@@ -146,10 +144,8 @@ impl PartitionKeyTombstones {
 /// The tombstones that readers see: those of the newest commit.
 ///
 /// A tombstone is removed after the items that it hides. A reader may have read rows before that and check their visibility any time later. So a
-/// reader
-/// takes a [`TombstonePin`] before it reads, and gets no view if a tombstone was removed since then. It reads again in that case, and no longer
-/// finds the
-/// removed rows.
+/// reader takes a [`TombstonePin`] before it reads, and gets no view if a tombstone was removed since then. It reads again in that case, and no
+/// longer finds the removed rows.
 #[derive(Debug, Default)]
 pub(crate) struct PublishedTombstones {
     /// Whether there are tombstones. Mostly there are none, and readers find that out without taking the lock.
@@ -165,9 +161,8 @@ pub(crate) struct TombstonePin {
     removals: u64,
 }
 
-/// The tombstones at one point in time. All rows of a read are checked against the same view, taken after the read: a deletion by key hides all
-/// of them or
-/// none.
+/// The tombstones at one point in time. All rows of a read are checked against the same view, taken after the read: a deletion by key hides all of
+/// them or none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TombstoneView(PartitionKeyTombstones);
 
@@ -213,8 +208,7 @@ impl PublishedTombstones {
     }
 
     /// Returns the tombstones that hide rows which were read after the pin was taken; `None` if a tombstone that hides some of them may have been
-    /// removed, so
-    /// that the caller has to read again.
+    /// removed, so that the caller has to read again.
     pub fn view(&self, pin: TombstonePin) -> Option<TombstoneView> {
         let view = match self.are_any() {
             true => TombstoneView(self.current.read().clone()),

@@ -1,6 +1,5 @@
 //! Decides which stored versions are visible to requests. This is the only place that combines the expiry rule (`bolide_model::ttl`) and the
-//! tombstones of
-//! deleted partition keys.
+//! tombstones of deleted partition keys.
 //!
 //! A stored version that is not visible is a ghost: it has expired, or was deleted with its partition key, and is not removed yet.
 

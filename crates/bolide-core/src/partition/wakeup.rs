@@ -7,8 +7,7 @@ use tokio::sync::Notify;
 /// Signalled by writes of items that expire early. There is one for the whole account.
 ///
 /// The scheduler first calls `stay_awake`, then finds the earliest expiry, and only then calls `sleep_until`. So an expiry that is announced in
-/// between
-/// signals it, and no expiry is missed while it sleeps.
+/// between signals it, and no expiry is missed while it sleeps.
 pub(crate) struct Wakeup {
     sleeps_until: AtomicI64,
     bell: Notify,

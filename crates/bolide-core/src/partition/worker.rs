@@ -3,16 +3,14 @@
 //! ```text
 //!   requests ──▶ queue ──▶ [decide ◀─read─ engine] until nothing is missing ──commit──▶ engine
 //!                             ▲                                                │
-//!                             └────────── Stale: forget all, again ────────────┤
+//!                             └────────── Stale: discard and retry ────────────┤
 //!                                         Unknown: resolve ─────────────────────┤
 //!   answers ◀──────────────────────────── Done ────────────────────────────────┘
 //! ```
 //!
-//! While a commit is being written, the next transactions collect in the queue and form the next write batch: this is the group commit. The
-//! worker
+//! While a commit is being written, the next transactions collect in the queue and form the next write batch: this is the group commit. The worker
 //! assigns log sequence numbers and time stamps, so both are in commit order (TTL-208). The purge queues its work at the same worker: each write
-//! batch
-//! contains at most one small step of it, ahead of the users' transactions (TTL-265). A script has a write batch of its own: it runs as an
+//! batch contains at most one small step of it, ahead of the users' transactions (TTL-265). A script has a write batch of its own: it runs as an
 //! [`ExclusiveTransaction`], during which nobody else writes the partition.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,14 +32,12 @@ use crate::format::keys;
 /// Maximum number of transactions in one write batch, so that a commit stays small and its first transaction does not wait long.
 const WRITE_BATCH_TRANSACTIONS: usize = 256;
 
-/// Maximum number of users' batches that are added to a write batch, so that writes of single items wait for a few batches only. The write batch
-/// can
+/// Maximum number of users' batches that are added to a write batch, so that writes of single items wait for a few batches only. The write batch can
 /// contain one more, with which it began.
 const WRITE_BATCH_BATCHES: usize = 4;
 
 /// Maximum size in bytes of the stored items that one transaction may read. A batch of a hundred deletions can name as many items of the maximum
-/// size;
-/// this bounds the memory that it uses.
+/// size; this bounds the memory that it uses.
 const TRANSACTION_BYTES: usize = 64 * 1024 * 1024;
 
 /// Maximum number of attempts of an exclusive transaction. It is run again when the partition's head has moved.
@@ -82,8 +78,7 @@ pub(crate) enum Queued {
 pub(crate) struct Queues {
     /// Users' transactions on single items, and exclusive transactions.
     pub writes: mpsc::Receiver<Queued>,
-    /// Users' transactions on many items. A write batch takes a few of them, so that writes of single items wait for these few only, however many
-    /// are
+    /// Users' transactions on many items. A write batch takes a few of them, so that writes of single items wait for these few only, however many are
     /// queued.
     pub batches: mpsc::Receiver<Box<dyn Transaction>>,
     /// Transactions of the purge and other background jobs. A write batch takes one of them.
@@ -202,9 +197,8 @@ impl Worker {
         ))
     }
 
-    /// Decides and commits one write batch. Returns the log sequence number after it; after an error nothing was committed. `taken` is set to the
-    /// number of
-    /// transactions that the write batch contains.
+    /// Decides and commits one write batch. Returns the log sequence number after it; after an error other than `Timeout`, nothing was committed.
+    /// `taken` is set to the number of transactions that the write batch contains.
     async fn carry_out(&mut self, transactions: &mut [Box<dyn Transaction>], taken: &mut usize) -> Result<Lsn> {
         loop {
             let decided = self.decide(transactions, taken).await?;
@@ -216,8 +210,7 @@ impl Worker {
     }
 
     /// Reads rows and decides, in a loop, until no row is missing. If the rows are more than one write batch reads, the write batch keeps fewer
-    /// transactions:
-    /// the first ones that need no more rows, or, if there are none, the first transaction alone.
+    /// transactions: the first ones that need no more rows, or, if there are none, the first transaction alone.
     async fn decide(&mut self, mut transactions: &mut [Box<dyn Transaction>], taken: &mut usize) -> Result<Decided> {
         let mut loaded = Loaded::up_to(TRANSACTION_BYTES);
         loop {
@@ -281,8 +274,7 @@ impl Worker {
             }
             if batch.state.tombstones.newest() > Some(self.head.lsn) {
                 // Readers learn that a logical partition was deleted when the commit is done. If the same commit contained later writes, readers
-                // could see these
-                // together with items that were deleted before them. So the write batch ends here.
+                // could see these together with items that were deleted before them. So the write batch ends here.
                 taken = at + 1;
                 break;
             }
@@ -290,9 +282,8 @@ impl Worker {
         Ok(Attempt { batch, taken, complete })
     }
 
-    /// Commits a decided write batch, and then applies its [`AfterCommit`](super::after_commit::AfterCommit). Returns the log sequence number
-    /// after it;
-    /// `None` if the partition's head was not the expected one.
+    /// Commits a decided write batch, and then applies its [`AfterCommit`](super::after_commit::AfterCommit). Returns the log sequence number after
+    /// it; `None` if the partition's head was not the expected one.
     async fn commit(&mut self, decided: Decided) -> Result<Option<Lsn>> {
         let Decided {
             changes,
@@ -384,9 +375,8 @@ impl Worker {
     }
 }
 
-/// Lets one transaction decide. The rows that it lacks are noted in the write batch; later transactions are decided all the same, so that the
-/// rows that
-/// they lack are read together with these.
+/// Lets one transaction decide. The rows that it lacks are noted in the write batch; later transactions are decided all the same, so that the rows
+/// that they lack are read together with these.
 ///
 /// # Errors
 /// `Internal` after a panic. A bug in one decision fails its write batch, of which nothing is stored, but not the partition.

@@ -1,13 +1,10 @@
 //! A write batch: the transactions that a partition worker decides together and commits at once.
 //!
 //! Transactions are decided in order. Each sees the rows that were read from the engine, changed by the transactions before it, and adds its own
-//! effects. A row that it needs and that was not read yet is noted as missing; the worker then reads all missing rows at once and decides the
-//! write
-//! batch again from the start. So a decision is a function of the rows that were read, the partition's state and the time. It may be made any
-//! number of
-//! times; effects outside of the write batch are noted in [`AfterCommit`] and applied once, after the commit. Builds with debug assertions decide
-//! every
-//! write batch twice and compare the results.
+//! effects. A row that it needs and that was not read yet is noted as missing; the worker then reads all missing rows at once and decides the write
+//! batch again from the start. So a decision is a function of the rows that were read, the partition's state and the time. It may be made any number
+//! of times; effects outside of the write batch are noted in [`AfterCommit`] and applied once, after the commit. Builds with debug assertions decide
+//! every write batch twice and compare the results.
 
 use std::collections::{HashMap, HashSet};
 
@@ -32,9 +29,8 @@ pub(crate) enum Stop {
     NeedsRead,
     /// The transaction is refused.
     Refused(Error),
-    /// A step that takes too long for a worker, such as the evaluation of a condition, has to be done before the decision, but it was not done
-    /// for the
-    /// version that is stored now. The caller does that step and queues the transaction again, or gives up with this error.
+    /// A step that takes too long for a worker, such as the evaluation of a condition, has to be done before the decision, but it was not done for
+    /// the version that is stored now. The caller does that step and queues the transaction again, or gives up with this error.
     Unprepared(Error),
 }
 
@@ -199,8 +195,7 @@ impl<'a> WriteBatch<'a> {
     }
 
     /// Requests several keys that the decision will need, so that they are read at once. Does nothing if the write batch has already read its
-    /// maximum; then
-    /// each key is read when it is needed.
+    /// maximum; then each key is read when it is needed.
     pub fn foresee(&mut self, keys: &[Key]) -> Decision<()> {
         if self.loaded.is_full() {
             return Ok(());
@@ -227,9 +222,8 @@ impl<'a> WriteBatch<'a> {
         if complete { Ok(values) } else { Err(Stop::NeedsRead) }
     }
 
-    /// Returns the stored rows of several ranges, ghosts included, without the effects of other transactions: only the first transaction of a
-    /// write batch
-    /// may scan.
+    /// Returns the stored rows of several ranges, ghosts included, without the effects of other transactions: only the first transaction of a write
+    /// batch may scan.
     pub fn scan_raw(&mut self, scans: &[Scan]) -> Decision<Vec<Page>> {
         debug_assert!(
             self.effects.is_empty(),
@@ -249,9 +243,8 @@ impl<'a> WriteBatch<'a> {
         if complete { Ok(pages) } else { Err(Stop::NeedsRead) }
     }
 
-    /// Begins the next write of the log and returns its LSN; each committed transaction has one (TTL-208). Must be called only when nothing can
-    /// stop the
-    /// decision any more.
+    /// Begins the next write of the log and returns its LSN; each committed transaction has one (TTL-208). Must be called only when nothing can stop
+    /// the decision any more.
     pub fn next_lsn(&mut self) -> Lsn {
         self.next_version().lsn
     }
@@ -273,9 +266,8 @@ impl<'a> WriteBatch<'a> {
         LogPosition { lsn: self.lsn, seq }
     }
 
-    /// Decides several writes as one transaction: they share one LSN, and all of their effects are kept, or none. If `decide` returns an error,
-    /// its effects
-    /// are undone.
+    /// Decides several writes as one transaction: they share one LSN, and all of their effects are kept, or none. If `decide` returns an error, its
+    /// effects are undone.
     pub fn batch<T>(&mut self, decide: impl FnOnce(&mut WriteBatch<'a>) -> Decision<T>) -> Decision<T> {
         let (state, lsn, after) = (self.state.clone(), self.lsn, self.after);
         self.undo = Some(Vec::new());
@@ -409,14 +401,12 @@ pub(crate) struct Changes {
 
 /// A transaction that the worker decides: it sees the write batch, adds its effects, and receives the outcome of the commit.
 pub(crate) trait Transaction: Send {
-    /// Reads values that are not rows of the partition and that the decision depends on, such as the purge's credit in request units. Called
-    /// again before
-    /// decisions at another server time.
+    /// Reads values that are not rows of the partition and that the decision depends on, such as the purge's credit in request units. Called again
+    /// before decisions at another server time.
     fn observe(&mut self, _now: UnixSeconds) {}
 
-    /// Decides on the rows that were read. Is called again, from the start, after more rows were read or after the commit was stale; as long as
-    /// it returns
-    /// [`Stop::NeedsRead`], it must not have added effects.
+    /// Decides on the rows that were read. Is called again, from the start, after more rows were read or after the commit was stale; as long as it
+    /// returns [`Stop::NeedsRead`], it must not have added effects.
     ///
     /// # Errors
     /// `Err(())` if a row is missing.

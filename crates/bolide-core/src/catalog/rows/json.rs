@@ -1,5 +1,5 @@
-//! How values of the core are written inside rows: each module here is used in `#[serde(with = "…")]`. The types themselves do not know how they
-//! are stored.
+//! How values of the core are written inside rows: each module here is used in `#[serde(with = "…")]`. The types themselves do not know how they are
+//! stored.
 
 use std::sync::Arc;
 

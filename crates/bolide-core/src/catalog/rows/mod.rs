@@ -11,13 +11,10 @@
 //!         'X' ‖ partition id    a partition that is to be removed
 //! ```
 //!
-//! Values are JSON: rows are few and change rarely, and administrators may want to read them. If a row has members that this version does not
-//! know, they
-//! are kept when it writes the row again ([`Unknown`]), so that nodes of two versions can share a store while they are upgraded one by one. This
-//! holds for
-//! the row's own members; a definition inside a row (of a container, of a client encryption key) is read and written with the members that this
-//! version
-//! knows. A key of an unknown kind is an error, because this version cannot know what the row belongs to.
+//! Values are JSON: rows are few and change rarely, and administrators may want to read them. If a row has members that this version does not know,
+//! they are kept when it writes the row again ([`Unknown`]), so that nodes of two versions can share a store while they are upgraded one by one. This
+//! holds for the row's own members; a definition inside a row (of a container, of a client encryption key) is read and written with the members that
+//! this version knows. A key of an unknown kind is an error, because this version cannot know what the row belongs to.
 //!
 //! The index of names is in [`names`](super::names), the log of the last changes in [`changes`](super::changes).
 

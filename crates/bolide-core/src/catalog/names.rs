@@ -6,7 +6,7 @@
 //!          'U' ‖ database rid ‖ name                → of a user
 //!          'K' ‖ database rid ‖ name                → of a client encryption key
 //!          'P' ‖ user rid ‖ name                    → of a permission
-//!          'G' ‖ user rid ‖ digest(16)              → of the permission for a resource: no user has two for one
+//!          'G' ‖ user rid ‖ digest(16)              → of the permission for a resource: at most one per user and resource
 //!          'R' ‖ container rid ‖ kind(1) ‖ name     → of a script ‖ bytes of its source(8)
 //! ```
 //!

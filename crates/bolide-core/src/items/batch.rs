@@ -104,7 +104,7 @@ pub enum BatchResponse {
 pub struct OperationResult {
     /// What it did.
     pub done: OperationDone,
-    /// What it cost.
+    /// Its cost in request units.
     pub charge: RequestUnits,
 }
 

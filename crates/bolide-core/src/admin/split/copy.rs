@@ -92,7 +92,7 @@ impl Copy {
         })
     }
 
-    /// Copies all pages, and then changed keys until few are left.
+    /// Copies all pages, and the keys that change meanwhile until few are left.
     ///
     /// # Errors
     /// From the engine; `Unavailable` if more is written than can be copied, or if the account closes.

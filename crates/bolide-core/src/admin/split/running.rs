@@ -17,7 +17,7 @@ pub(crate) struct Splits {
 }
 
 impl Splits {
-    /// Returns an empty set of splits, which will use a clock.
+    /// Returns an empty set of splits that measure time by `clock`.
     pub fn new(clock: Monotonic) -> Splits {
         Splits {
             clock,

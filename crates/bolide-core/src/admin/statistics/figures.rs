@@ -85,7 +85,7 @@ impl Admin<'_> {
                 Err(gone) if gone.kind == ErrorKind::NotFound => {}
                 figures => all.push(figures?),
             }
-            // There may be thousands of containers, and this loop may never have to wait otherwise.
+            // There may be thousands of containers, and none of them may need to wait, so other tasks get a chance to run here.
             tokio::task::yield_now().await;
         }
         Ok(all)

@@ -1,4 +1,4 @@
-//! A container: its definition, its settings of expiry, its ranges, and the gate that keeps requests and changes of settings apart.
+//! A container: its definition, its settings of expiry, its ranges, and the gates that keep requests and changes of settings apart.
 
 mod offer;
 mod quarantine;
@@ -27,57 +27,57 @@ use crate::format::etag::Etag;
 use crate::partition::{Partition, Placement};
 use crate::throughput::{Meter, Pacing, PacingSettings, SharedMeter};
 
-/// How long a change of a container waits before it ends the long work of readers.
+/// How long a change of a container waits before it ends the long tasks of readers.
 const READERS_END: Duration = Duration::from_millis(100);
 
 /// A container. Requests reach its items through [`Container::enter`].
 pub struct Container {
     rid: ContainerRid,
     database_id: String,
-    /// Requests hold the read side of one of the gates from their server time to their answer; whoever changes settings or ranges holds the
-    /// write sides of all. So every request is judged wholly by the settings before a change or wholly by those after (TTL-233), and its
-    /// server time is not later than a change it has not seen (docs/ttl.md, "Time").
+    /// Requests hold the read side of one of the gates from their server time to their answer; a change of settings or ranges holds the write sides
+    /// of all. So every request uses either only the settings before a change or only those after it (TTL-233), and its server time is not later
+    /// than a change that it has not seen (docs/ttl.md, "Time").
     gates: Gates,
     ending: Ending,
     state: RwLock<Arc<ContainerState>>,
     readers: Mutex<BTreeMap<UnixSeconds, usize>>,
     scripts: RwLock<Arc<Scripts>>,
-    /// Held by a full check: its tallies are one check's at a time.
+    /// Held by a full check: its counts belong to one check at a time.
     checking: tokio::sync::Mutex<()>,
-    /// Held by a split: ranges change one split at a time.
+    /// Held by a split: only one split at a time changes the ranges.
     splitting: tokio::sync::Mutex<()>,
 }
 
-/// What changes of a container replace as a whole.
+/// The state of a container, which a change replaces as a whole.
 #[derive(Clone)]
 pub(crate) struct ContainerState {
     pub properties: Arc<ContainerProperties>,
     pub etag: Etag,
     pub last_modified: UnixSeconds,
-    /// The policy in force and the floors that earlier ones left.
+    /// The policy in force and the floors left by earlier policies.
     pub settings: Settings,
-    /// When each policy came into force, oldest first. For figures and for people; verdicts need the floors only.
+    /// When each policy came into force, oldest first. For statistics and for users; whether an item is live follows from the floors alone.
     pub history: Vec<PolicyPeriod>,
     pub offer: Option<ResourceOffer>,
     pub pacing: PacingSettings,
-    /// A client has begun the all-versions feed of a container without a policy for it.
+    /// Whether a client has begun the all-versions feed although the container has no policy for it.
     pub keeps_all_versions: bool,
-    /// Of the database, if it has throughput.
+    /// The meter of the database, if the database has throughput.
     pub database_meter: Option<SharedMeter>,
     pub layout: Arc<Layout>,
-    /// The next range's id.
+    /// The id of the next range.
     pub next_range: u32,
     pub is_deleted: bool,
 }
 
 impl ContainerState {
-    /// How long history is kept, in seconds; `None`: there is none.
+    /// Returns how long history is kept, in seconds; `None`: the container keeps none.
     pub fn retention(&self) -> Option<i64> {
         change_log::retention(&self.properties, self.keeps_all_versions)
     }
 
-    /// The meter of the database, if the container shares its throughput: it has no offer of its own, and nobody has given it another
-    /// budget.
+    /// Returns the meter of the database, if the container shares its throughput: the container has no offer of its own, and no other budget was
+    /// set for it.
     pub fn shared_meter(&self) -> Option<&SharedMeter> {
         let is_on_its_own = self.offer.is_some() || self.pacing.pacing != Pacing::Unlimited;
         self.database_meter.as_ref().filter(|_| !is_on_its_own)
@@ -102,7 +102,7 @@ impl ContainerState {
     }
 }
 
-/// A stretch of time under one policy; it ends where the next begins.
+/// A period of time under one policy; it ends where the next begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PolicyPeriod {
     pub start: UnixSeconds,
@@ -118,7 +118,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Where each partition stands among the ranges.
+    /// Returns the id, range, keys and parents of each partition.
     pub fn placements(&self) -> Vec<Placement> {
         let placements = self.partitions.iter().map(|partition| Placement {
             id: partition.id,
@@ -129,7 +129,7 @@ impl Layout {
         placements.collect()
     }
 
-    /// The partition that holds a key.
+    /// Returns the partition that holds a key.
     pub fn partition_of(&self, epk: &Epk) -> Result<&Arc<Partition>> {
         let after = self.partitions.partition_point(|partition| partition.epk.min <= *epk);
         after
@@ -138,10 +138,10 @@ impl Layout {
             .ok_or_else(|| Error::internal("no range holds the effective partition key"))
     }
 
-    /// The partition with a range's id.
+    /// Returns the partition with a range's id.
     ///
     /// # Errors
-    /// `RangeGone` if there is none: the range was split, or never was.
+    /// `RangeGone` if there is none: the range was split, or never existed.
     pub fn partition_with_id(&self, range: u32) -> Result<&Arc<Partition>> {
         self.partitions
             .iter()
@@ -155,7 +155,7 @@ impl Layout {
     }
 }
 
-/// What a container is and is called.
+/// The names and the definition of a container.
 #[derive(Debug, Clone)]
 pub struct ContainerInfo {
     /// Its resource id.
@@ -184,7 +184,7 @@ pub struct Ranges {
 /// A partition key range: one physical partition as clients see it.
 #[derive(Debug, Clone)]
 pub struct Range {
-    /// Its id.
+    /// Id of the range.
     pub id: u32,
     /// The keys it holds.
     pub epk: EpkRange,

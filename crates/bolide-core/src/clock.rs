@@ -1,6 +1,6 @@
 //! Server time for requests and commits.
 //!
-//! A second is made durable before any item is judged live or expired by it (TTL-203): a crash, with the wall clock set back meanwhile, must not
+//! A second is made durable before any item is found live or expired by it (TTL-203): a crash, with the wall clock set back meanwhile, must not
 //! bring back items that were seen expired. That is one small write for each second with requests. While requests follow each other, users do not
 //! wait for it, because the background does it shortly before the second begins (`crate::background`).
 

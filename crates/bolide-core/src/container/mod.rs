@@ -177,7 +177,7 @@ pub struct ContainerInfo {
 pub struct Ranges {
     /// Changes with every split.
     pub version: u64,
-    /// In the order of their keys; together they hold every key.
+    /// The ranges in the order of their keys; together they hold every key.
     pub ranges: Vec<Range>,
 }
 
@@ -209,17 +209,17 @@ impl Container {
         })
     }
 
-    /// The resource id.
+    /// Returns the resource id.
     pub fn rid(&self) -> ContainerRid {
         self.rid
     }
 
-    /// Whether its throughput is its database's, which other containers use too.
+    /// Returns whether it uses the throughput of its database, which other containers use too.
     pub fn shares_throughput(&self) -> bool {
         self.state().shared_meter().is_some()
     }
 
-    /// What the container is and is called.
+    /// Returns the names and the definition of the container.
     pub fn info(&self) -> ContainerInfo {
         let state = self.state();
         ContainerInfo {
@@ -232,12 +232,12 @@ impl Container {
         }
     }
 
-    /// The definition.
+    /// Returns the definition.
     pub fn properties(&self) -> Arc<ContainerProperties> {
         self.state().properties.clone()
     }
 
-    /// The partition key ranges.
+    /// Returns the partition key ranges.
     pub fn ranges(&self) -> Ranges {
         let layout = self.state().layout.clone();
         let ranges = layout.partitions.iter().map(|partition| Range {
@@ -252,7 +252,7 @@ impl Container {
         }
     }
 
-    /// The stored procedures, triggers and user-defined functions.
+    /// Returns the stored procedures, triggers and user-defined functions.
     pub(crate) fn scripts(&self) -> Arc<Scripts> {
         self.scripts.read().clone()
     }
@@ -266,7 +266,7 @@ impl Container {
         self.state.read().clone()
     }
 
-    /// Lets a request in that does a few reads and writes. Hold the visit until the answer is decided.
+    /// Admits a request that makes a few reads and writes. Hold the guard until the response is decided.
     ///
     /// # Errors
     /// `NotFound` if the container was deleted.
@@ -274,7 +274,7 @@ impl Container {
         self.guard(self.gates.short.read().await)
     }
 
-    /// Lets a request in that may take long, and ends when [`Container::ending`] wants it: a page of a query or feed.
+    /// Admits a request that may take long and ends when [`Container::ending`] tells it to: a page of a query or feed.
     ///
     /// # Errors
     /// As [`Container::enter`].
@@ -282,7 +282,7 @@ impl Container {
         self.guard(self.gates.interruptible.read().await)
     }
 
-    /// Lets a request in that may take long, and goes on to its end: a script, figures, a condition that waits for a thread of the executor.
+    /// Admits a request that may take long and runs to its end: a script, statistics, a condition that waits for a thread of the executor.
     ///
     /// # Errors
     /// As [`Container::enter`].
@@ -298,13 +298,13 @@ impl Container {
         Ok(ReadGuard { _gate: gate, state })
     }
 
-    /// Waits until no request is under way, and keeps new ones out while the state is replaced.
+    /// Waits until no request is in progress, and keeps new ones out while the state is replaced.
     pub(crate) async fn lock(&self) -> WriteGuard<'_> {
         self.hold_long_work().await.lock().await
     }
 
-    /// The first half of [`Container::lock`]: waits until no long work is under way, and keeps new long work out. Short requests go on. Long
-    /// work of readers is ended if it keeps this waiting.
+    /// The first half of [`Container::lock`]: waits until no long request is in progress, and keeps new long requests out. Short requests continue. Long
+    /// tasks of readers are ended if they take longer than [`READERS_END`].
     pub(crate) async fn hold_long_work(&self) -> LongWorkHold<'_> {
         let uninterruptible = self.gates.uninterruptible.write().await;
         let interruptible = match tokio::time::timeout(READERS_END, self.gates.interruptible.write()).await {
@@ -320,43 +320,43 @@ impl Container {
         }
     }
 
-    /// Whether long work of readers is to end now.
+    /// Returns the signal that tells long tasks of readers to end.
     pub(crate) fn ending(&self) -> &Ending {
         &self.ending
     }
 
-    /// Keeps other full checks of the container out.
+    /// Waits for the other full checks of the container, and keeps new ones out.
     pub(crate) async fn check_alone(&self) -> MutexGuard<'_, ()> {
         self.checking.lock().await
     }
 
-    /// Keeps other splits of the container out.
+    /// Waits for the other splits of the container, and keeps new ones out.
     pub(crate) async fn split_alone(&self) -> MutexGuard<'_, ()> {
         self.splitting.lock().await
     }
 
-    /// Registers a request that reads in several steps at server time `now`: until it is dropped, the purge removes nothing that
-    /// is still live at `now`. So such a request never misses an item of a second whose other items it shows (docs/ttl.md, "Time").
+    /// Registers a request that reads in several steps at server time `now`: until the pin is dropped, the purge removes nothing that is still live at
+    /// `now`. So if two items expire in the same second, the request never shows one and misses the other (docs/ttl.md, "Time").
     pub(crate) fn pin_reads_at(&self, now: UnixSeconds) -> ReadPin<'_> {
         *self.readers.lock().entry(now).or_insert(0) += 1;
         ReadPin { container: self, now }
     }
 
-    /// The earliest server time that a request still reads at.
+    /// Returns the earliest server time at which a registered request reads.
     pub(crate) fn oldest_reader(&self) -> Option<UnixSeconds> {
         self.readers.lock().keys().next().copied()
     }
 }
 
-/// A request inside a container, and the state it is judged by.
+/// A request inside a container, and the state of the container that it uses.
 pub(crate) struct ReadGuard<'a> {
     _gate: RwLockReadGuard<'a, ()>,
     pub state: Arc<ContainerState>,
 }
 
-/// A gate for each kind of request. A change takes them in the order of how long it may wait for each, the longest first: while it waits for
-/// a script, pages and short requests go on; while it waits for a page, short ones do. New requests of a kind wait with the change
-/// for old ones of their kind, never for longer ones.
+/// A gate for each kind of request. A change takes the gates in the order of how long it may wait for each, the longest first: while it waits for a
+/// script, pages and short requests continue; while it waits for a page, short requests continue. New requests of a kind wait together with the
+/// change for old ones of their kind, never for those of a longer kind.
 #[derive(Default)]
 struct Gates {
     uninterruptible: tokio::sync::RwLock<()>,
@@ -364,14 +364,14 @@ struct Gates {
     short: tokio::sync::RwLock<()>,
 }
 
-/// Keeps long work out of a container. See [`Container::hold_long_work`].
+/// Keeps long requests out of a container. See [`Container::hold_long_work`].
 pub(crate) struct LongWorkHold<'a> {
     gates: [RwLockWriteGuard<'a, ()>; 2],
     container: &'a Container,
 }
 
 impl<'a> LongWorkHold<'a> {
-    /// Keeps short requests out, too, once those under way have ended.
+    /// Waits until no short request is in progress, and keeps new ones out, too.
     pub async fn lock(self) -> WriteGuard<'a> {
         WriteGuard {
             _short: self.container.gates.short.write().await,
@@ -398,7 +398,7 @@ impl WriteGuard<'_> {
     }
 }
 
-/// See [`Container::pin_reads_at`].
+/// A registered reader; see [`Container::pin_reads_at`].
 pub(crate) struct ReadPin<'a> {
     container: &'a Container,
     now: UnixSeconds,

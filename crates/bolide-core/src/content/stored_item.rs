@@ -155,7 +155,7 @@ impl SystemProperties for StoredItem {
         self.record.stamp()
     }
 
-    /// Computed without writing the members, because a scan calls this for every item. All members except `_ts` have a fixed length.
+    /// Computes the length without writing the members, because a scan calls this for every item. All members except `_ts` have a fixed length.
     fn members_bytes(&self) -> usize {
         const ALL_BUT_DIGITS: usize = 194;
         let ts = self.record.last_modified().0;

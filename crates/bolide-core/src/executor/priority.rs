@@ -24,7 +24,7 @@ pub(super) fn thread_time() -> Duration {
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// On other systems, returns the time that has passed instead.
+/// Returns the time that has passed, on systems without processor times of threads.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn thread_time() -> Duration {
     use std::sync::LazyLock;

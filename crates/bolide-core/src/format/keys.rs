@@ -162,7 +162,7 @@ pub(crate) struct ExpiryPosition {
 }
 
 impl Default for ExpiryPosition {
-    /// The start of the queue.
+    /// Returns the start of the queue.
     fn default() -> ExpiryPosition {
         ExpiryPosition {
             base: UnixSeconds(i64::MIN),

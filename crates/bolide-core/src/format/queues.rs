@@ -101,7 +101,7 @@ impl Queue for LogPosition {
     const CLASS: Class = Class::Inherited;
     const SPACE: Space = Space::Log;
 
-    /// New entries are appended to the log, whatever their base is.
+    /// Returns `None`: new entries are appended to the log, whatever their base is.
     fn of_base(_: i64) -> Option<LogPosition> {
         None
     }

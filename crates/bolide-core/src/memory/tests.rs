@@ -8,7 +8,7 @@ const TIMEOUT: Duration = Duration::from_millis(20);
 /// More than a small share, in bytes.
 const LARGE: usize = 2 * SMALL_BYTES;
 
-/// The part kept for small shares holds two of [`SMALL_BYTES`]; the rest holds three of [`LARGE`].
+/// Creates a budget whose part for small shares holds two of [`SMALL_BYTES`], and whose rest holds three of [`LARGE`].
 fn budget() -> MemoryBudget {
     MemoryBudget::new(8 * SMALL_BYTES)
 }

@@ -27,7 +27,7 @@ impl QueryMemory {
         QueryMemory::beside(budget, 0)
     }
 
-    /// For a query whose owner has a memory share of its own with `allowance_bytes` for it.
+    /// Creates the memory of a query for which `allowance_bytes` bytes are reserved already in another share.
     pub fn beside(budget: &MemoryBudget, allowance_bytes: usize) -> Arc<QueryMemory> {
         let held = HeldMemory {
             allowance_bytes,

@@ -1,4 +1,4 @@
-//! A ghost does not exist (TTL-235…255): each operation one second before the end, at the end, and one after.
+//! A ghost does not exist for any operation (TTL-235…255): each operation one second before the end, at the end, and one second after.
 //!
 //! The item is written at 100 in a container with default 10, so it ends at 110.
 
@@ -11,7 +11,7 @@ use crate::test_container::{TestContainer, ids, shown};
 const BEFORE: i64 = 109;
 const AFTER: [i64; 2] = [110, 111];
 
-/// A test with the item "a", and its etag.
+/// Returns a test with the item "a", and its etag.
 async fn with_item() -> (TestContainer, String) {
     let test = TestContainer::with(json!({
         "defaultTtl": 10,

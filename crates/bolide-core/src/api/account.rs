@@ -70,7 +70,7 @@ impl Account {
     /// Ends queries, scripts, splits and the background work, and makes everything durable, server time included.
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn close(&self) -> Result<()> {
         self.script_places.close();
         self.runtime.executor().close().await;
@@ -179,7 +179,7 @@ impl Account {
     /// Purges a container now, at most `max` items. Returns the number of items removed.
     ///
     /// # Errors
-    /// From the engine; items removed before the error stay removed.
+    /// Errors of the engine; items removed before the error stay removed.
     pub async fn purge(&self, container: &Arc<Container>, mode: PurgeMode, max: Option<u64>) -> Result<u64> {
         self.background.purge(container, mode, max).await
     }
@@ -240,7 +240,7 @@ impl Account {
     /// nothing if the engine has no other users. Must be called before a name is refused as unknown, and before definitions are returned.
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn refresh_catalog(&self) -> Result<()> {
         self.catalog.refresh().await
     }
@@ -253,7 +253,7 @@ impl Account {
     /// Sets whether MongoDB documents may have a ttl of their own (TTL-288).
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn set_mongo_document_ttl(&self, is_on: bool) -> Result<()> {
         let set = |catalog: Arc<Catalog>| async move { catalog.set_mongo_document_ttl(is_on).await };
         self.catalog.carry_out(set).await
@@ -263,7 +263,7 @@ impl Account {
     /// here, instead of to another resource.
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn leave_out_resource_ids_of(&self, other: &Account) -> Result<()> {
         let upto = other.catalog.next_database();
         let leave_out = move |catalog: Arc<Catalog>| async move { catalog.leave_out_databases(upto).await };

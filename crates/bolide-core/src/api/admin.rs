@@ -26,7 +26,7 @@ impl Account {
     /// Returns the exact number and size of a container's items now.
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn usage(&self, container: &Arc<Container>) -> Result<Usage> {
         self.admin().usage(container).await
     }
@@ -34,7 +34,7 @@ impl Account {
     /// Returns the exact number and size of the items in each range of a container now, by the range's id.
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn range_usage(&self, container: &Arc<Container>) -> Result<Vec<(u32, Usage)>> {
         self.admin().range_usage(container).await
     }
@@ -42,7 +42,7 @@ impl Account {
     /// Returns statistics of every container, except those that are deleted meanwhile.
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn container_figures(&self) -> Result<Vec<ContainerFigures>> {
         self.admin().container_figures().await
     }
@@ -50,7 +50,7 @@ impl Account {
     /// Returns a summary of a container's expiry.
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn ttl_report(&self, container: &Arc<Container>) -> Result<TtlReport> {
         self.admin().ttl_report(container).await
     }
@@ -58,7 +58,7 @@ impl Account {
     /// Returns what another default ttl would change now; changes nothing.
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn ttl_preview(&self, container: &Arc<Container>, policy: Policy) -> Result<TtlPreview> {
         self.admin().ttl_preview(container, policy).await
     }
@@ -75,7 +75,7 @@ impl Account {
     /// the future is dropped.
     ///
     /// # Errors
-    /// From the engine; `NotFound` if the container was deleted meanwhile; `Throttled` if there is no memory for the items of a history;
+    /// Errors of the engine; `NotFound` if the container was deleted meanwhile; `Throttled` if there is no memory for the items of a history;
     /// `Unavailable` if concurrent changes interrupted it too often. Inconsistencies are not errors but part of the report.
     pub async fn verify(&self, container: &Arc<Container>) -> Result<VerifyReport> {
         self.admin().verify(container).await

@@ -16,7 +16,7 @@ use crate::response::RangePosition;
 use crate::runtime::{RequestContext, throttled};
 use crate::throughput::{OfferType, PacingSettings, Throughput};
 
-/// Containers.
+/// Operations on containers.
 impl Account {
     /// Creates a container, with as many ranges as its throughput implies.
     ///
@@ -72,7 +72,7 @@ impl Account {
     /// Returns the container with this name.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn container_by_name(&self, database: DatabaseRid, id: &str) -> Result<Arc<Container>> {
         self.catalog().container_by_name(database, id)
     }
@@ -80,7 +80,7 @@ impl Account {
     /// Returns the container with this resource id.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn container_by_rid(&self, rid: ContainerRid) -> Result<Arc<Container>> {
         self.catalog().container_by_rid(rid)
     }
@@ -127,7 +127,7 @@ impl Account {
     /// Sets the pace of a container's purge.
     ///
     /// # Errors
-    /// From the engine.
+    /// Errors of the engine.
     pub async fn set_pacing(&self, container: &Arc<Container>, pacing: PacingSettings) -> Result<()> {
         let container = container.clone();
         let set = |catalog: Arc<Catalog>| async move { catalog.set_pacing(&container, pacing).await };

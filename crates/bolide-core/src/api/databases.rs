@@ -10,7 +10,7 @@ use crate::catalog::{Catalog, DatabaseInfo};
 use crate::runtime::RequestContext;
 use crate::throughput::Throughput;
 
-/// Databases.
+/// Operations on databases.
 impl Account {
     /// Creates a database.
     ///
@@ -35,7 +35,7 @@ impl Account {
     /// Returns the database with this name.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn database_by_name(&self, id: &str) -> Result<DatabaseInfo> {
         self.catalog().database_by_name(id)
     }
@@ -43,7 +43,7 @@ impl Account {
     /// Returns the database with this resource id.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn database_by_rid(&self, rid: DatabaseRid) -> Result<DatabaseInfo> {
         self.catalog().database_by_rid(rid)
     }

@@ -10,7 +10,7 @@ use super::Account;
 use crate::catalog::{Catalog, EncryptionKeyInfo};
 use crate::runtime::RequestContext;
 
-/// Client encryption keys.
+/// Operations on client encryption keys.
 impl Account {
     /// Creates a key.
     ///
@@ -54,7 +54,7 @@ impl Account {
     /// Returns the key with this name.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn encryption_key_by_name(&self, database: DatabaseRid, id: &str) -> Result<EncryptionKeyInfo> {
         self.catalog().encryption_key_by_name(database, id)
     }
@@ -62,7 +62,7 @@ impl Account {
     /// Returns the key with this resource id.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn encryption_key_by_rid(&self, rid: EncryptionKeyRid) -> Result<EncryptionKeyInfo> {
         self.catalog().encryption_key_by_rid(rid)
     }

@@ -1,4 +1,4 @@
-//! Feeds: all items, and all changes.
+//! Feeds: the read feed of items, and the feeds of changes.
 
 use std::sync::Arc;
 

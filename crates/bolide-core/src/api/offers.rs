@@ -10,7 +10,7 @@ use crate::catalog::{Catalog, Offer};
 use crate::runtime::RequestContext;
 use crate::throughput::Throughput;
 
-/// Offers.
+/// Operations on offers.
 impl Account {
     /// Returns all offers.
     pub fn list_offers(&self) -> Vec<Offer> {
@@ -20,7 +20,7 @@ impl Account {
     /// Returns the offer with this resource id.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn offer(&self, rid: OfferRid) -> Result<Offer> {
         self.catalog().offer(rid)
     }

@@ -10,7 +10,7 @@ use super::Account;
 use crate::catalog::{Catalog, PermissionInfo, PermissionProperties};
 use crate::runtime::RequestContext;
 
-/// Permissions.
+/// Operations on permissions.
 impl Account {
     /// Creates a permission of a user.
     ///
@@ -89,7 +89,7 @@ impl Account {
     /// Returns the permission with this name.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn permission_by_name(&self, user: UserRid, id: &str) -> Result<PermissionInfo> {
         self.catalog().permission_by_name(user, id)
     }
@@ -97,7 +97,7 @@ impl Account {
     /// Returns the permission with this resource id.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn permission_by_rid(&self, rid: PermissionRid) -> Result<PermissionInfo> {
         self.catalog().permission_by_rid(rid)
     }

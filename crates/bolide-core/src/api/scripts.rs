@@ -9,7 +9,7 @@ use crate::catalog::Catalog;
 use crate::container::{Container, Script, ScriptDraft, ScriptKind, ScriptName};
 use crate::runtime::RequestContext;
 
-/// Scripts as resources.
+/// Operations on scripts as resources.
 impl Account {
     /// Creates a script; with `is_upsert`, or replaces the one with its id. Returns whether it was created.
     ///
@@ -37,7 +37,7 @@ impl Account {
     /// Returns the script with this name.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn script(&self, container: &Container, kind: ScriptKind, name: &ScriptName) -> Result<Arc<Script>> {
         container.scripts().get(kind, name).cloned()
     }

@@ -10,7 +10,7 @@ use super::Account;
 use crate::catalog::{Catalog, UserInfo};
 use crate::runtime::RequestContext;
 
-/// Users.
+/// Operations on users.
 impl Account {
     /// Creates a user of a database.
     ///
@@ -78,7 +78,7 @@ impl Account {
     /// Returns the user with this name.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn user_by_name(&self, database: DatabaseRid, id: &str) -> Result<UserInfo> {
         self.catalog().user_by_name(database, id)
     }
@@ -86,7 +86,7 @@ impl Account {
     /// Returns the user with this resource id.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn user_by_rid(&self, rid: UserRid) -> Result<UserInfo> {
         self.catalog().user_by_rid(rid)
     }

@@ -74,7 +74,7 @@ impl Background {
     /// Purges a container now, at most `max` items. Returns the number of ghosts removed.
     ///
     /// # Errors
-    /// From the engine; items removed before the error stay removed.
+    /// Errors of the engine; items removed before the error stay removed.
     pub async fn purge(&self, container: &Arc<Container>, mode: PurgeMode, max: Option<u64>) -> Result<u64> {
         let driver = Driver::new(self.clock.clone(), OnDemand::new(mode, max));
         driver.run_to_end(&self.jobs_of(container.clone())).await

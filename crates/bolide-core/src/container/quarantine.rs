@@ -69,7 +69,7 @@ impl Script {
     /// Checks whether the script may run.
     ///
     /// # Errors
-    /// `Forbidden` while it is blocked.
+    /// `Forbidden` while the script is blocked.
     pub(crate) fn check_quarantine(&self, now: UnixSeconds) -> Result<()> {
         let Some(end) = self.quarantine.blocked_until(now) else {
             return Ok(());

@@ -150,7 +150,7 @@ pub struct ScriptDraft {
 /// A stored script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// What it is.
+    /// Its kind.
     pub kind: ScriptKind,
     /// Its resource id.
     pub rid: ChildRid,
@@ -199,7 +199,7 @@ impl Scripts {
     /// Returns the script with this name.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound` if there is none.
     pub fn get(&self, kind: ScriptKind, name: &ScriptName) -> Result<&Arc<Script>> {
         let found = match name {
             ScriptName::Id(id) => self.by_id(kind, id),

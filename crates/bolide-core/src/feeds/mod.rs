@@ -1,4 +1,4 @@
-//! Feeds: all items, and all changes.
+//! Feeds: the read feed of items, and the feeds of changes.
 //!
 //! [`read_feed`] scans live items ([`crate::scan`]), [`change_feed`] the log, and [`all_versions`] the history.
 

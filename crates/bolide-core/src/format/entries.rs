@@ -1,4 +1,4 @@
-//! Every entry that a stored item has beside its record, in one list.
+//! Every entry that a stored item has in addition to its record, in one list.
 //!
 //! ```text
 //!   Index   'I' ‖ epk ‖ id            → number           finds the item by its id

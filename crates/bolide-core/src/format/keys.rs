@@ -5,14 +5,14 @@
 //!   Index   'I' ‖ epk ‖ tag ‖ id                         → rid(8)
 //!           'U' ‖ constraint(1) ‖ epk ‖ tag ‖ digest(16) → item key of the holder
 //!   Log     lsn(8) ‖ seq(4)                              → class(1) ‖ _ts(8) ‖ size(4) ‖ item key
-//!           'FE' ‖ lsn(8) ‖ seq(4)                       → an entry of the history        (see `history`)
+//!           'FE' ‖ lsn(8) ‖ seq(4)                       → an entry of the history        (see `change_log`)
 //!   Expiry  base(8) ‖ lsn(8) ‖ seq(4)                    → size(4) ‖ item key          own ttl only
 //!   Meta    'S'                                          → counters and cursors         (see `partition::state`)
 //! ```
 //!
 //! Numbers are big-endian, so that bytes order as the numbers do; `base` has its sign bit flipped for the same reason.
-//! `epk ‖ tag` identifies a logical partition (see `logical`) and is called its epk below. The epks of one definition are never prefixes of one
-//! another, so no separator follows them.
+//! `epk ‖ tag` identifies a logical partition (see `content::logical`) and is called its epk below. The epks of one definition are never prefixes of
+//! one another, so no separator follows them.
 //! Every key except those of Log, Expiry and Meta holds the effective partition key at a fixed position, so a split copies a key range.
 
 use bolide_model::{Lsn, UnixSeconds, epk::Epk};

@@ -73,7 +73,7 @@ pub struct QueryItems {
 pub struct QueryPage {
     /// Number of rows.
     pub count: usize,
-    /// The rows as JSON texts with commas between them: the inside of an array.
+    /// The rows as JSON texts separated by commas: the inside of an array.
     pub rows: Bytes,
     /// The memory share of `rows`, kept as long as they are.
     pub memory: Option<Arc<MemoryShare>>,

@@ -18,7 +18,7 @@ pub enum Throughput {
     Autoscale {
         /// Maximum number of request units per second.
         max_ru: u32,
-        /// Echoed: `autoUpgradePolicy.throughputPolicy.incrementPercent`. `None` after a replace that named no policy.
+        /// Returned to clients unchanged: `autoUpgradePolicy.throughputPolicy.incrementPercent`. `None` after a replace that named no policy.
         increment_percent: Option<u32>,
     },
 }
@@ -117,7 +117,7 @@ pub enum Pacing {
         /// Request units per second.
         ru: f64,
     },
-    /// Between a tenth and all of a maximum; billed by the peak of each clock hour.
+    /// Between a tenth of a maximum and the maximum; billed by the peak of each clock hour.
     Autoscale {
         /// Maximum number of request units per second.
         max_ru: f64,
@@ -174,7 +174,7 @@ pub struct PacingSettings {
     pub pacing: Pacing,
     /// Request units for purging one item; `None`: those of an explicit delete of it.
     pub delete_ru: Option<f64>,
-    /// Only [`crate::Account::consume`] counts as use; ordinary operations cost nothing. For scenarios.
+    /// Only [`crate::Account::consume`] counts as use; ordinary operations cost nothing. For test scenarios.
     pub count_only_load: bool,
 }
 

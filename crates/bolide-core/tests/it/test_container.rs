@@ -45,7 +45,7 @@ pub fn options() -> AccountOptions {
     }
 }
 
-/// As [`options`], with so much time for scripts that none is told to stop because others write, however busy the machine is.
+/// As [`options`], with enough time for scripts that none is stopped because other requests write, however busy the machine is.
 pub fn patient_options() -> AccountOptions {
     AccountOptions {
         script_time: Duration::from_secs(1000),

@@ -34,7 +34,7 @@ impl PartitionContext {
     /// Runs one step inside the container, whose partition must still exist: a change of settings waits for one step only, not for the whole backlog.
     ///
     /// # Errors
-    /// `RangeGone` if the partition was split; `NotFound` if the container was deleted; those of the step.
+    /// `RangeGone` if the partition was split; `NotFound` if the container was deleted; the errors of the step.
     async fn step(&self, step: impl AsyncFnOnce(Arc<ContainerState>) -> Result<JobStep>) -> Result<StepReport> {
         let guard = self.container.enter().await?;
         guard.state.layout.partition_with_id(self.partition.range)?;

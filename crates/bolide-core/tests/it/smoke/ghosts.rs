@@ -82,7 +82,7 @@ async fn each_write_one_second_before_the_end_restarts_the_countdown() {
 
 #[tokio::test]
 async fn upsert_creates_a_new_item_and_merges_nothing() {
-    // TTL-240, TTL-242: If-Match on what is missing does not stop an upsert
+    // TTL-240, TTL-242: If-Match does not stop an upsert of a missing item
     for second in AFTER {
         let (test, etag) = with_item().await;
         let ghost = test.read("a").await.unwrap();

@@ -1,4 +1,4 @@
-//! What the worker of a partition and everybody else share: where it stands, and what commits have to do with the rest of the server.
+//! State that a partition's worker shares with its handle: published positions, counters, and the effects of commits outside of the partition.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -22,7 +22,7 @@ pub(crate) struct Shared {
     pub purge_rate: PurgeRate,
     pub dirty_keys: Arc<DirtyKeys>,
     pub schedule: Schedule,
-    /// What users consumed, and what the purge may spend.
+    /// Request units that users consumed and that the purge may spend.
     pub meter: RwLock<SharedMeter>,
 }
 
@@ -38,13 +38,13 @@ impl Shared {
         }
     }
 
-    /// Does what is to be done after a commit of this second.
+    /// Applies an [`AfterCommit`] after a commit at this second.
     pub fn committed(&self, after: &AfterCommit, now: UnixSeconds) {
         self.schedule.committed(after);
         self.spend(after, now);
     }
 
-    /// As [`Shared::committed`], for a commit whose outcome is unknown.
+    /// Like [`Shared::committed`], for a commit whose outcome is unknown.
     pub fn perhaps_committed(&self, after: &AfterCommit, now: UnixSeconds) {
         self.schedule.perhaps_committed(after);
         self.spend(after, now);

@@ -22,9 +22,6 @@ pub(crate) use table::operations;
 struct Row {
     operation: Operation,
     name: &'static str,
-    verb: Verb,
-    is_at: fn(Place) -> bool,
-    when: When,
     rights: Rights,
     subject: Subject,
     body: Body,
@@ -94,14 +91,28 @@ macro_rules! define {
             Row {
                 operation: Operation::$name,
                 name: stringify!($name),
-                verb: Verb::$verb,
-                is_at: |place| matches!(place, Place::$place $(($kind))?),
-                when: When::$when,
                 rights: Rights::new(Access::$key, [$container, $partition_key, $item, $script]),
                 subject: Subject::$subject,
                 body: Body::$body,
             },
         )*];
+
+        /// The first operation whose verb, place and headers are those of a request. A `match`, so that each request is compared with the few rows
+        /// of its verb and place, not with all.
+        ///
+        /// # Errors
+        /// 400 for an unknown mode of the change feed.
+        fn find(verb: Verb, place: Place, headers: &HeaderMap) -> Result<Option<Operation>, Failure> {
+            Ok(match (verb, place) {
+                $((Verb::$verb, Place::$place $(($kind))?) if When::$when.is_said(headers)? => Some(Operation::$name),)*
+                _ => None,
+            })
+        }
+
+        /// Whether there is an operation at a place, with whichever verb.
+        fn has_operations(place: Place) -> bool {
+            $(matches!(place, Place::$place $(($kind))?))||*
+        }
     };
 }
 
@@ -153,12 +164,10 @@ impl Operation {
     /// 404 for paths that lead nowhere, 405 for verbs without meaning there, 400 for direct mode and unknown feeds.
     pub(crate) fn of(route: &Route<'_>, method: &Method, headers: &HeaderMap) -> Result<Operation, Failure> {
         let verb = Verb::of(method).ok_or_else(|| not_allowed(method, route))?;
-        for row in ROWS {
-            if row.verb == verb && (row.is_at)(route.place) && row.when.is_said(headers)? {
-                return Ok(row.operation);
-            }
+        if let Some(operation) = find(verb, route.place, headers)? {
+            return Ok(operation);
         }
-        if ROWS.iter().any(|row| (row.is_at)(route.place)) {
+        if has_operations(route.place) {
             return Err(not_allowed(method, route));
         }
         Err(Failure::new(

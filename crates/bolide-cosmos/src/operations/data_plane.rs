@@ -13,7 +13,6 @@ use crate::addressing;
 use crate::operation::Operation;
 use crate::request::Call;
 use crate::session::{self, SessionToken};
-use crate::status::Failure;
 use crate::wire::{Reply, headers};
 
 /// Quota of a container, in the units of the service's headers (kilobytes; -1 is without limit).
@@ -27,52 +26,68 @@ const INDEXING_DIRECTIVES: &[&str] = &["Default", "Include", "Exclude"];
 /// Forms of answers that a client may ask for.
 const CONTENT_FORMATS: &[&str] = &["JsonText", "CosmosBinary", "HybridRow"];
 
-/// Runs an operation inside a container by its handler.
-pub(super) async fn run<H>(call: &Call<'_>, handler: H) -> Result<Reply, Failure>
-where
-    H: AsyncFn(&Call<'_>, &Arc<Container>) -> ChargedResult<Reply>,
-{
-    // Of a point read, the service says no more than that something is not there. Source: .NET's suite, `CosmosNotFoundTests`.
-    let container = match call.operation {
-        Operation::ReadItem => addressing::container(call.account(), &call.route),
-        _ => addressing::parent_container(call.account(), &call.route),
-    }
-    .map_err(|error| gone_for_stale_client(call.headers(), error))?;
-    let answered = checked(call, &container, handler).await;
-    let (mut reply, cost) = match answered {
-        Ok(Response { value, cost }) => (value, cost),
-        Err(Refusal { error, cost }) => {
-            let is_of_missing = error.kind == ErrorKind::NotFound;
-            let mut reply = Reply::failure(&error.into(), call.activity_id);
-            reply.names_container = !is_of_missing;
-            (reply, cost)
-        }
-    };
-    if reply.names_container {
-        add_container_headers(&mut reply, call, &container);
-    }
-    add_quota_headers(&mut reply);
-    add_cost_headers(&mut reply, &cost);
-    if reply.status == StatusCode::NOT_FOUND {
-        withhold_strange_token(&mut reply, call.headers(), &cost);
-    }
-    Ok(reply)
+/// The container of a request on items, and the session that its client brings. The handler's work stands between [`InContainer::enter`] and
+/// [`InContainer::finish`], which are not generic over it: there is one copy of them, and not one for each operation.
+pub(super) struct InContainer {
+    pub container: Arc<Container>,
+    /// The session token that was sent, or why the request is refused.
+    session: std::result::Result<SessionToken, Error>,
 }
 
-async fn checked<H>(call: &Call<'_>, container: &Arc<Container>, handler: H) -> ChargedResult<Reply>
-where
-    H: AsyncFn(&Call<'_>, &Arc<Container>) -> ChargedResult<Reply>,
-{
+impl InContainer {
+    /// Finds the container and checks headers that all operations on items have in common.
+    ///
+    /// # Errors
+    /// 404 if there is no such container. What the checks find is told by [`InContainer::refusal`].
+    pub(super) fn enter(call: &Call<'_>) -> Result<InContainer> {
+        // Of a point read, the service says no more than that something is not there. Source: .NET's suite, `CosmosNotFoundTests`.
+        let container = match call.operation {
+            Operation::ReadItem => addressing::container(call.account(), &call.route),
+            _ => addressing::parent_container(call.account(), &call.route),
+        }
+        .map_err(|error| gone_for_stale_client(call.headers(), error))?;
+        let session = check_headers(call, &container);
+        Ok(InContainer { container, session })
+    }
+
+    /// Why the handler is not to run.
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        self.session.as_ref().err().cloned().map(Refusal::from)
+    }
+
+    /// Makes the reply of what the handler answered.
+    pub(super) fn finish(self, call: &Call<'_>, answered: ChargedResult<Reply>) -> Reply {
+        let answered = match &self.session {
+            Ok(session) if call.operation.is_read() => check_session(session, &answered).and(answered),
+            _ => answered,
+        };
+        let (mut reply, cost) = match answered {
+            Ok(Response { value, cost }) => (value, cost),
+            Err(Refusal { error, cost }) => {
+                let is_of_missing = error.kind == ErrorKind::NotFound;
+                let mut reply = Reply::failure(&error.into(), call.activity_id);
+                reply.names_container = !is_of_missing;
+                (reply, cost)
+            }
+        };
+        if reply.names_container {
+            add_container_headers(&mut reply, call, &self.container);
+        }
+        add_quota_headers(&mut reply);
+        add_cost_headers(&mut reply, &cost);
+        if reply.status == StatusCode::NOT_FOUND {
+            withhold_strange_token(&mut reply, call.headers(), &cost);
+        }
+        reply
+    }
+}
+
+fn check_headers(call: &Call<'_>, container: &Container) -> Result<SessionToken> {
     call.state.options.consistency.check(call.headers())?;
     headers::check_choices(call.headers(), &headers::INDEXING_DIRECTIVE, INDEXING_DIRECTIVES)?;
     headers::check_choices(call.headers(), &headers::CONTENT_FORMAT, CONTENT_FORMATS)?;
     check_intended_rid(call.headers(), container)?;
-    let session = SessionToken::of(call.headers())?;
-    let answered = handler(call, container).await;
-    if call.operation.is_read() {
-        check_session(&session, &answered)?;
-    }
-    answered
+    SessionToken::of(call.headers())
 }
 
 /// A client that names the resource id it knows the container by has a container that was deleted: it is told so as of any resource. The

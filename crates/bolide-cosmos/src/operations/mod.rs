@@ -26,6 +26,7 @@ use crate::operation::{Operation, operations};
 use crate::request::Call;
 use crate::status::Failure;
 use crate::wire::{Reply, headers};
+use data_plane::InContainer;
 
 /// Answers with what a handler gives: see the table.
 macro_rules! answer {
@@ -35,9 +36,14 @@ macro_rules! answer {
     (later $call:ident $handler:path) => {
         $handler($call).await
     };
-    (inside $call:ident $handler:path) => {
-        data_plane::run($call, $handler).await
-    };
+    (inside $call:ident $handler:path) => {{
+        let inside = InContainer::enter($call)?;
+        let answered = match inside.refusal() {
+            None => $handler($call, &inside.container).await,
+            Some(refusal) => Err(refusal),
+        };
+        Ok(inside.finish($call, answered))
+    }};
 }
 
 macro_rules! dispatch {

@@ -1,4 +1,4 @@
-//! Quota figures, without ghosts from the second of their expiry (TTL-068, TTL-253).
+//! Storage used by containers, without ghosts from the second of their expiry (TTL-068, TTL-253).
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::container::{Container, ContainerState};
 use crate::partition::Partition;
 use crate::partition::state::{Amount, PartitionState};
 
-/// What a container holds.
+/// The live items of a container.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Live items.
@@ -30,7 +30,7 @@ impl Usage {
     }
 }
 
-/// What a container holds and has purged, for metrics.
+/// The items of a container and the work of its purge, for metrics.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContainerFigures {
     /// The container.
@@ -45,17 +45,17 @@ pub struct ContainerFigures {
     pub ghosts: Usage,
     /// Ghosts removed since the container's creation.
     pub purged_total: u64,
-    /// Request units spent on that.
+    /// Request units spent on removing them.
     pub ru_spent_total: f64,
-    /// Of these, units billed.
+    /// The part of them that was billed.
     pub ru_billed_total: f64,
-    /// How far behind the purge is: server time less the earliest moment of expiry among the ghosts; 0 without any.
+    /// Delay of the purge in seconds: server time minus the earliest expiry among the ghosts; 0 without ghosts.
     pub lag_seconds: i64,
-    /// What the purge may spend now; `None` without a limit.
+    /// Request units that the purge may spend now; `None` without a limit.
     pub credit: Option<f64>,
-    /// Ghosts removed in a second, in the mean of the last minute.
+    /// Ghosts removed per second, averaged over the last minute.
     pub purge_rate: f64,
-    /// What the purge is up to.
+    /// State of the purge.
     pub state: TtlState,
 }
 
@@ -85,13 +85,13 @@ impl Admin<'_> {
                 Err(gone) if gone.kind == ErrorKind::NotFound => {}
                 figures => all.push(figures?),
             }
-            // There may be thousands, and nothing to wait for in any.
+            // There may be thousands of containers, and none of them may need to wait, so other tasks get a chance to run here.
             tokio::task::yield_now().await;
         }
         Ok(all)
     }
 
-    /// `NotFound` if the container was deleted.
+    /// Returns the statistics of one container; `NotFound` if it was deleted.
     async fn figures_of(&self, container: &Arc<Container>) -> Result<ContainerFigures> {
         let guard = container.enter_uninterruptible().await?;
         let info = container.info();
@@ -134,7 +134,7 @@ impl Admin<'_> {
     }
 }
 
-/// A partition's ghosts, and what is live in it: what is stored without the ghosts. What was deleted with its partition key is neither.
+/// Returns a partition's ghosts and its live items. Items that were deleted with their partition key count as neither.
 pub(crate) async fn amounts(
     state: &ContainerState,
     partition: &Partition,

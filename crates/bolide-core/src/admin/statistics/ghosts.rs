@@ -1,8 +1,8 @@
-//! Counting ghosts: how many items are expired and still stored, exactly at server time (TTL-253, TTL-272).
+//! Counts ghosts: items that are expired and still stored, exactly at server time (TTL-253, TTL-272).
 //!
-//! Cursors run ahead of the purge's over the same two lines. What they have passed and is still stored is a ghost and stays one, so
-//! each entry is counted once; removing one takes it off again (`PartitionState::removed`). Counting costs O(1) per expired
-//! item over its life, whoever asks how often.
+//! The cursors of the count are ahead of the purge's cursors in the same two queues. An item whose entry they have passed and that is still stored is
+//! a ghost and stays one. So each entry is counted once, and the removal of its item subtracts it again (`PartitionState::removed`). Counting costs
+//! O(1) per expired item over its life, however often it is requested.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use crate::partition::Partition;
 use crate::partition::state::{Cursors, PartitionState};
 use crate::partition::write_batch::{Decision, WriteBatch};
 
-/// Entries of each queue counted in one write batch. More would delay users' writes.
+/// Maximum number of entries of each queue counted in one write batch, so that users' writes are not delayed.
 const ROWS: usize = 2_000;
-/// Entries of each queue read in the first write batch. A caller that asks often finds few new ones.
+/// Maximum number of entries of each queue read in the first write batch: a caller that asks often finds few new ones.
 const FEW_ROWS: usize = 32;
 const BYTES: usize = 512 * 1024;
 
-/// How often the ranges are counted again because a second passed between them.
+/// Maximum number of times the ranges are counted again because a second passed between them.
 const TRIES: usize = 5;
 
-/// The counters of all partitions of a container, in the order of its ranges, with the ghosts of one and the same second; and that second.
-/// (Counting that takes longer than a second ends with what it has.)
+/// Returns the counters of all partitions of a container, in the order of its ranges, with the ghosts at one second for all of them, and that second.
+/// (If counting always takes longer than a second, the counts are of different seconds.)
 pub(crate) async fn counted_together(state: &Arc<ContainerState>) -> Result<(Vec<PartitionState>, UnixSeconds)> {
     let partitions = &state.layout.partitions;
     let mut tries = 0;
@@ -47,7 +47,7 @@ pub(crate) async fn counted_together(state: &Arc<ContainerState>) -> Result<(Vec
     }
 }
 
-/// A partition's counters with every ghost counted, at one moment, and the second of that moment.
+/// Returns a partition's counters with every ghost counted, and the second at which they were counted.
 pub(crate) async fn counted_at(
     state: &Arc<ContainerState>,
     partition: &Partition,
@@ -68,11 +68,11 @@ pub(crate) async fn counted_at(
     }
 }
 
-/// Counts what is due behind the cursors, up to so many entries of each queue; tells whether that was all.
+/// Counts expired entries after the cursors, at most `rows` entries of each queue. Returns whether all were counted.
 pub(crate) fn count_some(batch: &mut WriteBatch<'_>, container: &ContainerState, rows: usize) -> Decision<bool> {
     let horizon = batch.horizon(&container.settings);
     let (upto, purged) = (batch.state.ghosts.upto, batch.state.purge);
-    // The purge may have run ahead: nothing is left behind its cursors.
+    // The purge may be further: no items are left before its cursors.
     let upto = Cursors {
         log: upto.log.max(purged.log),
         expiry: upto.expiry.max(purged.expiry),
@@ -89,7 +89,7 @@ pub(crate) fn count_some(batch: &mut WriteBatch<'_>, container: &ContainerState,
     Ok(own && log)
 }
 
-/// Counts what is due in a page of a queue, and moves its cursor behind that; tells whether something was not due, or nothing is left.
+/// Counts the expired entries in a page of a queue, and moves the queue's cursor behind them. Returns whether no expired entries follow.
 fn count<P: Queue>(
     state: &mut PartitionState,
     page: &Page,

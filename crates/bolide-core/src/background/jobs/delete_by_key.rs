@@ -1,5 +1,5 @@
-//! Removing the items of deleted logical partitions (see `crate::partition::tombstones`): a step is as large as one of the purge, goes the same
-//! way, and is paced by the same budget. Its events are deletes by a client, and the figures of expiry leave it out.
+//! Removes the items of deleted logical partitions (see `crate::partition::tombstones`): a step has about the size of a purge's step, runs in the
+//! same way, and is paced by the same budget. Its events are deletes by a client, and the statistics of expiry do not count them.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use crate::partition::visibility::StoredVersion;
 use crate::partition::write_batch::{Decision, WriteBatch};
 use bolide_model::ttl::Horizon;
 
-/// Bytes looked at in one step.
+/// Maximum number of bytes scanned in one step.
 const SCAN_BYTES: usize = 512 * 1024;
 
-/// See the module.
+/// Removes the items of deleted logical partitions; see the module.
 pub(in crate::background) struct DeleteByKey(PartitionContext);
 
 impl DeleteByKey {
@@ -99,7 +99,7 @@ fn decide(batch: &mut WriteBatch<'_>, state: &ContainerState, mut budget: Budget
         first.from = from;
     }
     if step.purged == 0 && step.end == End::Drained {
-        // Only a commit keeps how far this came.
+        // Only a commit stores the cursor.
         batch.next_lsn();
     }
     if step.end == End::Drained && !batch.state.tombstones.is_empty() {
@@ -120,16 +120,16 @@ fn scan(dropped: &PartitionKeyTombstone) -> Scan {
     }
 }
 
-/// What is still stored of deleted logical partitions. It is neither live nor a ghost: it ended by its deletion.
+/// The items of deleted logical partitions that are still stored. They are neither live nor ghosts, because their deletion ended them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Hidden {
-    /// What would be live.
+    /// Items that would be live.
     pub live: Amount,
-    /// What would be ghosts, and is counted by what counts those.
+    /// Items that would be ghosts, and that the counts of ghosts include.
     pub expired: Amount,
 }
 
-/// See [`Hidden`].
+/// Returns the items of deleted logical partitions that are still stored; see [`Hidden`].
 pub(crate) async fn hidden(partition: &Partition, counted: &PartitionState, horizon: Horizon) -> Result<Hidden> {
     let mut hidden = Hidden::default();
     for_each_hidden(partition, counted, |record| {
@@ -140,14 +140,14 @@ pub(crate) async fn hidden(partition: &Partition, counted: &PartitionState, hori
     Ok(hidden)
 }
 
-/// Visits what is still stored of deleted logical partitions.
+/// Calls `visit` for each item of deleted logical partitions that is still stored.
 pub(crate) async fn for_each_hidden(
     partition: &Partition,
     counted: &PartitionState,
     mut visit: impl FnMut(&Record),
 ) -> Result<()> {
     for (at, dropped) in counted.tombstones.iter().enumerate() {
-        // A key may have been deleted again before the first deletion is through: an item belongs to the first that hides it.
+        // A key may be deleted again before its first deletion is finished: an item belongs to the first deletion that hides it.
         let is_taken = |key: &[u8], record: &Record| {
             counted
                 .tombstones

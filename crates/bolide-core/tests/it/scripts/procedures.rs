@@ -198,7 +198,7 @@ async fn a_document_without_id_is_given_one() {
     assert_eq!(test.count().await, 2);
 }
 
-/// Counts by reading, then writing: lost updates would show.
+/// Increments by reading, then writing, so that lost updates are visible.
 const INCREMENT: &str = "var link = c.getAltLink() + '/docs/counter'; c.readDocument(link, function (e, d) { if (e) throw e; d.n++; \
     c.replaceDocument(link, d, function (e) { if (e) throw e; r.setBody(d.n) }) });";
 

@@ -1,29 +1,29 @@
-//! The pace of answers to those who have shown no key: refusals, and pages that need none.
+//! Rate limit of responses to clients without a key: refusals, and pages that need no key.
 //!
-//! Such an answer costs the server a signature and an answer, and its client next to nothing. So they are given out at a steady pace, all
-//! connections together; who asks now and then does not notice.
+//! Such a response costs the server a signature check and a response, and its client very little. So they are sent at a fixed rate, over all
+//! connections together; occasional requests are not delayed.
 
 use std::time::{Duration, Instant};
 
 use bolide_model::time::Monotonic;
 use parking_lot::Mutex;
 
-/// Between two answers when there are many: 2,000 in a second.
+/// Time between two responses under load: 2,000 per second.
 const STEP: Duration = Duration::from_micros(500);
-/// Longest wait. Beyond, a client is answered all the same, so that it does not take the server for dead.
+/// Longest delay. After it a client gets its response anyway, so that it does not consider the server dead.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Answers that may come at once before anybody waits.
+/// Number of responses that may be sent without delay in a burst.
 const BURST: u32 = 100;
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    /// When the next one is due if there were no burst; `None` before the first.
+    /// When the next response is due, without the burst; `None` before the first.
     next: Mutex<Option<Instant>>,
 }
 
 impl Pace {
-    /// Waits for the time of an answer.
+    /// Waits until the response may be sent.
     pub(crate) async fn wait(&self, clock: &Monotonic) {
         let wait = self.reserve(clock.now());
         if !wait.is_zero() {
@@ -31,11 +31,11 @@ impl Pace {
         }
     }
 
-    /// Takes the next place; how long it is until then.
+    /// Reserves the next time slot; returns the delay until then.
     fn reserve(&self, now: Instant) -> Duration {
         let mut next = self.next.lock();
         let place = next.map_or(now, |next| next.max(now));
-        // A line that is as long as anybody waits does not grow: it would outlast those who are in it.
+        // The queue is limited to the longest delay; otherwise it would outlast the clients in it.
         *next = Some((place + STEP).min(now + PATIENCE + STEP * BURST));
         place.duration_since(now).saturating_sub(STEP * BURST).min(PATIENCE)
     }

@@ -1,7 +1,7 @@
-//! Paths: which resource a request is about.
+//! Paths: the resource that a request addresses.
 //!
-//! A path is split at `/` and each segment percent-decoded afterwards (cosmos-rest §0.1). Its shape alone names the kind of
-//! resource; whether the names in it are ids or resource ids is settled in [`crate::addressing`].
+//! A path is split at `/` and each segment is percent-decoded afterwards (cosmos-rest §0.1). Its form alone determines the kind of resource;
+//! [`crate::addressing`] decides whether its segments are names or resource ids.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use bolide_model::rid::{
 
 use crate::wire::percent;
 
-/// What kind of resource a path leads to.
+/// The kind of resource that a path addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// `/`
@@ -55,9 +55,9 @@ pub(crate) enum Place {
     Offer,
     /// `…/sprocs`, `…/triggers`, `…/udfs`
     Scripts(ScriptKind),
-    /// `…/sprocs/{id}` and the like
+    /// `…/sprocs/{id}`, `…/triggers/{id}`, `…/udfs/{id}`
     Script(ScriptKind),
-    /// `/addresses`: direct mode, which this is not.
+    /// `/addresses`: direct mode, which is not supported.
     Addresses,
     /// `/_explorer/emulator.pem`
     Certificate,
@@ -65,20 +65,20 @@ pub(crate) enum Place {
     Explorer,
     /// `/_bolide/…`
     Admin,
-    /// Nothing we know.
+    /// An unknown path.
     Unknown,
 }
 
-/// A path, taken apart.
+/// A parsed path.
 #[derive(Debug, Clone)]
 pub(crate) struct Route<'p> {
     /// The kind of resource.
     pub place: Place,
-    /// The database segment, decoded; empty where there is none.
+    /// The database segment, decoded; empty if there is none.
     pub database: Cow<'p, str>,
-    /// The container segment, decoded; empty where there is none.
+    /// The container segment, decoded; empty if there is none.
     pub container: Cow<'p, str>,
-    /// The user segment, decoded; empty where there is none.
+    /// The user segment, decoded; empty if there is none.
     pub user: Cow<'p, str>,
     /// The last id of the path below the container or user, or the offer's; decoded.
     pub leaf: Cow<'p, str>,
@@ -86,7 +86,7 @@ pub(crate) struct Route<'p> {
     pub path: &'p str,
 }
 
-/// What a signature covers of a path.
+/// The part of a path that a signature covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Signed<'p> {
     /// The last resource keyword; empty for the account.
@@ -98,13 +98,13 @@ pub(crate) struct Signed<'p> {
 const MAX_SEGMENTS: usize = 8;
 
 impl<'p> Route<'p> {
-    /// Takes a path apart. `None` when a segment is not UTF-8 after decoding.
+    /// Parses a path. `None` if a segment is not UTF-8 after decoding.
     pub(crate) fn parse(path: &'p str) -> Option<Route<'p>> {
         let path = trim(path);
         let mut segments = [""; MAX_SEGMENTS];
         let mut count = 0;
         if !path.is_empty() {
-            // What follows the last slot stays in it: ids with a bare `/` inside, which lead nowhere. An escaped one is part of the id.
+            // The last slot gets the rest of the path: ids with an unescaped `/`, which address nothing. An escaped slash is part of the id.
             for segment in path.splitn(MAX_SEGMENTS, '/') {
                 segments[count] = segment;
                 count += 1;
@@ -125,7 +125,7 @@ impl<'p> Route<'p> {
         })
     }
 
-    /// What the client signed of this path (cosmos-rest §2.1).
+    /// The part of this path that the client signed (cosmos-rest §2.1).
     pub(crate) fn signed(&self) -> Signed<'p> {
         match self.place {
             Place::Account => Signed {
@@ -139,7 +139,7 @@ impl<'p> Route<'p> {
                     link,
                 }
             }
-            // An item id may hold a bare slash, so segments cannot be counted.
+            // An item id may contain an unescaped slash, so segments cannot be counted.
             Place::Item => Signed {
                 resource_type: "docs",
                 link: self.path,
@@ -150,9 +150,9 @@ impl<'p> Route<'p> {
 }
 
 impl Route<'_> {
-    /// The resource id that the path ends with, or its parent for feeds, if all ids of the path are resource ids that belong together.
+    /// The resource id at the end of the path, or that of the parent for feeds, if all ids of the path are resource ids that belong together.
     ///
-    /// Whether they are meant as such is not said by the path: a database may be named like a resource id.
+    /// The path does not tell whether they are meant as such: a database name may look like a resource id.
     pub(crate) fn rid(&self) -> Option<&str> {
         if self.place == Place::Offer {
             return OfferRid::parse(&self.leaf).map(|_| &*self.leaf);
@@ -200,7 +200,7 @@ impl Route<'_> {
 }
 
 impl Route<'static> {
-    /// The route to a container by its segments, as links name them.
+    /// The route to a container from its segments, as in links.
     pub(crate) fn to_container(database: String, container: String) -> Route<'static> {
         Route {
             place: Place::Container,
@@ -213,7 +213,7 @@ impl Route<'static> {
     }
 }
 
-/// Pairs of keyword and id make an instance; a keyword left over makes a feed of its parent.
+/// Pairs of keyword and id form an instance; a single keyword at the end forms a feed of its parent.
 fn signed_by_parity(path: &str) -> Signed<'_> {
     let is_instance = path.split('/').count().is_multiple_of(2);
     match path.rsplit_once('/') {
@@ -250,7 +250,7 @@ fn place<'s>(segments: &[&'s str]) -> (Place, [&'s str; 3]) {
         ["dbs", db, "colls", c] => (Place::Container, [db, c, ""]),
         ["dbs", db, "colls", c, "docs"] => (Place::Items, [db, c, ""]),
         ["dbs", db, "colls", c, "docs", id] => (Place::Item, [db, c, id]),
-        // An id with a bare slash, as .NET sends it, leads nowhere. No item has the empty id.
+        // An id with an unescaped slash, as .NET sends it, addresses nothing. No item has the empty id.
         ["dbs", db, "colls", c, "docs", _, ..] => (Place::Item, [db, c, ""]),
         ["dbs", db, "colls", c, "pkranges"] => (Place::PartitionKeyRanges, [db, c, ""]),
         ["dbs", db, "colls", c, "conflicts"] => (Place::Conflicts, [db, c, ""]),
@@ -278,7 +278,7 @@ fn place<'s>(segments: &[&'s str]) -> (Place, [&'s str; 3]) {
     }
 }
 
-/// The keyword of the paths of a kind of scripts.
+/// The keyword in paths for a kind of scripts.
 pub(crate) fn keyword(kind: ScriptKind) -> &'static str {
     match kind {
         ScriptKind::StoredProcedure => "sprocs",
@@ -287,7 +287,7 @@ pub(crate) fn keyword(kind: ScriptKind) -> &'static str {
     }
 }
 
-/// The scripts that a keyword of a path stands for.
+/// The kind of scripts of a keyword in a path.
 fn kind(keyword: &str) -> ScriptKind {
     match keyword {
         "triggers" => ScriptKind::Trigger,

@@ -15,16 +15,16 @@ use crate::wire::{Payload, Reply, headers};
 /// Items of one page; small enough that a page of large items stays in memory easily.
 const PAGE_ITEMS: usize = 500;
 
-/// What a page takes at most: its items, and their lines.
+/// Maximum memory of a page: its items, and their lines.
 const PAGE_BYTES: usize = 2 * (limits::PAGE_BYTES + limits::ITEM_BYTES);
 
-/// Where an export stands.
+/// The position of an export.
 enum Place {
     Page(Option<String>),
     End,
 }
 
-/// Answers with the items. Pages take turns, so that many exports take no more memory than a few.
+/// Returns the items. Pages need a permit, so that many exports use no more memory than a few.
 pub(super) async fn answer(admin: &Admin<'_>, container: &Arc<Container>) -> Result<Reply> {
     let (account, turns) = (admin.state.account.clone(), admin.state.exports.clone());
     let container = container.clone();
@@ -54,7 +54,7 @@ async fn page(
         .memory()
         .take(PAGE_BYTES.min(account.memory().longest_share()), MEMORY_PATIENCE)
         .await?;
-    // Every page is judged when it is made, as any other feed's (TTL-247).
+    // Every page uses the time when it is made, as in any other feed (TTL-247).
     let ctx = account.begin_admin().await?;
     let read = ReadFeed {
         scope: ScanScope::default(),

@@ -1,4 +1,4 @@
-//! What each operation reads from the wire, asks the core, and writes to the wire.
+//! The handlers of operations: each reads from the wire, calls the core, and writes to the wire.
 
 mod account_root;
 pub(crate) mod batch;
@@ -28,7 +28,7 @@ use crate::status::Failure;
 use crate::wire::{Reply, headers};
 use data_plane::InContainer;
 
-/// Answers with what a handler gives: see the table.
+/// Calls a handler: see the table.
 macro_rules! answer {
     (now $call:ident $handler:path) => {
         $handler($call)
@@ -48,7 +48,7 @@ macro_rules! answer {
 
 macro_rules! dispatch {
     ($($name:ident $columns:tt => $how:ident $handler:path;)*) => {
-        /// Runs a request that was let in.
+        /// Runs an admitted request.
         pub(crate) async fn run(call: &Call<'_>) -> Result<Reply, Failure> {
             match call.operation {
                 $(Operation::$name => answer!($how call $handler),)*
@@ -59,12 +59,12 @@ macro_rules! dispatch {
 
 operations!(dispatch);
 
-/// The entity tag that the caller expects.
+/// The entity tag in `If-Match`.
 fn if_match(headers: &HeaderMap) -> Result<Option<String>> {
     Ok(headers::non_empty(headers, &IF_MATCH)?.map(str::to_owned))
 }
 
-/// The entity tag that the caller has seen.
+/// The entity tag in `If-None-Match`.
 fn if_none_match(headers: &HeaderMap) -> Result<Option<String>> {
     Ok(headers::non_empty(headers, &IF_NONE_MATCH)?.map(str::to_owned))
 }

@@ -1,4 +1,4 @@
-//! Permissions of a user (cosmos-rest §12.1). Every answer that shows one has a new token for it.
+//! Permissions of a user (cosmos-rest §12.1). Every response with a permission has a new token for it.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::resource_token::{Grant, Scope};
 use crate::status::Failure;
 use crate::wire::{Reply, body, headers};
 
-/// How long tokens hold, in seconds.
+/// Valid lifetimes of tokens, in seconds.
 const EXPIRY_SECONDS: std::ops::RangeInclusive<i64> = 10..=18_000;
 const DEFAULT_EXPIRY_SECONDS: i64 = 3_600;
 
@@ -101,7 +101,7 @@ pub(super) async fn delete(call: &Call<'_>) -> Result<Reply, Failure> {
     Ok(Reply::empty(StatusCode::NO_CONTENT))
 }
 
-/// How long the tokens of this answer shall hold, in seconds.
+/// The requested lifetime of the tokens in this response, in seconds.
 fn expiry(call: &Call<'_>) -> Result<i64> {
     let Some(seconds) = headers::integer(call.headers(), &headers::EXPIRY_SECONDS)? else {
         return Ok(DEFAULT_EXPIRY_SECONDS);
@@ -144,7 +144,7 @@ fn text<'m>(members: &'m Map<String, Value>, name: &str) -> Result<&'m str> {
     })
 }
 
-/// The key that is sent; an empty array is the key of items without one, where there are such.
+/// The key that was sent; an empty array is the key of items without one, in containers that have such items.
 fn partition_key(value: Option<&Value>, container: Option<&Container>) -> Result<Option<PartitionKey>> {
     let Some(value) = value.filter(|value| !value.is_null()) else {
         return Ok(None);
@@ -166,11 +166,11 @@ fn feed(parent: &str) -> Feed<'_> {
     }
 }
 
-/// How permissions are shown: each with a token of it.
+/// Shows permissions, each with its token.
 struct Shape {
     account: Arc<Account>,
     keys: Keys,
-    /// When the tokens end.
+    /// Expiry of the tokens.
     expires: i64,
 }
 

@@ -22,16 +22,16 @@ use crate::routes::Place;
 use crate::status::Failure;
 use crate::wire::{Reply, body, headers, scope};
 
-/// What of a log is escaped in its header: everything but what needs it nowhere.
+/// Characters of a log that are escaped in its header: all that are not unreserved.
 const LOG_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// How a kind of script looks on the wire.
+/// The wire format of a kind of scripts.
 struct Wire {
     kind: ScriptKind,
     child: ChildKind,
-    /// Keyword of its paths.
+    /// The keyword in its paths.
     keyword: &'static str,
-    /// Name of the array of its feed.
+    /// The name of the array in its feed.
     array: &'static str,
 }
 
@@ -124,7 +124,7 @@ pub(super) async fn delete(call: &Call<'_>) -> Result<Reply, Failure> {
     Ok(reply)
 }
 
-/// Executes a stored procedure. Its answer is whatever body it leaves; the log comes as a header, percent-encoded.
+/// Executes a stored procedure. Its response is the body that the script sets; the log is a header, percent-encoded.
 pub(super) async fn execute(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     let execute = ExecuteProcedure {
         name: name(call, container, &PROCEDURES),
@@ -147,7 +147,7 @@ pub(super) async fn execute(call: &Call<'_>, container: &Arc<Container>) -> Char
     }))
 }
 
-/// The arguments of a stored procedure: a JSON array, what `Function.apply` takes for one (an object with a `length`, null), or nothing.
+/// The arguments of a stored procedure: a JSON array, another value that `Function.apply` accepts (an object with a `length`, null), or nothing.
 fn arguments(body: &Bytes) -> Result<String> {
     if body.is_empty() {
         return Ok("[]".to_owned());
@@ -160,7 +160,7 @@ fn arguments(body: &Bytes) -> Result<String> {
     }
 }
 
-/// The container of a path, and the kind of script it leads to.
+/// The container of a path, and its kind of scripts.
 fn place(call: &Call<'_>) -> Result<(Arc<Container>, &'static Wire)> {
     let wire = match call.route.place {
         Place::Scripts(ScriptKind::Trigger) | Place::Script(ScriptKind::Trigger) => &TRIGGERS,
@@ -181,7 +181,7 @@ fn feed<'f>(wire: &Wire, parent: &'f str) -> Feed<'f> {
     }
 }
 
-/// Reads a script as clients send it.
+/// Parses a script from a client.
 fn draft(wire: &Wire, members: Map<String, Value>) -> Result<ScriptDraft> {
     let text = |name: &str| members.get(name).and_then(Value::as_str);
     let mut needed = vec!["id", "body"];

@@ -1,16 +1,16 @@
-//! The headers of an answer while they are collected.
+//! The headers of a response while they are collected.
 //!
-//! An answer about an item has some twenty headers. Hashing each name for each answer took a tenth of a point read, and nearly all answers have
-//! the same names in the same order. So names and values are kept as a list, and a map that was once made for the same names is copied and
-//! given the values.
+//! A response about an item has about twenty headers. Hashing each name again for each response took a tenth of a point read, and nearly all
+//! responses have the same names in the same order. So names and values are kept as a list; then a cached map with the same names is copied and
+//! filled with the values.
 
 use std::cell::RefCell;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// As many as an item's answer has, so that the list never grows.
+/// The number of headers in the response for an item, so that the list never grows.
 const HEADERS: usize = 29;
-/// Most shapes that a thread remembers; there are about a dozen.
+/// Maximum number of cached maps per thread; about a dozen are used.
 const SHAPES: usize = 32;
 
 /// Headers in the order they were set, each name once.
@@ -27,7 +27,7 @@ impl HeaderList {
         }
     }
 
-    /// Sets a header, in the place it had if it was set before.
+    /// Sets a header, at its earlier position if it was set before.
     pub(crate) fn set(&mut self, name: &'static HeaderName, value: HeaderValue) {
         match self.entries.iter_mut().find(|(known, _)| std::ptr::eq(*known, name)) {
             Some((_, known)) => *known = value,
@@ -46,7 +46,7 @@ impl HeaderList {
         self.entries.iter().map(|(name, value)| (*name, value))
     }
 
-    /// Takes a header out.
+    /// Removes a header.
     pub(crate) fn remove(&mut self, name: &'static HeaderName) {
         self.entries.retain(|(known, _)| !std::ptr::eq(*known, name));
     }
@@ -74,14 +74,14 @@ thread_local! {
     static SHAPES_SEEN: RefCell<Vec<Shape>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A map for certain names, still without values.
+/// A map for a list of names, without values.
 struct Shape {
     names: Vec<&'static HeaderName>,
     map: HeaderMap,
 }
 
 impl Shape {
-    /// `None` if the map would not go through its names in the order of the list.
+    /// `None` if the map's order differs from the order of the list.
     fn of(list: &HeaderList) -> Option<Shape> {
         let names: Vec<_> = list.entries.iter().map(|(name, _)| *name).collect();
         let map: HeaderMap = names

@@ -1,4 +1,4 @@
-//! Batches as clients send them: operations as JSON, or as rows of .NET's binary form.
+//! Batches from clients: operations as JSON, or as rows in .NET's binary format.
 
 use bolide_core::BatchOperation;
 use bolide_model::document::{Document, Patch, parse_json_body};
@@ -10,17 +10,17 @@ use serde_json::{Map, Value};
 use crate::wire::binary_json::{self, Room};
 use crate::wire::{BATCH_OPERATIONS, hybrid_row};
 
-/// One operation as it was sent. What is wrong with it fails this operation, and the others as the mode has it.
+/// One operation as sent. An error in it makes this operation fail, and the others according to the mode.
 pub(super) struct Sent {
     pub operation: Result<BatchOperation>,
-    /// Of an operation in bulk.
+    /// Only in bulk requests.
     pub partition_key: Result<Option<PartitionKey>>,
     /// The client does not want the item back.
     pub is_minimal: bool,
 }
 
 impl Sent {
-    /// Refuses the operation if it writes a document that does not pass.
+    /// Refuses the operation if it writes a document that fails the check.
     pub fn check(&mut self, check: impl Fn(&Document) -> Result<()>) {
         let written = match &self.operation {
             Ok(
@@ -36,7 +36,7 @@ impl Sent {
     }
 }
 
-/// What an operation is made of, in either form.
+/// The parts of an operation, in either format.
 struct Parts {
     kind: String,
     id: Option<String>,
@@ -52,10 +52,10 @@ enum ResourceBody {
     Bytes(Bytes),
 }
 
-/// Reads the operations of a batch or bulk.
+/// Reads the operations of a batch or bulk request.
 ///
 /// # Errors
-/// `BadRequest` for the request as a whole: no array or malformed rows, no operations, too many.
+/// `BadRequest` for the request as a whole: not an array or malformed rows, no operations, too many.
 pub(super) fn operations(body: &Bytes) -> Result<Vec<Sent>> {
     let sent: Vec<Sent> = if hybrid_row::is_rows(body) {
         let rows = hybrid_row::operations(body, BATCH_OPERATIONS)?;
@@ -163,7 +163,7 @@ impl Parts {
                 if_match,
             },
             "Delete" => BatchOperation::Delete { id: id()?, if_match },
-            // In a batch, either condition on a read spares the body of a version that the client has. Source: .NET's suite.
+            // In a batch, either condition on a read leaves out the body of a version that the client has. Source: .NET's suite.
             "Read" => BatchOperation::Read {
                 id: id()?,
                 if_none_match: if_none_match.or(if_match),
@@ -193,7 +193,7 @@ impl ResourceBody {
     }
 }
 
-/// A partition key inside an operation is JSON in a string; SDKs that have parsed it already send the array.
+/// A partition key in an operation is JSON in a string; SDKs that have already parsed it send the array.
 fn partition_key(members: &Map<String, Value>) -> Result<Option<PartitionKey>> {
     match members.get("partitionKey") {
         None | Some(Value::Null) => Ok(None),

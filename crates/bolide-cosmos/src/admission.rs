@@ -8,7 +8,7 @@ use crate::keys::Access;
 use crate::operation::Operation;
 use crate::request::Sender;
 use crate::request_body::Refused;
-use crate::routes::{Place, Route};
+use crate::routes::{PathKind, Route};
 use crate::state::State;
 use crate::status::{self, FORBIDDEN, Failure};
 use crate::wire::headers;
@@ -56,7 +56,7 @@ pub(crate) fn admit<'p>(
 
 /// The path of an item with the text after `?`, if any: the JavaScript SDK sends an item's id with an unescaped `?`, and signs it as it is.
 pub(crate) fn item_path_with_query(head: &Parts, route: &Route<'_>) -> Option<String> {
-    let query = head.uri.query().filter(|_| route.place == Place::Item)?;
+    let query = head.uri.query().filter(|_| route.kind == PathKind::Item)?;
     Some(format!("{}?{query}", head.uri.path()))
 }
 

@@ -26,7 +26,7 @@ use crate::wire::{headers, percent};
 /// Maximum difference between a request's date and real time, in both directions.
 const CLOCK_SKEW: Duration = Duration::from_secs(15 * 60);
 /// Buffer for the 32 bytes of an HMAC-SHA256 and the rest of the last base64 group.
-const SIGNATURE_ROOM: usize = 33;
+const SIGNATURE_BUFFER_BYTES: usize = 33;
 /// Number of forms of a link, see [`spelling`].
 const SPELLINGS: usize = 2;
 
@@ -123,7 +123,7 @@ fn by_signature(
     signature: &str,
     is_database: impl Fn(&str) -> bool,
 ) -> Result<Access, Failure> {
-    let mut bytes = [0; SIGNATURE_ROOM];
+    let mut bytes = [0; SIGNATURE_BUFFER_BYTES];
     let length = STANDARD
         .decode_slice(signature, &mut bytes)
         .map_err(|_| Failure::malformed_authorization("the signature is not the base64 of 32 bytes"))?;

@@ -5,10 +5,10 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Semaphore;
 
 /// Bodies up to this size are decoded without a permit.
-const AT_ONCE_BYTES: usize = 64 * 1024;
+const INLINE_BYTES: usize = 64 * 1024;
 
 /// Number of larger bodies that are decoded at the same time.
-const TURNS: usize = 2;
+const PERMITS: usize = 2;
 
 /// Permits to decode large bodies. A body of two megabytes may take a hundred milliseconds, and the thread of a connection also serves others. So
 /// only a few are decoded at a time, while the thread's other tasks move to other threads.
@@ -20,7 +20,7 @@ pub(crate) struct Decoding {
 impl Default for Decoding {
     fn default() -> Decoding {
         Decoding {
-            turns: Semaphore::new(TURNS),
+            turns: Semaphore::new(PERMITS),
         }
     }
 }
@@ -28,7 +28,7 @@ impl Default for Decoding {
 impl Decoding {
     /// Decodes a body.
     pub(crate) async fn run<T>(&self, body: &Bytes, decode: impl FnOnce() -> T) -> T {
-        if body.len() <= AT_ONCE_BYTES {
+        if body.len() <= INLINE_BYTES {
             return decode();
         }
         let _turn = self.turns.acquire().await;

@@ -7,7 +7,7 @@ use http::header::{ACCEPT, AUTHORIZATION};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 
-use crate::routes::Place;
+use crate::routes::PathKind;
 use crate::wire::{Payload, Reply, headers};
 
 const PAGE: &str = include_str!("explorer.html");
@@ -16,9 +16,9 @@ const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 /// Whether a request is for the page: by its own path, or for the account from a browser.
-pub(crate) fn is_asked_for(head: &Parts, place: Place) -> bool {
+pub(crate) fn is_requested(head: &Parts, kind: PathKind) -> bool {
     let is_read = head.method == Method::GET || head.method == Method::HEAD;
-    is_read && (place == Place::Explorer || (place == Place::Account && is_of_browser(head)))
+    is_read && (kind == PathKind::Explorer || (kind == PathKind::Account && is_of_browser(head)))
 }
 
 /// Whether a browser sent the request: clients of the protocol sign requests, and do not accept HTML.

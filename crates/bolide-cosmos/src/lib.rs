@@ -23,7 +23,7 @@ mod metrics;
 mod names;
 mod operation;
 mod operations;
-mod pace;
+mod rate_limit;
 mod request;
 mod request_body;
 mod request_log;

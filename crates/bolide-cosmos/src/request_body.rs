@@ -16,11 +16,11 @@ use http::{HeaderMap, Version};
 
 use crate::operation::Operation;
 use crate::status::{self, Failure};
-use crate::wire::binary_json::{self, Room, Size};
+use crate::wire::binary_json::{self, Size, TextBudget};
 use crate::wire::{BATCH_OPERATIONS, hybrid_row};
 
 /// How long a request waits for memory before it is refused.
-pub const MEMORY_PATIENCE: Duration = Duration::from_secs(5);
+pub const MEMORY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bodies and responses up to this size are not counted on connections that carry one request at a time: the number of connections limits them.
 const UNCOUNTED_BYTES: usize = 4 * 1024;
 /// Maximum memory of a decoded JSON value, with its name in an object and the growth of its array or object.
@@ -108,7 +108,7 @@ impl<'m> Counted<'m> {
     pub async fn grow(self, share: &mut Option<MemoryShare>, bytes: usize) -> Result<(), BodyError> {
         if bytes > self.uncounted_bytes {
             let share = share.get_or_insert_default();
-            let grown = self.memory.grow(share, bytes, MEMORY_PATIENCE).await;
+            let grown = self.memory.grow(share, bytes, MEMORY_TIMEOUT).await;
             grown.map_err(BodyError::NoMemory)?;
         }
         Ok(())
@@ -120,13 +120,13 @@ impl<'m> Counted<'m> {
     /// # Errors
     /// As [`Counted::grow`].
     pub async fn expect(self, share: &mut Option<MemoryShare>, bytes: usize, may_wait: bool) -> Result<(), BodyError> {
-        let patience = if may_wait { MEMORY_PATIENCE } else { Duration::ZERO };
+        let timeout = if may_wait { MEMORY_TIMEOUT } else { Duration::ZERO };
         let taken = match share {
             None => {
-                let taken = self.memory.take_for_arriving(bytes, patience).await;
+                let taken = self.memory.take_for_arriving(bytes, timeout).await;
                 taken.map(|taken| *share = Some(taken))
             }
-            Some(share) => self.memory.grow_for_arriving(share, bytes, patience).await,
+            Some(share) => self.memory.grow_for_arriving(share, bytes, timeout).await,
         };
         taken.map_err(BodyError::NoMemory)
     }
@@ -140,7 +140,7 @@ impl<'m> Counted<'m> {
     ///
     /// # Errors
     /// As [`Counted::grow`].
-    pub async fn settle(self, share: &mut Option<MemoryShare>, bytes: usize) -> Result<(), BodyError> {
+    pub async fn grow_to_final(self, share: &mut Option<MemoryShare>, bytes: usize) -> Result<(), BodyError> {
         self.grow(share, bytes).await?;
         if let Some(share) = share {
             share.arrived();
@@ -167,7 +167,7 @@ impl<'m> Counted<'m> {
             share.shrink_to(answer.len());
         }
         let held = share.get_or_insert_default();
-        let grown = self.memory.grow_for_held(held, answer.len(), MEMORY_PATIENCE).await;
+        let grown = self.memory.grow_for_held(held, answer.len(), MEMORY_TIMEOUT).await;
         grown.map_err(|error| {
             if operation.is_none_or(Operation::is_read) {
                 return error;
@@ -261,21 +261,21 @@ pub(crate) fn working_bytes(body: &Bytes, operation: Operation, has_pre_trigger:
 /// Maximum memory of a decoded body.
 fn decoded_bytes(body: &Bytes) -> usize {
     if !hybrid_row::is_rows(body) {
-        return value_bytes(body, &mut Room::of_one());
+        return value_bytes(body, &mut TextBudget::of_one());
     }
     // Malformed rows are decoded only up to the error.
     let rows = hybrid_row::operations(body, BATCH_OPERATIONS).unwrap_or_default();
-    let mut room = Room::of_batch();
+    let mut text_budget = TextBudget::of_batch();
     let values = rows.iter().filter_map(|row| row.body.as_ref());
     values.fold(body.len(), |bytes, value| {
-        bytes.saturating_add(value_bytes(value, &mut room))
+        bytes.saturating_add(value_bytes(value, &mut text_budget))
     })
 }
 
 /// Memory of JSON such as an item: a value for each element and member, and a copy of its strings.
-fn value_bytes(body: &[u8], room: &mut Room) -> usize {
+fn value_bytes(body: &[u8], text_budget: &mut TextBudget) -> usize {
     if binary_json::is_binary(body) {
-        let Size { values, text_bytes } = room.size(body);
+        let Size { values, text_bytes } = text_budget.size(body);
         // The text is kept while it is parsed.
         return values.saturating_mul(VALUE_BYTES).saturating_add(2 * text_bytes);
     }

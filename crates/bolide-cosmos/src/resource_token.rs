@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use crate::addressing;
 use crate::keys::{Access, Keys};
 use crate::operation::{Bound, Operation};
-use crate::routes::{Place, Route};
+use crate::routes::{PathKind, Route};
 use crate::status::{FORBIDDEN, Failure, UNAUTHORIZED};
 use crate::wire::{headers, scope};
 
@@ -49,7 +49,7 @@ pub(crate) struct Grant {
 
 /// The resource that a link names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Scope {
+pub(crate) struct ResourceLink {
     database: String,
     container: String,
     /// What follows the container, for example `docs` and an id.
@@ -132,8 +132,8 @@ impl Grant {
                 "The authorization token is not valid at the current time: the resource token has expired.",
             ));
         }
-        let scope = Scope::of_link(&self.resource)?;
-        let bound = self.bound(&scope);
+        let link = ResourceLink::parse(&self.resource)?;
+        let bound = self.bound(&link);
         let needed = operation
             .rights()
             .token(bound)
@@ -149,10 +149,10 @@ impl Grant {
             return Ok(());
         }
         let container = self.asked_container(account, route);
-        let container = container.filter(|_| self.names_the_same(&scope, route));
+        let container = container.filter(|_| self.names_the_same(&link, route));
         let container = container.ok_or_else(|| self.elsewhere(operation))?;
         check_extras(bound, headers)?;
-        if operation.is_about_items() && !has_a_key_each(operation, headers) {
+        if operation.is_on_items() && !has_a_key_each(operation, headers) {
             self.check_key(scope::partition_key(headers, &container)?.as_ref())?;
         }
         Ok(())
@@ -185,11 +185,11 @@ impl Grant {
 
     /// Whether the grant is for one item.
     pub(crate) fn is_for_one_item(&self) -> bool {
-        Scope::of_link(&self.resource).is_ok_and(|scope| self.bound(&scope) == Bound::Item)
+        ResourceLink::parse(&self.resource).is_ok_and(|link| self.bound(&link) == Bound::Item)
     }
 
-    fn bound(&self, scope: &Scope) -> Bound {
-        match scope.below.first().map(String::as_str) {
+    fn bound(&self, link: &ResourceLink) -> Bound {
+        match link.below.first().map(String::as_str) {
             None if self.partition_key.is_some() => Bound::PartitionKey,
             None => Bound::Container,
             Some("sprocs" | "triggers" | "udfs") => Bound::Script,
@@ -208,16 +208,16 @@ impl Grant {
     }
 
     /// Whether the request is for the item or script of the link, if the link and the request name one.
-    fn names_the_same(&self, scope: &Scope, route: &Route<'_>) -> bool {
-        let keyword = match route.place {
-            Place::Item => "docs",
-            Place::Script(kind) => crate::routes::keyword(kind),
+    fn names_the_same(&self, link: &ResourceLink, route: &Route<'_>) -> bool {
+        let keyword = match route.kind {
+            PathKind::Item => "docs",
+            PathKind::Script(kind) => crate::routes::keyword(kind),
             _ => return true,
         };
-        match scope.below.as_slice() {
+        match link.below.as_slice() {
             [] => true,
             [kind, leaf] => {
-                kind == keyword && *leaf == route.leaf && (scope.is_by_rid(self.container) || self.is_name(leaf))
+                kind == keyword && *leaf == route.leaf && (link.is_by_rid(self.container) || self.is_name(leaf))
             }
             _ => false,
         }
@@ -272,15 +272,15 @@ fn forbidden(why: &str) -> Failure {
     Failure::new(FORBIDDEN, why)
 }
 
-impl Scope {
+impl ResourceLink {
     /// Parses a link.
     ///
     /// # Errors
     /// `BadRequest` if it names neither a container nor something in it.
-    pub(crate) fn of_link(link: &str) -> Result<Scope> {
+    pub(crate) fn parse(link: &str) -> Result<ResourceLink> {
         let segments: Vec<&str> = link.trim_matches('/').split('/').collect();
         match segments[..] {
-            ["dbs", database, "colls", container, ref below @ ..] if below.len() != 1 => Ok(Scope {
+            ["dbs", database, "colls", container, ref below @ ..] if below.len() != 1 => Ok(ResourceLink {
                 database: database.to_owned(),
                 container: container.to_owned(),
                 below: below.iter().map(|segment| (*segment).to_owned()).collect(),

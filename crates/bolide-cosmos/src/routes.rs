@@ -14,7 +14,7 @@ use crate::wire::percent;
 
 /// The kind of resource that a path addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum PathKind {
     /// `/`
     Account,
     /// `/dbs`
@@ -73,7 +73,7 @@ pub(crate) enum Place {
 #[derive(Debug, Clone)]
 pub(crate) struct Route<'p> {
     /// The kind of resource.
-    pub place: Place,
+    pub kind: PathKind,
     /// The database segment, decoded; empty if there is none.
     pub database: Cow<'p, str>,
     /// The container segment, decoded; empty if there is none.
@@ -110,13 +110,13 @@ impl<'p> Route<'p> {
                 count += 1;
             }
         }
-        let (place, [database, owner, leaf]) = place(&segments[..count]);
-        let (container, user) = match place {
-            Place::User | Place::Permissions | Place::Permission => ("", owner),
+        let (kind, [database, owner, leaf]) = path_kind(&segments[..count]);
+        let (container, user) = match kind {
+            PathKind::User | PathKind::Permissions | PathKind::Permission => ("", owner),
             _ => (owner, ""),
         };
         Some(Route {
-            place,
+            kind,
             database: percent::decode(database)?,
             container: percent::decode(container)?,
             user: percent::decode(user)?,
@@ -127,12 +127,12 @@ impl<'p> Route<'p> {
 
     /// The part of this path that the client signed (cosmos-rest §2.1).
     pub(crate) fn signed(&self) -> Signed<'p> {
-        match self.place {
-            Place::Account => Signed {
+        match self.kind {
+            PathKind::Account => Signed {
                 resource_type: "",
                 link: "",
             },
-            Place::PartitionKeyDelete => {
+            PathKind::PartitionKeyDelete => {
                 let link = self.path.trim_end_matches("/operations/partitionkeydelete");
                 Signed {
                     resource_type: "colls",
@@ -140,7 +140,7 @@ impl<'p> Route<'p> {
                 }
             }
             // An item id may contain an unescaped slash, so segments cannot be counted.
-            Place::Item => Signed {
+            PathKind::Item => Signed {
                 resource_type: "docs",
                 link: self.path,
             },
@@ -154,46 +154,48 @@ impl Route<'_> {
     ///
     /// The path does not tell whether they are meant as such: a database name may look like a resource id.
     pub(crate) fn rid(&self) -> Option<&str> {
-        if self.place == Place::Offer {
+        if self.kind == PathKind::Offer {
             return OfferRid::parse(&self.leaf).map(|_| &*self.leaf);
         }
         let database = DatabaseRid::parse(&self.database)?;
         let container = || ContainerRid::parse(&self.container).filter(|rid| rid.database() == database);
         let user = || UserRid::parse(&self.user).filter(|rid| rid.database() == database);
-        let (last, is_rid) = match self.place {
-            Place::Database | Place::Containers | Place::Users | Place::EncryptionKeys => (&self.database, true),
-            Place::Container
-            | Place::Items
-            | Place::PartitionKeyRanges
-            | Place::Conflicts
-            | Place::Scripts(_)
-            | Place::PartitionKeyDelete => (&self.container, container().is_some()),
-            Place::Item => {
+        let (last, is_rid) = match self.kind {
+            PathKind::Database | PathKind::Containers | PathKind::Users | PathKind::EncryptionKeys => {
+                (&self.database, true)
+            }
+            PathKind::Container
+            | PathKind::Items
+            | PathKind::PartitionKeyRanges
+            | PathKind::Conflicts
+            | PathKind::Scripts(_)
+            | PathKind::PartitionKeyDelete => (&self.container, container().is_some()),
+            PathKind::Item => {
                 let parent = ItemRid::parse(&self.leaf).map(|rid| rid.container);
                 (&self.leaf, parent.is_some() && parent == container())
             }
-            Place::Conflict | Place::Script(_) => {
+            PathKind::Conflict | PathKind::Script(_) => {
                 let parent = ChildRid::parse(&self.leaf).map(|rid| rid.container);
                 (&self.leaf, parent.is_some() && parent == container())
             }
-            Place::User | Place::Permissions => (&self.user, user().is_some()),
-            Place::Permission => {
+            PathKind::User | PathKind::Permissions => (&self.user, user().is_some()),
+            PathKind::Permission => {
                 let parent = PermissionRid::parse(&self.leaf).map(|rid| rid.user);
                 (&self.leaf, parent.is_some() && parent == user())
             }
-            Place::EncryptionKey => {
+            PathKind::EncryptionKey => {
                 let parent = EncryptionKeyRid::parse(&self.leaf).map(|rid| rid.database);
                 (&self.leaf, parent == Some(database))
             }
-            Place::Account
-            | Place::Databases
-            | Place::Offers
-            | Place::Offer
-            | Place::Addresses
-            | Place::Certificate
-            | Place::Explorer
-            | Place::Admin
-            | Place::Unknown => return None,
+            PathKind::Account
+            | PathKind::Databases
+            | PathKind::Offers
+            | PathKind::Offer
+            | PathKind::Addresses
+            | PathKind::Certificate
+            | PathKind::Explorer
+            | PathKind::Admin
+            | PathKind::Unknown => return None,
         };
         is_rid.then_some(&**last)
     }
@@ -203,7 +205,7 @@ impl Route<'static> {
     /// The route to a container from its segments, as in links.
     pub(crate) fn to_container(database: String, container: String) -> Route<'static> {
         Route {
-            place: Place::Container,
+            kind: PathKind::Container,
             database: Cow::Owned(database),
             container: Cow::Owned(container),
             user: Cow::Borrowed(""),
@@ -241,40 +243,40 @@ fn trim(path: &str) -> &str {
     path.strip_suffix('/').unwrap_or(path)
 }
 
-fn place<'s>(segments: &[&'s str]) -> (Place, [&'s str; 3]) {
+fn path_kind<'s>(segments: &[&'s str]) -> (PathKind, [&'s str; 3]) {
     match *segments {
-        [] => (Place::Account, [""; 3]),
-        ["dbs"] => (Place::Databases, [""; 3]),
-        ["dbs", db] => (Place::Database, [db, "", ""]),
-        ["dbs", db, "colls"] => (Place::Containers, [db, "", ""]),
-        ["dbs", db, "colls", c] => (Place::Container, [db, c, ""]),
-        ["dbs", db, "colls", c, "docs"] => (Place::Items, [db, c, ""]),
-        ["dbs", db, "colls", c, "docs", id] => (Place::Item, [db, c, id]),
+        [] => (PathKind::Account, [""; 3]),
+        ["dbs"] => (PathKind::Databases, [""; 3]),
+        ["dbs", db] => (PathKind::Database, [db, "", ""]),
+        ["dbs", db, "colls"] => (PathKind::Containers, [db, "", ""]),
+        ["dbs", db, "colls", c] => (PathKind::Container, [db, c, ""]),
+        ["dbs", db, "colls", c, "docs"] => (PathKind::Items, [db, c, ""]),
+        ["dbs", db, "colls", c, "docs", id] => (PathKind::Item, [db, c, id]),
         // An id with an unescaped slash, as .NET sends it, addresses nothing. No item has the empty id.
-        ["dbs", db, "colls", c, "docs", _, ..] => (Place::Item, [db, c, ""]),
-        ["dbs", db, "colls", c, "pkranges"] => (Place::PartitionKeyRanges, [db, c, ""]),
-        ["dbs", db, "colls", c, "conflicts"] => (Place::Conflicts, [db, c, ""]),
-        ["dbs", db, "colls", c, "conflicts", id] => (Place::Conflict, [db, c, id]),
-        ["dbs", db, "colls", c, "operations", "partitionkeydelete"] => (Place::PartitionKeyDelete, [db, c, ""]),
-        ["dbs", db, "users"] => (Place::Users, [db, "", ""]),
-        ["dbs", db, "users", user] => (Place::User, [db, user, ""]),
-        ["dbs", db, "users", user, "permissions"] => (Place::Permissions, [db, user, ""]),
-        ["dbs", db, "users", user, "permissions", id] => (Place::Permission, [db, user, id]),
+        ["dbs", db, "colls", c, "docs", _, ..] => (PathKind::Item, [db, c, ""]),
+        ["dbs", db, "colls", c, "pkranges"] => (PathKind::PartitionKeyRanges, [db, c, ""]),
+        ["dbs", db, "colls", c, "conflicts"] => (PathKind::Conflicts, [db, c, ""]),
+        ["dbs", db, "colls", c, "conflicts", id] => (PathKind::Conflict, [db, c, id]),
+        ["dbs", db, "colls", c, "operations", "partitionkeydelete"] => (PathKind::PartitionKeyDelete, [db, c, ""]),
+        ["dbs", db, "users"] => (PathKind::Users, [db, "", ""]),
+        ["dbs", db, "users", user] => (PathKind::User, [db, user, ""]),
+        ["dbs", db, "users", user, "permissions"] => (PathKind::Permissions, [db, user, ""]),
+        ["dbs", db, "users", user, "permissions", id] => (PathKind::Permission, [db, user, id]),
         ["dbs", db, "colls", c, keyword @ ("sprocs" | "triggers" | "udfs")] => {
-            (Place::Scripts(kind(keyword)), [db, c, ""])
+            (PathKind::Scripts(kind(keyword)), [db, c, ""])
         }
         ["dbs", db, "colls", c, keyword @ ("sprocs" | "triggers" | "udfs"), id] => {
-            (Place::Script(kind(keyword)), [db, c, id])
+            (PathKind::Script(kind(keyword)), [db, c, id])
         }
-        ["dbs", db, "clientencryptionkeys"] => (Place::EncryptionKeys, [db, "", ""]),
-        ["dbs", db, "clientencryptionkeys", id] => (Place::EncryptionKey, [db, "", id]),
-        ["offers"] => (Place::Offers, [""; 3]),
-        ["offers", rid] => (Place::Offer, ["", "", rid]),
-        ["addresses"] => (Place::Addresses, [""; 3]),
-        ["_explorer"] | ["_explorer", "index.html"] => (Place::Explorer, [""; 3]),
-        ["_explorer", "emulator.pem"] => (Place::Certificate, [""; 3]),
-        ["_bolide", ..] => (Place::Admin, [""; 3]),
-        _ => (Place::Unknown, [""; 3]),
+        ["dbs", db, "clientencryptionkeys"] => (PathKind::EncryptionKeys, [db, "", ""]),
+        ["dbs", db, "clientencryptionkeys", id] => (PathKind::EncryptionKey, [db, "", id]),
+        ["offers"] => (PathKind::Offers, [""; 3]),
+        ["offers", rid] => (PathKind::Offer, ["", "", rid]),
+        ["addresses"] => (PathKind::Addresses, [""; 3]),
+        ["_explorer"] | ["_explorer", "index.html"] => (PathKind::Explorer, [""; 3]),
+        ["_explorer", "emulator.pem"] => (PathKind::Certificate, [""; 3]),
+        ["_bolide", ..] => (PathKind::Admin, [""; 3]),
+        _ => (PathKind::Unknown, [""; 3]),
     }
 }
 

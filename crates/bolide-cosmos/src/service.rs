@@ -24,10 +24,10 @@ use crate::admission::{self, Admitted};
 use crate::keys::{Keys, WELL_KNOWN_KEY};
 use crate::listener::Listener;
 use crate::operation::Operation;
-use crate::pace::Pace;
+use crate::rate_limit::RateLimit;
 use crate::request::Call;
 use crate::request_body::{Counted, Received, Refused, RequestBody, readable, working_bytes};
-use crate::routes::{Place, Route};
+use crate::routes::{PathKind, Route};
 use crate::state::{CosmosOptions, State};
 use crate::status::{self, Failure};
 use crate::wire::{Payload, Reply, headers};
@@ -49,9 +49,9 @@ type Answered = (Option<Operation>, Result<Reply, Failure>);
 /// An account with a front end in the protocol of Cosmos DB for NoSQL.
 pub struct CosmosService {
     state: State,
-    refusals: Pace,
+    refusals: RateLimit,
     /// Rate limit of responses that need no key.
-    public: Pace,
+    public: RateLimit,
 }
 
 impl CosmosService {
@@ -59,8 +59,8 @@ impl CosmosService {
     pub fn new(account: Arc<Account>, keys: Keys, options: CosmosOptions) -> CosmosService {
         CosmosService {
             state: State::new(account, keys, options),
-            refusals: Pace::default(),
-            public: Pace::default(),
+            refusals: RateLimit::default(),
+            public: RateLimit::default(),
         }
     }
 
@@ -110,7 +110,7 @@ impl CosmosService {
     }
 
     /// Delays a public response, by the rate limit.
-    async fn wait_for_public<B: RequestBody>(&self, body: B) {
+    async fn delay_public<B: RequestBody>(&self, body: B) {
         if body.dismiss(Refused::Unknown) {
             self.public.wait(self.state.account.monotonic()).await;
         }
@@ -128,11 +128,11 @@ impl CosmosService {
             let failure = Failure::bad_request("the path is not UTF-8 after percent-decoding");
             return (None, Err(failure));
         };
-        if route.place == Place::Admin {
+        if route.kind == PathKind::Admin {
             return (None, self.answer_admin(head, body, &route).await);
         }
-        if let Some(answer) = self.answer_to_everybody(head, listener, route.place) {
-            self.wait_for_public(body).await;
+        if let Some(answer) = self.public_response(head, listener, route.kind) {
+            self.delay_public(body).await;
             return (None, answer);
         }
         let whole = admission::item_path_with_query(head, &route);
@@ -149,12 +149,12 @@ impl CosmosService {
     }
 
     /// The response for requests that need no key.
-    fn answer_to_everybody(&self, head: &Parts, listener: Listener, place: Place) -> Option<Result<Reply, Failure>> {
-        match place {
-            Place::Certificate => Some(self.certificate()),
-            place if explorer::is_asked_for(head, place) => Some(Ok(self.page(head, listener))),
+    fn public_response(&self, head: &Parts, listener: Listener, kind: PathKind) -> Option<Result<Reply, Failure>> {
+        match kind {
+            PathKind::Certificate => Some(self.certificate()),
+            kind if explorer::is_requested(head, kind) => Some(Ok(self.page(head, listener))),
             // Whatever the signature: clients sign this path in an unknown way, and a 401 would make users doubt their key.
-            Place::Addresses if head.headers.get(AUTHORIZATION).is_some_and(|token| !token.is_empty()) => {
+            PathKind::Addresses if head.headers.get(AUTHORIZATION).is_some_and(|token| !token.is_empty()) => {
                 Some(Err(Failure::bad_request(GATEWAY_MODE_ONLY)))
             }
             _ => None,
@@ -170,7 +170,7 @@ impl CosmosService {
         admitted: Admitted<'_>,
     ) -> Answered {
         let operation = admitted.operation;
-        let limit = if operation.is_of_definition() {
+        let limit = if operation.has_definition_body() {
             DEFINITION_BYTES
         } else {
             limits::ITEM_BYTES
@@ -200,7 +200,8 @@ impl CosmosService {
         } = admitted;
         let has_pre_trigger = !operation.is_read() && head.headers.contains_key(&headers::PRE_TRIGGERS);
         let working = working_bytes(&received.bytes, operation, has_pre_trigger);
-        self.make_room(head.version, &mut received, working).await?;
+        self.reserve_working_memory(head.version, &mut received, working)
+            .await?;
         if let Some(fault) = self.state.faults.take(operation, &head.method, &route) {
             fault.apply().await?;
         }
@@ -223,7 +224,7 @@ impl CosmosService {
     async fn answer_admin<B: RequestBody>(&self, head: &Parts, body: B, route: &Route<'_>) -> Result<Reply, Failure> {
         let state = &self.state;
         if Admin::is_public(route) {
-            self.wait_for_public(body).await;
+            self.delay_public(body).await;
             return Admin::new(state, head, &Bytes::new(), route).answer().await;
         }
         if let Err(failure) = Admin::authenticate(state, head, route) {
@@ -236,7 +237,8 @@ impl CosmosService {
         }
         let mut received = self.receive(head, body, limits::ITEM_BYTES).await?;
         let working = working_bytes(&received.bytes, Operation::QueryItems, false);
-        self.make_room(head.version, &mut received, working).await?;
+        self.reserve_working_memory(head.version, &mut received, working)
+            .await?;
         let reply = Admin::new(state, head, &received.bytes, route).answer().await?;
         self.bind(reply, head.version, received.share, None).await
     }
@@ -254,10 +256,15 @@ impl CosmosService {
     }
 
     /// Reserves memory for data made from a body.
-    async fn make_room(&self, version: Version, received: &mut Received, working: usize) -> Result<(), Failure> {
+    async fn reserve_working_memory(
+        &self,
+        version: Version,
+        received: &mut Received,
+        working: usize,
+    ) -> Result<(), Failure> {
         let counted = Counted::new(self.state.account.memory(), version);
         let bytes = received.bytes.len().saturating_add(working);
-        Ok(counted.settle(&mut received.share, bytes).await?)
+        Ok(counted.grow_to_final(&mut received.share, bytes).await?)
     }
 
     /// Binds a response to its memory until it is sent.

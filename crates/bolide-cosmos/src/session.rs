@@ -10,7 +10,7 @@ use http::HeaderMap;
 use crate::wire::headers;
 
 /// The token of responses about definitions, whose reads are always current: it requires nothing of a range.
-pub(crate) const OF_DEFINITIONS: &str = "0:-1#0";
+pub(crate) const DEFINITIONS_TOKEN: &str = "0:-1#0";
 
 /// The range of a response, among the ranges read: the last one, because pages end with the range that gave them rows.
 pub(crate) fn range_of_answer(touched: &[RangePosition]) -> Option<&RangePosition> {
@@ -46,7 +46,7 @@ impl SessionToken {
     }
 
     /// Whether it has positions, but none of this range.
-    pub(crate) fn is_of_others_than(&self, range: u32) -> bool {
+    pub(crate) fn is_of_other_ranges(&self, range: u32) -> bool {
         !self.seen.is_empty() && self.seen.iter().all(|(seen, _)| *seen != range)
     }
 

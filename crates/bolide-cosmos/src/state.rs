@@ -17,7 +17,7 @@ use crate::metrics::Metrics;
 use crate::names::{Endpoint, Names, Origins};
 
 /// Number of export pages that are made at the same time, because each needs memory.
-const EXPORTS: usize = 2;
+const MAX_EXPORTS: usize = 2;
 
 /// Options of the front end.
 #[derive(Debug, Clone)]
@@ -67,13 +67,13 @@ impl State {
             faults: FaultRules::default(),
             content_paths: ContentPathCache::default(),
             decoding: Decoding::default(),
-            exports: Arc::new(Semaphore::new(EXPORTS)),
+            exports: Arc::new(Semaphore::new(MAX_EXPORTS)),
             figures: Semaphore::new(1),
         }
     }
 
     /// Waits for the permit to collect the statistics of all containers.
-    pub(crate) async fn figures_turn(&self) -> SemaphorePermit<'_> {
+    pub(crate) async fn statistics_permit(&self) -> SemaphorePermit<'_> {
         self.figures.acquire().await.expect("it is never closed")
     }
 }

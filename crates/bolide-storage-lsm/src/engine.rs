@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use bolide_model::UnixMillis;
 use bolide_model::time::{Clock, MonotoneClock, Span};
 use bolide_storage::{
-    Batch, Engine, EngineError, EngineFuture, Head, Held, HomeId, JointOutcome, Outcome, PartitionId, ReadRequest,
-    ReadResponse, Resolved, Ticket,
+    Batch, Engine, EngineError, EngineFuture, Head, HeldSnapshot, HomeId, JointOutcome, Outcome, PartitionId,
+    ReadRequest, ReadResponse, Resolved, Ticket,
 };
 use tokio::sync::oneshot;
 
@@ -136,11 +136,11 @@ impl Engine for LsmEngine {
         })
     }
 
-    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, EngineError>> {
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn HeldSnapshot>, EngineError>> {
         Box::pin(async move {
             let hold = self.views.hold(home, until, self.time.now())?;
             let held = LsmHeldSnapshot::new(hold, self.views.clone(), self.time.clone());
-            Ok(Arc::new(held) as Arc<dyn Held>)
+            Ok(Arc::new(held) as Arc<dyn HeldSnapshot>)
         })
     }
 

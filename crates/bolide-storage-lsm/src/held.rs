@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bolide_model::time::MonotoneClock;
-use bolide_storage::{EngineFuture, Held, Hold, HoldError, PartitionId, ReadRequest, ReadResponse};
+use bolide_storage::{EngineFuture, HeldSnapshot, Hold, HoldError, PartitionId, ReadRequest, ReadResponse};
 
 use crate::view::{HomeView, Views};
 
@@ -23,7 +23,7 @@ impl LsmHeldSnapshot {
     }
 }
 
-impl Held for LsmHeldSnapshot {
+impl HeldSnapshot for LsmHeldSnapshot {
     fn read(&self, partition: PartitionId, request: ReadRequest) -> EngineFuture<'_, Result<ReadResponse, HoldError>> {
         Box::pin(async move {
             self.views.count_call();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bolide_model::{Lsn, UnixMillis, time::Span};
 use bytes::Bytes;
 
-use crate::{Held, HomeId, JointOutcome, PartitionId};
+use crate::{HeldSnapshot, HomeId, JointOutcome, PartitionId};
 
 /// What engine methods return: boxed, so that the core is compiled once for every engine.
 pub type EngineFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -276,7 +276,7 @@ pub trait Engine: Send + Sync + 'static {
     ///
     /// Rows that are overwritten or deleted meanwhile, and partitions that are removed, keep their space until the snapshot ends. The engine may end
     /// it earlier. Returns [`EngineError::Unavailable`] while [`MAX_HOLDS`](crate::MAX_HOLDS) snapshots are held.
-    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, EngineError>>;
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn HeldSnapshot>, EngineError>>;
 
     /// Finds the outcome of a commit whose outcome was unknown. After `NotDone` the commit can never take effect. Returns
     /// [`EngineError::Unavailable`], on every retry too, if more than [`RESOLVABLE_COMMITS`](crate::RESOLVABLE_COMMITS) commits were made since its

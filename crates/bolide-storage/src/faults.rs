@@ -12,8 +12,8 @@ use bolide_model::time::Span;
 use parking_lot::Mutex;
 
 use crate::{
-    Batch, CommitToken, Engine, EngineError, EngineFuture, Head, Held, HoldError, HomeId, JointOutcome, Outcome,
-    PartitionId, ReadRequest, ReadResponse, Resolved, Ticket,
+    Batch, CommitToken, Engine, EngineError, EngineFuture, Head, HeldSnapshot, HoldError, HomeId, JointOutcome,
+    Outcome, PartitionId, ReadRequest, ReadResponse, Resolved, Ticket,
 };
 
 /// How often each fault occurs.
@@ -33,7 +33,7 @@ pub struct Faults {
 
 impl Faults {
     /// Every kind of fault, often.
-    pub fn bad_day(seed: u64) -> Faults {
+    pub fn frequent(seed: u64) -> Faults {
         Faults {
             seed,
             stale_percent: 10,
@@ -264,7 +264,7 @@ impl Engine for FaultyEngine {
         })
     }
 
-    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, EngineError>> {
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn HeldSnapshot>, EngineError>> {
         Box::pin(async move {
             self.maybe_unavailable()?;
             let held = FaultySnapshot {
@@ -273,7 +273,7 @@ impl Engine for FaultyEngine {
                 down_percent: self.faults.down_percent,
                 is_lost: AtomicBool::new(false),
             };
-            Ok(Arc::new(held) as Arc<dyn Held>)
+            Ok(Arc::new(held) as Arc<dyn HeldSnapshot>)
         })
     }
 
@@ -334,13 +334,13 @@ impl std::fmt::Debug for FaultyEngine {
 /// A held snapshot that may end early, and whose reads may find the engine unavailable.
 #[derive(Debug)]
 struct FaultySnapshot {
-    inner: Arc<dyn Held>,
+    inner: Arc<dyn HeldSnapshot>,
     choices: Arc<Mutex<RandomChoices>>,
     down_percent: u64,
     is_lost: AtomicBool,
 }
 
-impl Held for FaultySnapshot {
+impl HeldSnapshot for FaultySnapshot {
     fn read(&self, partition: PartitionId, request: ReadRequest) -> EngineFuture<'_, Result<ReadResponse, HoldError>> {
         Box::pin(async move {
             let hit = || self.choices.lock().is_hit(self.down_percent);

@@ -1,6 +1,6 @@
 //! Held snapshots: they outlive a call, so they are bounded in number and time.
 //!
-//! [`Engine::hold`](crate::Engine::hold) returns a [`Held`]. The engine keeps the snapshot `S` behind it in its [`Holds`], and gives the caller a
+//! [`Engine::hold`](crate::Engine::hold) returns a [`HeldSnapshot`]. The engine keeps the snapshot `S` behind it in its [`Holds`], and gives the caller a
 //! [`Hold`]. The snapshot ends when the caller drops the hold, when its time is over, or when the engine needs the resources back
 //! ([`Holds::release_all`]). Later reads return [`HoldError::Expired`].
 
@@ -19,7 +19,7 @@ pub const MAX_HOLD_MS: i64 = 60_000;
 pub const MAX_HOLDS: usize = 1_024;
 
 /// A read snapshot of all partitions of a home. Dropping it frees what it holds.
-pub trait Held: Send + Sync + fmt::Debug {
+pub trait HeldSnapshot: Send + Sync + fmt::Debug {
     /// Reads keys and ranges of one partition as they were when the snapshot was taken, whatever was committed or removed later.
     ///
     /// # Errors

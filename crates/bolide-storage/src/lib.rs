@@ -8,7 +8,7 @@
 //!
 //! [`memory`] is the engine for tests and `--memory`. [`faults`] wraps any engine and injects faults. [`suite`] is the contract suite that every engine runs.
 //!
-//! Partitions of one *home* ([`HomeId`]) can be committed together, and read at one snapshot that is held for a limited time ([`Held`]).
+//! Partitions of one *home* ([`HomeId`]) can be committed together, and read at one snapshot that is held for a limited time ([`HeldSnapshot`]).
 //!
 //! Out of scope, on purpose: TTL, filters, range deletes, watches, and iterators or transactions that outlive a call.
 mod batch;
@@ -27,6 +27,6 @@ pub use engine::{
     Batch, CommitToken, Edition, Engine, EngineError, EngineFuture, Head, Key, Outcome, Page, Put, ReadRequest,
     ReadResponse, Resolved, Scan, Space, Ticket,
 };
-pub use hold::{Held, Hold, HoldError, Holds, MAX_HOLD_MS, MAX_HOLDS};
+pub use hold::{HeldSnapshot, Hold, HoldError, Holds, MAX_HOLD_MS, MAX_HOLDS};
 pub use joint::{JointOutcome, rejection};
 pub use partition::{HomeId, PartitionId};

@@ -15,8 +15,8 @@ use bytes::Bytes;
 use parking_lot::RwLock;
 
 use crate::{
-    Batch, Engine, EngineError, EngineFuture, Head, Held, Hold, HoldError, Holds, HomeId, JointOutcome, Key, Outcome,
-    Page, PartitionId, ReadRequest, ReadResponse, RecentCommits, Resolved, Scan, Space, Ticket, rejection,
+    Batch, Engine, EngineError, EngineFuture, Head, HeldSnapshot, Hold, HoldError, Holds, HomeId, JointOutcome, Key,
+    Outcome, Page, PartitionId, ReadRequest, ReadResponse, RecentCommits, Resolved, Scan, Space, Ticket, rejection,
 };
 
 /// Keeps partitions in memory, until the process ends.
@@ -142,8 +142,8 @@ impl Engine for MemoryEngine {
         Box::pin(async move { self.commit_together_now(batches) })
     }
 
-    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, EngineError>> {
-        Box::pin(async move { Ok(Arc::new(self.hold_now(home, until)?) as Arc<dyn Held>) })
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn HeldSnapshot>, EngineError>> {
+        Box::pin(async move { Ok(Arc::new(self.hold_now(home, until)?) as Arc<dyn HeldSnapshot>) })
     }
 
     fn resolve(&self, partition: PartitionId, ticket: Ticket) -> EngineFuture<'_, Result<Resolved, EngineError>> {
@@ -272,7 +272,7 @@ struct MemorySnapshot {
     time: Arc<MonotoneClock>,
 }
 
-impl Held for MemorySnapshot {
+impl HeldSnapshot for MemorySnapshot {
     fn read(&self, partition: PartitionId, request: ReadRequest) -> EngineFuture<'_, Result<ReadResponse, HoldError>> {
         Box::pin(async move {
             let snapshot = self.hold.snapshot(self.time.now())?;

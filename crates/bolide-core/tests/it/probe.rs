@@ -7,8 +7,8 @@ use bolide_model::UnixMillis;
 use bolide_model::time::Span;
 use bolide_storage::faults::{Faults, FaultyEngine};
 use bolide_storage::{
-    Batch, CommitToken, Engine, EngineError, EngineFuture, Head, Held, HomeId, JointOutcome, Key, Outcome, PartitionId,
-    Put, ReadRequest, ReadResponse, Resolved, Scan, Space, Ticket,
+    Batch, CommitToken, Engine, EngineError, EngineFuture, Head, HeldSnapshot, HomeId, JointOutcome, Key, Outcome,
+    PartitionId, Put, ReadRequest, ReadResponse, Resolved, Scan, Space, Ticket,
 };
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -356,7 +356,7 @@ impl Engine for Probe {
         })
     }
 
-    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn Held>, EngineError>> {
+    fn hold(&self, home: HomeId, until: UnixMillis) -> EngineFuture<'_, Result<Arc<dyn HeldSnapshot>, EngineError>> {
         Box::pin(async move { self.engine().hold(home, until).await })
     }
 

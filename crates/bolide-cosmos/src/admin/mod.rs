@@ -167,7 +167,7 @@ async fn health(admin: &Admin<'_>) -> Result<Reply> {
 async fn metrics(admin: &Admin<'_>) -> Result<Reply> {
     let state = admin.state;
     let figures = {
-        let _turn = state.figures_turn().await;
+        let _turn = state.statistics_permit().await;
         state.account.container_figures().await?
     };
     let mut text = state.metrics.render(&figures);

@@ -21,14 +21,14 @@ pub(crate) struct AdminRoute {
     pub(super) handler: Handler,
 }
 
-type Answer<'a> = BoxFuture<'a, Result<Reply>>;
+type ReplyFuture<'a> = BoxFuture<'a, Result<Reply>>;
 
 /// The handler of a route.
 pub(super) enum Handler {
     /// For the server.
-    Server(for<'a> fn(&'a Admin<'_>) -> Answer<'a>),
+    Server(for<'a> fn(&'a Admin<'_>) -> ReplyFuture<'a>),
     /// For the container in the path.
-    Container(for<'a> fn(&'a Admin<'_>, &'a Arc<Container>) -> Answer<'a>),
+    Container(for<'a> fn(&'a Admin<'_>, &'a Arc<Container>) -> ReplyFuture<'a>),
     /// An import, whose body is read part by part: see [`Admin::import`].
     Import,
 }

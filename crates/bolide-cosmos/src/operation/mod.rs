@@ -10,7 +10,7 @@ use bolide_core::ScriptKind::StoredProcedure;
 use http::{HeaderMap, Method};
 
 use crate::keys::Access;
-use crate::routes::{Place, Route};
+use crate::routes::{PathKind, Route};
 use crate::status::{Failure, METHOD_NOT_ALLOWED, NOT_FOUND};
 use crate::wire::headers;
 use rights::{ALL, NONE, READ};
@@ -102,16 +102,16 @@ macro_rules! define {
         ///
         /// # Errors
         /// 400 for an unknown mode of the change feed.
-        fn find(verb: Verb, place: Place, headers: &HeaderMap) -> Result<Option<Operation>, Failure> {
-            Ok(match (verb, place) {
-                $((Verb::$verb, Place::$place $(($kind))?) if When::$when.is_said(headers)? => Some(Operation::$name),)*
+        fn find(verb: Verb, kind: PathKind, headers: &HeaderMap) -> Result<Option<Operation>, Failure> {
+            Ok(match (verb, kind) {
+                $((Verb::$verb, PathKind::$place $(($kind))?) if When::$when.is_matched(headers)? => Some(Operation::$name),)*
                 _ => None,
             })
         }
 
         /// Whether a path has operations, with any verb.
-        fn has_operations(place: Place) -> bool {
-            $(matches!(place, Place::$place $(($kind))?))||*
+        fn has_operations(kind: PathKind) -> bool {
+            $(matches!(kind, PathKind::$place $(($kind))?))||*
         }
     };
 }
@@ -144,12 +144,12 @@ impl Operation {
     }
 
     /// Whether it is on items, so that a token for a partition key allows it for items of that key only.
-    pub(crate) fn is_about_items(self) -> bool {
+    pub(crate) fn is_on_items(self) -> bool {
         self.row().subject == Subject::Items
     }
 
     /// Whether its body defines a resource other than items and scripts.
-    pub(crate) fn is_of_definition(self) -> bool {
+    pub(crate) fn has_definition_body(self) -> bool {
         self.row().body == Body::Definition
     }
 
@@ -164,10 +164,10 @@ impl Operation {
     /// 404 for unknown paths, 405 for unsupported verbs, 400 for direct mode and unknown feeds.
     pub(crate) fn of(route: &Route<'_>, method: &Method, headers: &HeaderMap) -> Result<Operation, Failure> {
         let verb = Verb::of(method).ok_or_else(|| not_allowed(method, route))?;
-        if let Some(operation) = find(verb, route.place, headers)? {
+        if let Some(operation) = find(verb, route.kind, headers)? {
             return Ok(operation);
         }
-        if has_operations(route.place) {
+        if has_operations(route.kind) {
             return Err(not_allowed(method, route));
         }
         Err(Failure::new(
@@ -194,7 +194,7 @@ impl Verb {
 impl When {
     /// # Errors
     /// 400 for an unknown mode of the change feed.
-    fn is_said(self, headers: &HeaderMap) -> Result<bool, Failure> {
+    fn is_matched(self, headers: &HeaderMap) -> Result<bool, Failure> {
         Ok(match self {
             When::Always => true,
             When::Query => headers::is_query(headers),

@@ -22,7 +22,7 @@ use crate::request::Sender;
 use crate::wire::{Reply, headers, scope};
 
 /// The API version whose rows are envelopes.
-const ENVELOPES: &str = "2021-09-15";
+const FIRST_VERSION_WITH_ENVELOPES: &str = "2021-09-15";
 
 pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     let read = ReadChanges {
@@ -35,7 +35,7 @@ pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> Charged
         return all_versions(call, container, &read).await;
     }
     let format = headers::non_empty(call.headers(), &headers::FEED_WIRE_FORMAT)?;
-    let row = if format == Some(ENVELOPES) {
+    let row = if format == Some(FIRST_VERSION_WITH_ENVELOPES) {
         enveloped
     } else {
         StoredItem::to_json_with_lsn

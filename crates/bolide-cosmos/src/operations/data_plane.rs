@@ -182,7 +182,7 @@ fn add_cost_headers(reply: &mut Reply, cost: &Cost) {
 /// have, and expects to know only its item's range.
 fn withhold_strange_token(reply: &mut Reply, sent: &HeaderMap, cost: &Cost) {
     let Ok(session) = SessionToken::of(sent) else { return };
-    if session::range_of_answer(&cost.touched).is_some_and(|position| session.is_of_others_than(position.range)) {
+    if session::range_of_answer(&cost.touched).is_some_and(|position| session.is_of_other_ranges(position.range)) {
         reply.headers.remove(&headers::SESSION_TOKEN);
     }
 }

@@ -11,7 +11,7 @@ use crate::request::Call;
 use crate::wire::{Reply, envelope, headers, scope};
 
 /// Maximum bytes of rows that are written on the threads of connections.
-const WRITTEN_AT_ONCE: usize = 128 * 1024;
+const INLINE_BYTES: usize = 128 * 1024;
 
 pub(super) async fn read(call: &Call<'_>, container: &Arc<Container>) -> ChargedResult<Reply> {
     let read = ReadFeed {
@@ -44,7 +44,7 @@ pub(super) async fn written<R: Send + 'static, T: Send + 'static>(
     bytes: fn(&R) -> usize,
     write: impl FnOnce(Vec<R>) -> T + Send + 'static,
 ) -> Result<T> {
-    if rows.iter().map(bytes).sum::<usize>() <= WRITTEN_AT_ONCE {
+    if rows.iter().map(bytes).sum::<usize>() <= INLINE_BYTES {
         return Ok(write(rows));
     }
     call.account().aside(move || write(rows)).await

@@ -22,7 +22,7 @@ use crate::wire::{Reply, body, envelope, headers, scope};
 ///
 /// Source: `create_database_and_container_through_driver` of the Rust SDK's tests.
 pub(super) fn created(sent: &HeaderMap, mut reply: Reply) -> Reply {
-    reply.fixed(&headers::SESSION_TOKEN, session::OF_DEFINITIONS);
+    reply.fixed(&headers::SESSION_TOKEN, session::DEFINITIONS_TOKEN);
     if headers::prefers_minimal(sent) {
         reply.without_body()
     } else {
@@ -165,9 +165,9 @@ fn continuation<T: FromStr>(headers: &HeaderMap, kind: char) -> Result<Option<T>
     let Some(text) = headers::non_empty(headers, &headers::CONTINUATION)? else {
         return Ok(None);
     };
-    let place = text.strip_prefix(kind).and_then(|rest| rest.strip_prefix("1:"));
-    let place = place.and_then(|place| place.parse().ok());
-    place.map(Some).ok_or_else(|| malformed(text))
+    let position = text.strip_prefix(kind).and_then(|rest| rest.strip_prefix("1:"));
+    let position = position.and_then(|position| position.parse().ok());
+    position.map(Some).ok_or_else(|| malformed(text))
 }
 
 fn malformed(text: &str) -> Error {

@@ -18,7 +18,7 @@ use super::if_match;
 use super::metadata::{Feed, Ids};
 use crate::addressing;
 use crate::request::Call;
-use crate::routes::Place;
+use crate::routes::PathKind;
 use crate::status::Failure;
 use crate::wire::{Reply, body, headers, scope};
 
@@ -55,7 +55,7 @@ const FUNCTIONS: Wire = Wire {
 };
 
 pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (container, wire) = place(call)?;
+    let (container, wire) = container_and_wire(call)?;
     let draft = draft(wire, call.decoded(|| body::object(call.body)).await?)?;
     let is_upsert = headers::flag(call.headers(), &headers::IS_UPSERT);
     let (script, is_new) = call
@@ -67,7 +67,7 @@ pub(super) async fn create(call: &Call<'_>) -> Result<Reply, Failure> {
 }
 
 pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (container, wire) = place(call)?;
+    let (container, wire) = container_and_wire(call)?;
     let parent = container.rid().to_string();
     let ids = Ids {
         parse: ChildRid::parse,
@@ -82,7 +82,7 @@ pub(super) async fn list(call: &Call<'_>) -> Result<Reply, Failure> {
 }
 
 pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (container, wire) = place(call)?;
+    let (container, wire) = container_and_wire(call)?;
     let parent = container.rid().to_string();
     let gather = move |account: &Account, each: &mut dyn FnMut(&Value) -> Result<()>| {
         let scripts = account.list_scripts(&container, wire.kind);
@@ -92,7 +92,7 @@ pub(super) async fn query(call: &Call<'_>) -> Result<Reply, Failure> {
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (container, wire) = place(call)?;
+    let (container, wire) = container_and_wire(call)?;
     let script = call
         .account()
         .script(&container, wire.kind, &name(call, &container, wire))?;
@@ -100,7 +100,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Reply, Failure> {
 }
 
 pub(super) async fn replace(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (container, wire) = place(call)?;
+    let (container, wire) = container_and_wire(call)?;
     let draft = draft(wire, call.decoded(|| body::object(call.body)).await?)?;
     let name = name(call, &container, wire);
     let if_match = if_match(call.headers())?;
@@ -112,7 +112,7 @@ pub(super) async fn replace(call: &Call<'_>) -> Result<Reply, Failure> {
 }
 
 pub(super) async fn delete(call: &Call<'_>) -> Result<Reply, Failure> {
-    let (container, wire) = place(call)?;
+    let (container, wire) = container_and_wire(call)?;
     let name = name(call, &container, wire);
     let if_match = if_match(call.headers())?;
     call.account()
@@ -161,10 +161,12 @@ fn arguments(body: &Bytes) -> Result<String> {
 }
 
 /// The container of a path, and its kind of scripts.
-fn place(call: &Call<'_>) -> Result<(Arc<Container>, &'static Wire)> {
-    let wire = match call.route.place {
-        Place::Scripts(ScriptKind::Trigger) | Place::Script(ScriptKind::Trigger) => &TRIGGERS,
-        Place::Scripts(ScriptKind::UserDefinedFunction) | Place::Script(ScriptKind::UserDefinedFunction) => &FUNCTIONS,
+fn container_and_wire(call: &Call<'_>) -> Result<(Arc<Container>, &'static Wire)> {
+    let wire = match call.route.kind {
+        PathKind::Scripts(ScriptKind::Trigger) | PathKind::Script(ScriptKind::Trigger) => &TRIGGERS,
+        PathKind::Scripts(ScriptKind::UserDefinedFunction) | PathKind::Script(ScriptKind::UserDefinedFunction) => {
+            &FUNCTIONS
+        }
         _ => &PROCEDURES,
     };
     Ok((addressing::parent_container(call.account(), &call.route)?, wire))

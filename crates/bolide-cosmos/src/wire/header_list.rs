@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 /// The number of headers in the response for an item, so that the list never grows.
 const HEADERS: usize = 29;
 /// Maximum number of cached maps per thread; about a dozen are used.
-const SHAPES: usize = 32;
+const MAX_TEMPLATES: usize = 32;
 
 /// Headers in the order they were set, each name once.
 #[derive(Debug, Clone)]
@@ -53,42 +53,46 @@ impl HeaderList {
 
     /// The finished map.
     pub(crate) fn into_map(self) -> HeaderMap {
-        SHAPES_SEEN.with_borrow_mut(|shapes| match shapes.iter().find(|shape| shape.fits(&self)) {
-            Some(shape) => shape.fill(self),
-            None => {
-                let map: HeaderMap = self
-                    .entries
-                    .iter()
-                    .map(|(name, value)| ((*name).clone(), value.clone()))
-                    .collect();
-                if shapes.len() < SHAPES {
-                    shapes.extend(Shape::of(&self));
+        TEMPLATES.with_borrow_mut(
+            |templates| match templates.iter().find(|template| template.fits(&self)) {
+                Some(template) => template.fill(self),
+                None => {
+                    let map: HeaderMap = self
+                        .entries
+                        .iter()
+                        .map(|(name, value)| ((*name).clone(), value.clone()))
+                        .collect();
+                    if templates.len() < MAX_TEMPLATES {
+                        templates.extend(MapTemplate::of(&self));
+                    }
+                    map
                 }
-                map
-            }
-        })
+            },
+        )
     }
 }
 
 thread_local! {
-    static SHAPES_SEEN: RefCell<Vec<Shape>> = const { RefCell::new(Vec::new()) };
+    static TEMPLATES: RefCell<Vec<MapTemplate>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A map for a list of names, without values.
-struct Shape {
+struct MapTemplate {
     names: Vec<&'static HeaderName>,
     map: HeaderMap,
 }
 
-impl Shape {
+impl MapTemplate {
     /// `None` if the map's order differs from the order of the list.
-    fn of(list: &HeaderList) -> Option<Shape> {
+    fn of(list: &HeaderList) -> Option<MapTemplate> {
         let names: Vec<_> = list.entries.iter().map(|(name, _)| *name).collect();
         let map: HeaderMap = names
             .iter()
             .map(|name| ((*name).clone(), HeaderValue::from_static("")))
             .collect();
-        map.keys().eq(names.iter().copied()).then_some(Shape { names, map })
+        map.keys()
+            .eq(names.iter().copied())
+            .then_some(MapTemplate { names, map })
     }
 
     fn fits(&self, list: &HeaderList) -> bool {
@@ -102,8 +106,8 @@ impl Shape {
 
     fn fill(&self, list: HeaderList) -> HeaderMap {
         let mut map = self.map.clone();
-        for (place, (_, value)) in map.values_mut().zip(list.entries) {
-            *place = value;
+        for (slot, (_, value)) in map.values_mut().zip(list.entries) {
+            *slot = value;
         }
         map
     }

@@ -74,7 +74,7 @@ impl Sent {
         let mut received = self.read(memory).await?;
         let bytes = received.bytes.len();
         let counted = Counted::new(memory, Version::HTTP_11);
-        counted.settle(&mut received.share, 3 * bytes).await?;
+        counted.grow_to_final(&mut received.share, 3 * bytes).await?;
         sleep(Duration::from_millis(1)).await;
         Ok(bytes)
     }

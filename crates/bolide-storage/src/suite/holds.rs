@@ -9,14 +9,19 @@ use super::joint::{SHARED_HOME, shared_partitions, with_shared_home};
 use super::test_engine::{START, key, put, whole};
 use super::{EngineFixture, TestEngine};
 use crate::{
-    EngineError, Held, HoldError, HomeId, JointOutcome, MAX_HOLD_MS, MAX_HOLDS, PartitionId, ReadRequest, Scan, Space,
+    EngineError, HeldSnapshot, HoldError, HomeId, JointOutcome, MAX_HOLD_MS, MAX_HOLDS, PartitionId, ReadRequest, Scan,
+    Space,
 };
 
 /// Tries before a claim gives up on an engine that keeps ending held snapshots.
 const TRIES: usize = 1000;
 
 /// All keys of the item space, read from the snapshot in pages of two.
-async fn held_keys(engine: &TestEngine, held: &dyn Held, partition: PartitionId) -> Result<Vec<Bytes>, HoldError> {
+async fn held_keys(
+    engine: &TestEngine,
+    held: &dyn HeldSnapshot,
+    partition: PartitionId,
+) -> Result<Vec<Bytes>, HoldError> {
     let mut keys: Vec<Bytes> = Vec::new();
     loop {
         let from = keys
@@ -73,7 +78,7 @@ pub async fn hold_shows_no_later_commit(fixture: &dyn EngineFixture) {
 /// Compares the snapshot with what was stored when it was taken; false if it expired.
 async fn shows_the_past(
     engine: &TestEngine,
-    held: &dyn Held,
+    held: &dyn HeldSnapshot,
     partitions: &[PartitionId],
     heads: &[crate::Head],
     created: PartitionId,
@@ -202,7 +207,7 @@ pub async fn hold_expires_at_its_end_and_no_later_than_the_limit(fixture: &dyn E
 /// At the limit no more snapshots are held, until one is dropped or has expired.
 pub async fn holds_are_bounded_in_number_and_dropping_one_makes_room(fixture: &dyn EngineFixture) {
     let engine = with_shared_home(fixture).await;
-    let mut held: Vec<Arc<dyn Held>> = Vec::new();
+    let mut held: Vec<Arc<dyn HeldSnapshot>> = Vec::new();
     while held.len() < MAX_HOLDS {
         held.push(engine.hold(SHARED_HOME).await);
     }

@@ -12,8 +12,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use super::test_engine::{START, whole};
 use super::{EngineFixture, TestEngine};
 use crate::{
-    Batch, EngineError, Head, Held, HoldError, HomeId, JointOutcome, Key, Outcome, PartitionId, Put, ReadRequest,
-    ReadResponse, Scan, Space,
+    Batch, EngineError, Head, HeldSnapshot, HoldError, HomeId, JointOutcome, Key, Outcome, PartitionId, Put,
+    ReadRequest, ReadResponse, Scan, Space,
 };
 
 /// Number of histories, and operations of the longest.
@@ -130,7 +130,7 @@ fn scan() -> impl Strategy<Value = Scan> {
 struct Model {
     slots: [Slot; SLOTS],
     /// A held snapshot, and the content of the slots when it was taken.
-    held: Option<(Arc<dyn Held>, [Slot; SLOTS])>,
+    held: Option<(Arc<dyn HeldSnapshot>, [Slot; SLOTS])>,
 }
 
 #[derive(Clone)]

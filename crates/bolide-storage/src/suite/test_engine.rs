@@ -9,8 +9,8 @@ use bytes::Bytes;
 
 use super::EngineFixture;
 use crate::{
-    Batch, CommitToken, Edition, Engine, EngineError, Head, Held, HoldError, HomeId, JointOutcome, Key, Outcome, Page,
-    PartitionId, Put, ReadRequest, ReadResponse, Resolved, Scan, Space, Ticket,
+    Batch, CommitToken, Edition, Engine, EngineError, Head, HeldSnapshot, HoldError, HomeId, JointOutcome, Key,
+    Outcome, Page, PartitionId, Put, ReadRequest, ReadResponse, Resolved, Scan, Space, Ticket,
 };
 
 /// Tries before a claim gives up on an engine that is unavailable.
@@ -224,12 +224,12 @@ impl TestEngine {
     }
 
     /// Holds a home for the longest time allowed.
-    pub async fn hold(&self, home: HomeId) -> Arc<dyn Held> {
+    pub async fn hold(&self, home: HomeId) -> Arc<dyn HeldSnapshot> {
         self.hold_until(home, UnixMillis(i64::MAX)).await
     }
 
     /// Holds a home.
-    pub async fn hold_until(&self, home: HomeId, until: UnixMillis) -> Arc<dyn Held> {
+    pub async fn hold_until(&self, home: HomeId, until: UnixMillis) -> Arc<dyn HeldSnapshot> {
         for _ in 0..TRIES {
             if let Ok(held) = self.engine.hold(home, until).await {
                 return held;
@@ -241,7 +241,7 @@ impl TestEngine {
     /// Reads from a held snapshot.
     pub async fn read_held(
         &self,
-        held: &dyn Held,
+        held: &dyn HeldSnapshot,
         partition: PartitionId,
         request: ReadRequest,
     ) -> Result<ReadResponse, HoldError> {

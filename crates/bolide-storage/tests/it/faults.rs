@@ -55,7 +55,7 @@ async fn create(engine: &MemoryEngine) {
 
 /// The outcomes of a series of commits, each on the current head.
 async fn outcomes_of(seed: u64) -> Vec<Result<Outcome, EngineError>> {
-    let (inner, faulty) = engines(Faults::bad_day(seed));
+    let (inner, faulty) = engines(Faults::frequent(seed));
     create(&inner).await;
     let mut outcomes = Vec::new();
     for token in 1..200 {

@@ -38,7 +38,7 @@ impl EngineFixture for MemoryWithFaults {
     fn open(&self, clock: Arc<Clock>) -> Arc<dyn Engine> {
         Arc::new(FaultyEngine::new(
             Arc::new(MemoryEngine::new(clock)),
-            Faults::bad_day(7),
+            Faults::frequent(7),
         ))
     }
 

@@ -33,7 +33,7 @@ impl Store {
         let memory = || Arc::new(MemoryEngine::new(clock.clone()));
         let (home, engine) = match kind {
             Kind::Memory => (None, Some(Probe::new(memory()))),
-            Kind::InTrouble(seed) => (None, Some(Probe::with_faults(memory(), Faults::bad_day(seed)))),
+            Kind::InTrouble(seed) => (None, Some(Probe::with_faults(memory(), Faults::frequent(seed)))),
             Kind::Embedded => (Some(tempfile::tempdir().expect("a directory")), None),
         };
         let mut store = Store {

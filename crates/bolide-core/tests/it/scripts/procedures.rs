@@ -246,7 +246,7 @@ async fn trouble_of_the_engine_neither_loses_nor_doubles_anything() {
             unknown_percent: 25,
             down_percent: 0,
             span_ms: 0,
-            ..Faults::bad_day(seed)
+            ..Faults::frequent(seed)
         };
         let troubled = test.beside(Arc::new(FaultyEngine::new(memory.clone(), faults))).await;
         let executed = troubled.execute_stored(INCREMENT).await;

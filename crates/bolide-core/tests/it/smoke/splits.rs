@@ -391,7 +391,7 @@ async fn an_engine_in_trouble_may_refuse_a_split_but_loses_nothing() {
             down_percent: 1,
             stale_percent: 10,
             unknown_percent: 10,
-            ..Faults::bad_day(seed)
+            ..Faults::frequent(seed)
         };
         let engine = Arc::new(Probe::with_faults(memory, faults));
         let test = TestContainer::over(engine.clone(), clock, json!({}), None, options()).await;

@@ -7,7 +7,7 @@ use bolide_model::{Error, Result};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use crate::wire::binary_json::{self, Room};
+use crate::wire::binary_json::{self, TextBudget};
 use crate::wire::{BATCH_OPERATIONS, hybrid_row};
 
 /// One operation as sent. An error in it makes this operation fail, and the others according to the mode.
@@ -59,8 +59,8 @@ enum ResourceBody {
 pub(super) fn operations(body: &Bytes) -> Result<Vec<Sent>> {
     let sent: Vec<Sent> = if hybrid_row::is_rows(body) {
         let rows = hybrid_row::operations(body, BATCH_OPERATIONS)?;
-        let mut room = Room::of_batch();
-        rows.into_iter().map(|row| sent_row(row, &mut room)).collect()
+        let mut text_budget = TextBudget::of_batch();
+        rows.into_iter().map(|row| sent_row(row, &mut text_budget)).collect()
     } else {
         let operations = array(body)?;
         operations.into_iter().map(sent_value).collect()
@@ -96,13 +96,13 @@ fn sent_value(operation: Value) -> Sent {
     let is_minimal = members.get("minimalReturnPreference") == Some(&Value::Bool(true));
     let partition_key = partition_key(&members);
     Sent {
-        operation: parts(&mut members).and_then(|parts| parts.read(&mut Room::of_batch())),
+        operation: parts(&mut members).and_then(|parts| parts.read(&mut TextBudget::of_batch())),
         partition_key,
         is_minimal,
     }
 }
 
-fn sent_row(row: hybrid_row::Operation, room: &mut Room) -> Sent {
+fn sent_row(row: hybrid_row::Operation, text_budget: &mut TextBudget) -> Sent {
     let is_minimal = row.is_minimal;
     let partition_key = row.partition_key.as_deref().map(PartitionKey::from_header).transpose();
     let operation = row.check().and_then(|()| {
@@ -113,7 +113,7 @@ fn sent_row(row: hybrid_row::Operation, room: &mut Room) -> Sent {
             if_match: row.if_match,
             if_none_match: row.if_none_match,
         };
-        parts.read(room)
+        parts.read(text_budget)
     });
     Sent {
         operation,
@@ -134,7 +134,7 @@ fn parts(members: &mut Map<String, Value>) -> Result<Parts> {
 }
 
 impl Parts {
-    fn read(self, room: &mut Room) -> Result<BatchOperation> {
+    fn read(self, text_budget: &mut TextBudget) -> Result<BatchOperation> {
         let Parts {
             kind,
             id,
@@ -146,20 +146,20 @@ impl Parts {
         let body = || body.ok_or_else(|| Error::bad_request("`resourceBody` of a batch operation is missing"));
         Ok(match kind.as_str() {
             "Create" => BatchOperation::Create {
-                document: body()?.document(room)?,
+                document: body()?.document(text_budget)?,
             },
             "Upsert" => BatchOperation::Upsert {
-                document: body()?.document(room)?,
+                document: body()?.document(text_budget)?,
                 if_match,
             },
             "Replace" => BatchOperation::Replace {
                 id: id()?,
-                document: body()?.document(room)?,
+                document: body()?.document(text_budget)?,
                 if_match,
             },
             "Patch" => BatchOperation::Patch {
                 id: id()?,
-                patch: body()?.patch(room)?,
+                patch: body()?.patch(text_budget)?,
                 if_match,
             },
             "Delete" => BatchOperation::Delete { id: id()?, if_match },
@@ -178,17 +178,17 @@ impl Parts {
 }
 
 impl ResourceBody {
-    fn document(self, room: &mut Room) -> Result<Document> {
+    fn document(self, text_budget: &mut TextBudget) -> Result<Document> {
         match self {
             ResourceBody::Value(value) => Document::from_value(value),
-            ResourceBody::Bytes(bytes) => Document::parse(&room.text_of(&bytes)?),
+            ResourceBody::Bytes(bytes) => Document::parse(&text_budget.text_of(&bytes)?),
         }
     }
 
-    fn patch(self, room: &mut Room) -> Result<Patch> {
+    fn patch(self, text_budget: &mut TextBudget) -> Result<Patch> {
         match self {
             ResourceBody::Value(value) => Patch::from_value(&value),
-            ResourceBody::Bytes(bytes) => Patch::parse(&room.text_of(&bytes)?),
+            ResourceBody::Bytes(bytes) => Patch::parse(&text_budget.text_of(&bytes)?),
         }
     }
 }

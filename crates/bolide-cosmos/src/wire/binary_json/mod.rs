@@ -41,24 +41,24 @@ const BATCH_TEXT_BYTES: usize = 8 * limits::ITEM_BYTES;
 /// - `BadRequest`: a binary body is cut short, nests too deep, or has an undefined marker.
 /// - `TooLarge`: its text is longer than a text body may be, which is possible with short references to long strings.
 pub(crate) fn to_text(body: &Bytes) -> Result<Bytes> {
-    Room::of_one().text_of(body)
+    TextBudget::of_one().text_of(body)
 }
 
 /// The remaining length of text for binary bodies: short references to long strings make long texts from few bytes, in each body of a batch.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct TextBudget {
     text_bytes: usize,
 }
 
-impl Room {
+impl TextBudget {
     /// For one body.
-    pub fn of_one() -> Room {
-        Room { text_bytes: TEXT_BYTES }
+    pub fn of_one() -> TextBudget {
+        TextBudget { text_bytes: TEXT_BYTES }
     }
 
     /// For the bodies of a batch.
-    pub fn of_batch() -> Room {
-        Room {
+    pub fn of_batch() -> TextBudget {
+        TextBudget {
             text_bytes: BATCH_TEXT_BYTES,
         }
     }
@@ -118,13 +118,13 @@ struct Decoder<'b> {
 struct Text {
     kept: Option<Vec<u8>>,
     bytes: usize,
-    most_bytes: usize,
+    max_bytes: usize,
 }
 
 impl Write for Text {
     fn write(&mut self, part: &[u8]) -> io::Result<usize> {
         self.bytes += part.len();
-        if self.bytes > self.most_bytes {
+        if self.bytes > self.max_bytes {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         if let Some(text) = &mut self.kept {
@@ -148,14 +148,14 @@ struct Extent {
 }
 
 impl<'b> Decoder<'b> {
-    fn new(bytes: &'b [u8], kept: Option<Vec<u8>>, room: &Room) -> Decoder<'b> {
+    fn new(bytes: &'b [u8], kept: Option<Vec<u8>>, text_budget: &TextBudget) -> Decoder<'b> {
         Decoder {
             bytes,
             at: 1,
             text: Text {
                 kept,
                 bytes: 0,
-                most_bytes: room.text_bytes.min(TEXT_BYTES),
+                max_bytes: text_budget.text_bytes.min(TEXT_BYTES),
             },
             values: 0,
         }

@@ -15,7 +15,7 @@ fn decoded(body: impl Into<Bytes>) -> Result<String> {
 }
 
 fn size(body: &[u8]) -> Size {
-    Room::of_one().size(body)
+    TextBudget::of_one().size(body)
 }
 
 fn text(hex: &str) -> Result<String> {

@@ -59,11 +59,11 @@ pub use items::{
 pub use memory::{MemoryBudget, MemoryShare};
 pub use query::{QueryItems, QueryMetrics, QueryPage};
 pub use response::{ChargedResult, Cost, RangePosition, Refusal, Response};
-pub use runtime::{AccountOptions, RequestContext};
+pub use runtime::{AccountOptions, RequestContext, ScriptErrors};
 pub use scan::ScanScope;
 pub use scripts::{
-    ExecuteProcedure, Executed, ItemWrite, ScriptFigures, ScriptHosting, TriggeredWrite, TriggeredWritten,
-    serve_scripts,
+    ExecuteProcedure, Executed, ItemWrite, OperationError, ScriptFigures, ScriptHosting, TriggeredWrite,
+    TriggeredWritten, serve_scripts,
 };
 
 pub use admin::{

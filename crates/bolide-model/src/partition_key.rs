@@ -9,13 +9,9 @@ use std::hash::{Hash, Hasher};
 use serde_json::{Map, Value, json};
 
 use crate::document::{self, SYSTEM_PROPERTIES};
-use crate::error::{Error, ErrorKind, Result, excerpt};
+use crate::error::{Error, ErrorKind, Reason, Result, excerpt};
 use crate::limits::{PARTITION_KEY_BYTES, PARTITION_KEY_PATHS};
 pub use crate::path::PropertyPath;
-
-/// What the service says when a key and a definition or a document do not fit.
-const MISMATCH: &str = "Partition key provided either doesn't correspond to definition in the collection or doesn't match partition key \
-                        field values specified in the document.";
 
 /// The path that stands for a partition key where a container has none.
 const SYSTEM_PATH: &str = "/_partitionKey";
@@ -223,7 +219,7 @@ impl PartitionKeyDefinition {
 
 /// The error for a key that does not fit the definition or the document (cosmos-rest §5.2).
 pub fn mismatch() -> Error {
-    Error::new(ErrorKind::PartitionKeyMismatch, MISMATCH)
+    Reason::PartitionKeyMismatch.into()
 }
 
 fn read_kind(kind: Option<&Value>) -> Result<PartitionKind> {
@@ -425,8 +421,7 @@ impl PartitionKey {
         }
         PartitionKey::from_header(text).map_err(|error| {
             Error::bad_request(format!(
-                "{} Write a partition key as a JSON array, such as [\"ada\"] or [7, true], or a plain value for a string, such as ada.",
-                error.message
+                "{error} Write a partition key as a JSON array, such as [\"ada\"] or [7, true], or a plain value for a string, such as ada."
             ))
         })
     }

@@ -43,13 +43,10 @@ impl Catalog {
         self.container(rid).await.map_err(|error| match error.kind {
             // Others have deleted it by now.
             ErrorKind::NotFound => error,
-            _ => Error::new(
-                ErrorKind::Timeout,
-                format!(
-                    "the container is stored, and could not be opened yet: {}",
-                    error.message
-                ),
-            ),
+            _ => Error {
+                kind: ErrorKind::Timeout,
+                ..error.context("the container is stored, and could not be opened yet")
+            },
         })
     }
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use bolide_model::partition_key::PartitionKey;
 use bolide_model::rid::ItemRid;
-use bolide_model::{Error, ErrorKind, Result, UnixMillis, charge, limits};
+use bolide_model::{Error, ErrorKind, Reason, Result, UnixMillis, charge, limits};
 use bolide_query::{
     Environment, PageLimit, Parameters, Query, QueryError, ResumeFilter, Schema, SupportedFeatures, Udfs,
 };
@@ -328,7 +328,7 @@ impl QueryJob {
         }
         let refusal = needs_client_merge(compiled, &self.state.properties, &self.memory);
         // One range can answer what no client could merge.
-        if !route.is_in_one_range() || matches!(refusal.kind, ErrorKind::CrossPartitionQuery { .. }) {
+        if !route.is_in_one_range() || matches!(refusal.kind, ErrorKind::CrossPartitionQuery) {
             return Err(refusal);
         }
         Ok(())
@@ -425,14 +425,8 @@ fn needs_client_merge(
         Ok(ranges) => ranges,
         Err(error) => return error,
     };
-    Error::new(
-        ErrorKind::CrossPartitionQuery {
-            plan: plan.to_json(&ranges).to_string(),
-        },
-        "The provided cross partition query can not be directly served by the gateway. This is a first chance (internal) exception \
-             that all newer clients will know how to handle gracefully. This exception is traced, but unless you see it bubble up as an \
-             exception (which only happens on older SDK clients), then you can safely ignore this message.",
-    )
+    let plan = plan.to_json(&ranges).to_string();
+    Reason::ClientMergeNeeded { plan }.into()
 }
 
 /// All rows of a query over documents.

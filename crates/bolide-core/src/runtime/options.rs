@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
+use bolide_model::Error;
 use bolide_model::time::Monotonic;
-use bolide_script::Hosting as ScriptHosting;
+use bolide_script::{Hosting as ScriptHosting, OperationError};
+
+/// What a script gets to know of an operation that was refused.
+pub type ScriptErrors = fn(&Error) -> OperationError;
 
 /// How an account behaves.
 #[derive(Debug, Clone)]
@@ -25,6 +29,8 @@ pub struct AccountOptions {
     pub definition_bytes: Option<usize>,
     /// Where scripts run. Servers use processes; without a setting scripts are refused.
     pub script_hosting: ScriptHosting,
+    /// What scripts get to know of operations that were refused: numbers and words are those of the front end that they are written for.
+    pub script_errors: ScriptErrors,
     /// How long a script may run. A call of a user-defined function has a fifth of it, all calls of a page twice as much.
     pub script_time: Duration,
     /// Most memory that one query may hold for groups, distinct values, sorted and ranked rows, in bytes.
@@ -51,6 +57,10 @@ impl Default for AccountOptions {
             memory_bytes: 1024 * 1024 * 1024,
             definition_bytes: None,
             script_hosting: ScriptHosting::default(),
+            script_errors: |error| OperationError {
+                number: 0,
+                message: error.to_string(),
+            },
             script_time: Duration::from_secs(5),
             query_state_bytes: bolide_query::Environment::default().state_bytes,
             query_page_time: Duration::from_secs(1),

@@ -24,6 +24,8 @@ mod trigger;
 
 /// Where scripts run.
 pub use bolide_script::Hosting as ScriptHosting;
+/// What a script gets to know of an operation that was refused.
+pub use bolide_script::OperationError;
 /// Serves scripts in a process for them.
 pub use bolide_script::serve_process as serve_scripts;
 pub(crate) use execute::ScriptRunner;

@@ -187,7 +187,10 @@ async fn triggers_and_functions_are_blocked_too() {
     }
     let error = test.query("SELECT VALUE udf.greedy() FROM c").await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Forbidden);
-    assert!(error.message.contains("'greedy' is blocked for execution"), "{error:?}");
+    assert!(
+        error.to_string().contains("'greedy' is blocked for execution"),
+        "{error:?}"
+    );
 
     test.trigger("greedy", "Pre", "All", greedy).await;
     for _ in 0..3 {

@@ -148,6 +148,18 @@ impl Error {
         Error::new(ErrorKind::Conflict, message)
     }
 
+    /// A resource that is absent: its name, or its resource id.
+    pub fn missing(resource: Resource, name: &(impl ToString + ?Sized)) -> Error {
+        let name = name.to_string();
+        Reason::ResourceMissing { resource, name }.into()
+    }
+
+    /// A name that another resource of the kind has.
+    pub fn name_taken(resource: Resource, name: &(impl ToString + ?Sized)) -> Error {
+        let name = name.to_string();
+        Reason::NameTaken { resource, name }.into()
+    }
+
     /// A feature that is not there; the message must name it.
     pub fn not_supported(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::NotSupported, message)

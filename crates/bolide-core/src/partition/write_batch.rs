@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use bolide_model::ttl::{Horizon, Settings};
-use bolide_model::{Error, ErrorKind, Lsn, Result, UnixMillis, UnixSeconds};
+use bolide_model::{Error, ErrorKind, Lsn, Reason, Result, UnixMillis, UnixSeconds};
 use bolide_storage::{Key, Page, Put, Scan, Space};
 use bytes::Bytes;
 
@@ -37,6 +37,12 @@ pub(crate) enum Stop {
 impl From<Error> for Stop {
     fn from(error: Error) -> Stop {
         Stop::Refused(error)
+    }
+}
+
+impl From<Reason> for Stop {
+    fn from(reason: Reason) -> Stop {
+        Stop::Refused(reason.into())
     }
 }
 

@@ -182,7 +182,7 @@ impl PartitionKeyDefinition {
     /// - `BadRequest`: over the size limit.
     pub fn check_full(&self, key: &PartitionKey) -> Result<()> {
         if key.0.len() != self.paths.len() {
-            return Err(mismatch());
+            return Err(Reason::PartitionKeyMismatch.into());
         }
         self.check_size(key)
     }
@@ -215,11 +215,6 @@ impl PartitionKeyDefinition {
             "The partition key is too long: it takes {size} bytes, and at most {PARTITION_KEY_BYTES} are allowed."
         )))
     }
-}
-
-/// The error for a key that does not fit the definition or the document (cosmos-rest §5.2).
-pub fn mismatch() -> Error {
-    Reason::PartitionKeyMismatch.into()
 }
 
 fn read_kind(kind: Option<&Value>) -> Result<PartitionKind> {

@@ -4,7 +4,7 @@
 //! ```text
 //!   request ──▶ admitted? ──▶ work on a thread of low priority, in turns with others ──▶ answer
 //!                 │ no: the oldest ▲ looks every millisecond: is the request still there? do others wait?
-//!                 │ ends (429)
+//!                 │ ends (Throttled)
 //! ```
 //!
 //! A thread runs one piece of work to its end. Through its [`Watch`] work learns that it must end (its request was dropped, its time is over,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bolide_model::time::Monotonic;
-use bolide_model::{Error, ErrorKind, Result, UnixMillis};
+use bolide_model::{Error, Reason, Result, UnixMillis};
 use bolide_storage::Engine;
 
 use crate::clock;
@@ -124,8 +124,5 @@ impl Runtime {
 /// The error for users over their throughput.
 pub(crate) fn throttled(retry_after_ms: u64) -> Error {
     let retry_after = Duration::from_millis(retry_after_ms);
-    Error::new(
-        ErrorKind::Throttled { retry_after },
-        "Request rate is large. More Request Units may be needed, so no changes were made.",
-    )
+    Reason::ThroughputUsedUp { retry_after }.into()
 }

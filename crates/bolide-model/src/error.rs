@@ -192,6 +192,12 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+impl From<BadContinuation> for Error {
+    fn from(why: BadContinuation) -> Error {
+        Reason::BadContinuation(why).into()
+    }
+}
+
 impl From<Reason> for Error {
     fn from(reason: Reason) -> Error {
         Error {

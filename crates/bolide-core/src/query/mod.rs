@@ -456,10 +456,8 @@ fn check_continuation(query: &QueryItems, continuation: Option<&str>) -> Result<
         return Ok(());
     };
     if continuation.len() > limit_kb as usize * 1024 {
-        return Err(Error::bad_request(format!(
-            "The continuation token limit specified is not large enough: {} bytes are needed, {limit_kb} KB are allowed.",
-            continuation.len()
-        )));
+        let bytes = continuation.len();
+        return Err(Reason::ContinuationTooLong { bytes, limit_kb }.into());
     }
     Ok(())
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bolide_core::AccountOptions;
-use bolide_model::ErrorKind;
+use bolide_model::error::Detail;
 use bolide_model::time::Monotonic;
+use bolide_model::{ErrorKind, Reason};
 use serde_json::json;
 
 use crate::test_container::{TestContainer, options, patient_options};
@@ -188,7 +189,7 @@ async fn triggers_and_functions_are_blocked_too() {
     let error = test.query("SELECT VALUE udf.greedy() FROM c").await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Forbidden);
     assert!(
-        error.to_string().contains("'greedy' is blocked for execution"),
+        matches!(&error.detail, Detail::Reason(Reason::ScriptBlocked { id, .. }) if id == "greedy"),
         "{error:?}"
     );
 

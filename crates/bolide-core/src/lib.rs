@@ -57,7 +57,7 @@ pub use items::{
     OperationResult, PatchItem, ReadItem, ReplaceItem, UpsertItem,
 };
 pub use memory::{MemoryBudget, MemoryShare};
-pub use query::{QueryItems, QueryMetrics, QueryPage};
+pub use query::{QueryItems, QueryMetrics, QueryPage, QueryUsage};
 pub use response::{ChargedResult, Cost, RangePosition, Refusal, Response};
 pub use runtime::{AccountOptions, RequestContext, ScriptErrors};
 pub use scan::ScanScope;

@@ -24,7 +24,7 @@ use bolide_query::{
     Environment, PageLimit, Parameters, Query, QueryError, ResumeFilter, Schema, SupportedFeatures, Udfs,
 };
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::container::{Container, ContainerState};
 use crate::continuation::query::Owner;
@@ -81,17 +81,22 @@ pub struct QueryPage {
     pub continuation: Option<String>,
     /// Counts of the work.
     pub metrics: QueryMetrics,
-    /// Which indexes served, and which would (cosmos-rest §6.8).
-    pub index_metrics: Value,
+    /// How many of the partition key's first paths found the items. All other predicates are evaluated on the items, so no index would change
+    /// that.
+    pub key_components: usize,
     /// What the text tells, if it was asked for.
     pub usage: Option<QueryUsage>,
 }
 
-/// What a query's text tells about it.
-#[derive(Debug, Clone)]
+/// What a query's text tells about it. Paths are written as indexing policies write them.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryUsage {
-    /// Which indexes it would use, in the form of the second version of index metrics.
-    pub indexes: Value,
+    /// Paths it compares that the indexing policy has an index for.
+    pub indexed: Vec<String>,
+    /// Paths it compares without one.
+    pub unindexed: Vec<String>,
+    /// Paths of a sort by several, and whether they descend.
+    pub sort: Vec<(String, bool)>,
     /// The ids of the rules of query advice that apply, such as `QA1002`.
     pub advice: Vec<&'static str>,
 }
@@ -354,7 +359,6 @@ impl QueryJob {
         done: PageDone,
         metrics: QueryMetrics,
     ) -> (QueryPage, Cost) {
-        let properties = &self.state.properties;
         let charge = charge::query(
             usize::try_from(metrics.retrieved_items).unwrap_or(usize::MAX),
             usize::try_from(metrics.retrieved_bytes).unwrap_or(usize::MAX),
@@ -372,14 +376,9 @@ impl QueryJob {
             rows: done.rows,
             continuation: done.continuation,
             metrics,
-            index_metrics: index_metrics(properties, key_components),
-            usage: self.query.reports_usage.then(|| {
-                let usage = compiled.usage();
-                QueryUsage {
-                    indexes: usage::indexes(&usage, &properties.indexing_policy),
-                    advice: usage.advice,
-                }
-            }),
+            key_components,
+            usage: (self.query.reports_usage)
+                .then(|| usage::of(compiled.usage(), &self.state.properties.indexing_policy)),
         };
         (page, Cost::over(charge, done.touched))
     }
@@ -460,28 +459,6 @@ fn check_continuation(query: &QueryItems, continuation: Option<&str>) -> Result<
         return Err(Reason::ContinuationTooLong { bytes, limit_kb }.into());
     }
     Ok(())
-}
-
-/// What of the index served: the partition key's first components, by which items were found. All other predicates are evaluated on the
-/// items, so nothing else is told, and no index would change that.
-fn index_metrics(properties: &bolide_model::container::ContainerProperties, key_components: usize) -> Value {
-    let spec = |path: &bolide_model::partition_key::PropertyPath| {
-        json!({
-            "FilterExpression": "",
-            "IndexSpec": format!("{}/?", path.as_str()),
-            "FilterPreciseSet": true,
-            "IndexPreciseSet": true,
-            "IndexImpactScore": "High",
-        })
-    };
-    let paths = properties.partition_key.paths.iter();
-    let used: Vec<Value> = paths.take(key_components).map(spec).collect();
-    json!({
-        "UtilizedSingleIndexes": used,
-        "PotentialSingleIndexes": [],
-        "UtilizedCompositeIndexes": [],
-        "PotentialCompositeIndexes": [],
-    })
 }
 
 fn milliseconds(time: Duration) -> f64 {

@@ -10,7 +10,18 @@ fn what_no_index_covers_is_potential() {
     };
     assert_eq!(
         of_text(&usage).to_string(),
-        r#"{"PotentialIndexes":{"CompositeIndexes":[],"SingleIndexes":[{"IndexSpec":"/_etag/?"}]},"#.to_owned()
-            + r#""UtilizedIndexes":{"CompositeIndexes":[{"IndexSpecs":["/a ASC","/b DESC"]}],"SingleIndexes":[{"IndexSpec":"/name/?"}]}}"#
+        r#"{"UtilizedIndexes":{"SingleIndexes":[{"IndexSpec":"/name/?"}],"CompositeIndexes":[{"IndexSpecs":["/a ASC","/b DESC"]}]},"#.to_owned()
+            + r#""PotentialIndexes":{"SingleIndexes":[{"IndexSpec":"/_etag/?"}],"CompositeIndexes":[]}}"#
+    );
+}
+
+#[test]
+fn the_first_components_of_the_partition_key_served() {
+    let definition = json!({"id": "c", "partitionKey": {"paths": ["/a", "/b"], "kind": "MultiHash", "version": 2}});
+    let properties = ContainerProperties::from_json(&definition).unwrap();
+    assert_eq!(
+        served(&properties, 1).to_string(),
+        r#"{"UtilizedSingleIndexes":[{"FilterExpression":"","IndexSpec":"/a/?","FilterPreciseSet":true,"IndexPreciseSet":true,"#.to_owned()
+            + r#""IndexImpactScore":"High"}],"PotentialSingleIndexes":[],"UtilizedCompositeIndexes":[],"PotentialCompositeIndexes":[]}"#
     );
 }

@@ -408,7 +408,7 @@ pub(crate) struct Changes {
 pub(crate) trait Transaction: Send {
     /// Looks at what is no row of the partition and decides with them, such as the credit of the purge. Called before decisions at another
     /// server time.
-    fn observe(&mut self, _now: UnixSeconds) {}
+    fn observe(&mut self, now: UnixSeconds);
 
     /// Decides on what was read. Runs again from the start after more was read or the commit was stale; until it returns anything
     /// but [`Stop::NeedsRead`], it must not have added effects.

@@ -111,23 +111,6 @@ impl Account {
         self.runtime().batch(ctx, container, batch).await
     }
 
-    /// As [`Account::batch`], for an answer with items that were written: with those of the operations that `answers_written` says. A
-    /// batch whose answer would be larger than a page is refused.
-    ///
-    /// # Errors
-    /// As [`Account::batch`].
-    pub async fn batch_answering(
-        &self,
-        ctx: &RequestContext,
-        container: &Arc<Container>,
-        batch: Batch,
-        answers_written: Vec<bool>,
-    ) -> ChargedResult<BatchResponse> {
-        self.runtime()
-            .batch_answering(ctx, container, batch, answers_written)
-            .await
-    }
-
     /// Deletes all items of a partition key. They are gone for every request that begins after the answer, and are removed in the
     /// background, which survives restarts; the all-versions feed shows each as a delete when it is removed.
     ///

@@ -282,6 +282,7 @@ async fn expensive_conditions_of_a_batch_are_judged_before_it() {
     let batch = Batch {
         partition_key: key("p"),
         operations: vec![operation("0"), operation("1")],
+        answers_written: Vec::new(),
     };
     let ctx = test.begin().await;
     let done = test.account.batch(&ctx, &test.container, batch).await;
@@ -305,6 +306,7 @@ async fn the_patches_of_a_batch_write_only_so_much() {
     let batch = Batch {
         partition_key: key("p"),
         operations: (0..20).map(|_| operation()).collect(),
+        answers_written: Vec::new(),
     };
     let ctx = test.begin().await;
     let done = test.account.batch(&ctx, &test.container, batch).await;

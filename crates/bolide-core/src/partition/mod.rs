@@ -148,12 +148,13 @@ impl Partition {
     ///
     /// # Errors
     /// The error with which `decide` refused, or the reason why nothing could be committed.
-    pub async fn write<T, F>(&self, decide: F) -> Result<T>
+    pub async fn write<T, F>(&self, mut decide: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&mut WriteBatch<'_>) -> Decision<T> + Send + 'static,
     {
-        transact(&self.writes, decide, Queued::Transaction).await
+        let decide = move |batch: &mut WriteBatch<'_>, (): &()| decide(batch);
+        transact(&self.writes, Queued::Transaction, |_| (), decide).await
     }
 
     /// Like [`Partition::write`], for transactions that write many items. They have a queue of their own, of which each write batch takes only a few,
@@ -161,12 +162,13 @@ impl Partition {
     ///
     /// # Errors
     /// The errors of [`Partition::write`].
-    pub async fn write_batch<T, F>(&self, decide: F) -> Result<T>
+    pub async fn write_batch<T, F>(&self, mut decide: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&mut WriteBatch<'_>) -> Decision<T> + Send + 'static,
     {
-        transact(&self.batches, decide, |transaction| transaction).await
+        let decide = move |batch: &mut WriteBatch<'_>, (): &()| decide(batch);
+        transact(&self.batches, |transaction| transaction, |_| (), decide).await
     }
 
     /// Runs a job that has the partition to itself, commits its writes, and returns the job's output once they are durable. Other writes wait
@@ -177,22 +179,20 @@ impl Partition {
     /// The error with which the job was refused, or the reason why nothing could be committed.
     pub async fn run_exclusive<J: ExclusiveJob>(&self, job: J) -> Result<J::Output> {
         let (reply, answer) = oneshot::channel();
-        let gone = || Error::new(ErrorKind::Unavailable, "the partition is closed");
         let pending = Box::new(PendingExclusive::new(job, reply));
-        self.writes.send(Queued::Exclusive(pending)).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        send(&self.writes, Queued::Exclusive(pending), answer).await
     }
 
     /// Like [`Partition::write`], for background jobs. A write batch takes at most one of them and decides it first, so it may scan.
     ///
     /// # Errors
     /// The errors of [`Partition::write`].
-    pub async fn background<T, F>(&self, decide: F) -> Result<T>
+    pub async fn background<T, F>(&self, mut decide: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&mut WriteBatch<'_>) -> Decision<T> + Send + 'static,
     {
-        transact(&self.background, decide, |transaction| transaction).await
+        self.background_observing(|_| (), move |batch, ()| decide(batch)).await
     }
 
     /// Like [`Partition::background`], for a decision that also depends on values that are not rows of the partition. `observe` reads these values;
@@ -207,15 +207,7 @@ impl Partition {
         O: FnMut(UnixSeconds) -> I + Send + 'static,
         F: FnMut(&mut WriteBatch<'_>, &I) -> Decision<T> + Send + 'static,
     {
-        let (reply, answer) = oneshot::channel();
-        let pending = PendingObserver {
-            observe,
-            observed: None,
-            decide,
-            outcome: PendingOutcome::new(reply),
-        };
-        let queued: Box<dyn Transaction> = Box::new(pending);
-        send(&self.background, queued, answer).await
+        transact(&self.background, |transaction| transaction, observe, decide).await
     }
 
     /// Reads the rows that a decision needs, so that the engine has them in its cache when the worker decides. The result of the decision is
@@ -320,15 +312,26 @@ fn anything_queued<Q: Send + 'static>(queue: &mpsc::Sender<Q>) -> OthersWait {
     })
 }
 
-async fn transact<T, F, Q>(queue: &mpsc::Sender<Q>, decide: F, queued: fn(Box<dyn Transaction>) -> Q) -> Result<T>
+async fn transact<I, T, O, F, Q>(
+    queue: &mpsc::Sender<Q>,
+    queued: fn(Box<dyn Transaction>) -> Q,
+    observe: O,
+    decide: F,
+) -> Result<T>
 where
+    I: Send + 'static,
     T: Send + 'static,
-    F: FnMut(&mut WriteBatch<'_>) -> Decision<T> + Send + 'static,
+    O: FnMut(UnixSeconds) -> I + Send + 'static,
+    F: FnMut(&mut WriteBatch<'_>, &I) -> Decision<T> + Send + 'static,
 {
     let (reply, answer) = oneshot::channel();
     let pending = Pending {
+        observe,
+        observed: None,
         decide,
-        outcome: PendingOutcome::new(reply),
+        decided: None,
+        rests_on_others: false,
+        reply,
     };
     send(queue, queued(Box::new(pending)), answer).await
 }
@@ -339,77 +342,18 @@ async fn send<T, Q>(queue: &mpsc::Sender<Q>, queued: Q, answer: oneshot::Receive
     answer.await.map_err(|_| gone())?
 }
 
-/// The result of a transaction, and the channel to the request that waits for it.
-struct PendingOutcome<T> {
+/// A transaction queued at a worker: what it observes besides rows, its result, and the channel to the request that waits for it.
+struct Pending<I, T, O, F> {
+    observe: O,
+    observed: Option<I>,
+    decide: F,
     decided: Option<Result<T>>,
     /// Whether earlier transactions of the same write batch had effects, which this transaction saw.
     rests_on_others: bool,
     reply: oneshot::Sender<Result<T>>,
 }
 
-impl<T> PendingOutcome<T> {
-    fn new(reply: oneshot::Sender<Result<T>>) -> PendingOutcome<T> {
-        PendingOutcome {
-            decided: None,
-            rests_on_others: false,
-            reply,
-        }
-    }
-
-    fn take(&mut self, rests_on_others: bool, decided: Decision<T>) -> std::result::Result<(), ()> {
-        self.rests_on_others = rests_on_others;
-        self.decided = match decided {
-            Ok(value) => Some(Ok(value)),
-            Err(Stop::Refused(error) | Stop::Unprepared(error)) => Some(Err(error)),
-            Err(Stop::NeedsRead) => None,
-        };
-        self.decided.as_ref().map(|_| ()).ok_or(())
-    }
-
-    fn end(self, ended: &Result<Lsn>) {
-        let result = match (ended, self.decided) {
-            // The refusal may depend on effects of earlier transactions, which were not committed or perhaps were not.
-            (Err(error), Some(Err(_))) if self.rests_on_others => Err(error.clone()),
-            (_, Some(Err(refusal))) => Err(refusal),
-            (Ok(_), Some(Ok(value))) => Ok(value),
-            (Err(error), _) => Err(error.clone()),
-            (Ok(_), None) => Err(Error::internal("a write batch ended before it was decided")),
-        };
-        // The request may have been cancelled; its write stays committed.
-        let _ = self.reply.send(result);
-    }
-}
-
-/// A transaction that is queued at a worker or being decided.
-struct Pending<T, F> {
-    decide: F,
-    outcome: PendingOutcome<T>,
-}
-
-impl<T, F> Transaction for Pending<T, F>
-where
-    T: Send,
-    F: FnMut(&mut WriteBatch<'_>) -> Decision<T> + Send,
-{
-    fn decide(&mut self, batch: &mut WriteBatch<'_>) -> std::result::Result<(), ()> {
-        let rests_on_others = batch.has_effects();
-        self.outcome.take(rests_on_others, (self.decide)(batch))
-    }
-
-    fn end(self: Box<Self>, ended: &Result<Lsn>) {
-        self.outcome.end(ended);
-    }
-}
-
-/// Like [`Pending`], with the values that it observes.
-struct PendingObserver<I, T, O, F> {
-    observe: O,
-    observed: Option<I>,
-    decide: F,
-    outcome: PendingOutcome<T>,
-}
-
-impl<I, T, O, F> Transaction for PendingObserver<I, T, O, F>
+impl<I, T, O, F> Transaction for Pending<I, T, O, F>
 where
     I: Send,
     T: Send,
@@ -421,14 +365,27 @@ where
     }
 
     fn decide(&mut self, batch: &mut WriteBatch<'_>) -> std::result::Result<(), ()> {
-        let rests_on_others = batch.has_effects();
+        self.rests_on_others = batch.has_effects();
         let observed = self.observed.as_ref().expect("a worker lets it observe first");
-        let decided = (self.decide)(batch, observed);
-        self.outcome.take(rests_on_others, decided)
+        self.decided = match (self.decide)(batch, observed) {
+            Ok(value) => Some(Ok(value)),
+            Err(Stop::Refused(error) | Stop::Unprepared(error)) => Some(Err(error)),
+            Err(Stop::NeedsRead) => None,
+        };
+        self.decided.as_ref().map(|_| ()).ok_or(())
     }
 
     fn end(self: Box<Self>, ended: &Result<Lsn>) {
-        self.outcome.end(ended);
+        let result = match (ended, self.decided) {
+            // The refusal may depend on effects of earlier transactions, which were not committed or perhaps were not.
+            (Err(error), Some(Err(_))) if self.rests_on_others => Err(error.clone()),
+            (_, Some(Err(refusal))) => Err(refusal),
+            (Ok(_), Some(Ok(value))) => Ok(value),
+            (Err(error), _) => Err(error.clone()),
+            (Ok(_), None) => Err(Error::internal("a write batch ended before it was decided")),
+        };
+        // The request may have been cancelled; its write stays committed.
+        let _ = self.reply.send(result);
     }
 }
 

@@ -39,7 +39,8 @@ impl Account {
         self.admin().range_usage(container).await
     }
 
-    /// Figures of every container, but for those that are deleted meanwhile.
+    /// Figures of every container, but for those that are deleted meanwhile: of the newest commits and counts, from memory. With a virtual clock, over
+    /// an engine that others commit to, and the first time after a start the workers of partitions are asked for what is not counted yet.
     ///
     /// # Errors
     /// From the engine.

@@ -32,15 +32,16 @@ pub(crate) trait Job: Send + Sync {
 /// The jobs of a partition, in the order in which they have their steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum JobKind {
+    CountGhosts,
     Expire,
     DeleteByKey,
     TrimLog,
 }
 
 impl JobKind {
-    /// Whether its steps are paced. Trimming the history spends no request units and is not.
+    /// Whether its steps are paced. Trimming the history and counting spend no request units and are not.
     pub fn is_paced(self) -> bool {
-        self != JobKind::TrimLog
+        matches!(self, JobKind::Expire | JobKind::DeleteByKey)
     }
 }
 

@@ -11,6 +11,8 @@ pub(crate) struct AfterCommit {
     pub(super) expiry_rests_until: Option<i64>,
     /// The earliest end of what the batch writes.
     pub(super) expiry_due: Option<i64>,
+    /// The second before which nothing has to be counted, but for `expiry_due`.
+    pub(super) count_rests_until: Option<i64>,
     /// The second before which nothing leaves the history, but for `trim_due`.
     pub(super) trim_rests_until: Option<i64>,
     /// The earliest second at which what the batch writes leaves the history.
@@ -28,6 +30,11 @@ impl AfterCommit {
     /// Nothing that was there before falls due before a second.
     pub fn rest_expiry_until(&mut self, second: i64) {
         self.expiry_rests_until = Some(second);
+    }
+
+    /// Nothing that was there before has to be counted before a second.
+    pub fn rest_count_until(&mut self, second: i64) {
+        self.count_rests_until = Some(second);
     }
 
     /// What the batch writes leaves the history at a second.

@@ -10,6 +10,8 @@ use super::after_commit::AfterCommit;
 pub(crate) struct Schedule {
     /// Nothing falls due before this second.
     next_expiry: AtomicI64,
+    /// Nothing that has not been counted falls due before this second.
+    next_count: AtomicI64,
     /// Nothing leaves the history before this second.
     next_trim: AtomicI64,
     wakeup: Arc<Wakeup>,
@@ -20,6 +22,7 @@ impl Schedule {
     pub fn new(wakeup: Arc<Wakeup>) -> Schedule {
         Schedule {
             next_expiry: AtomicI64::new(i64::MIN),
+            next_count: AtomicI64::new(i64::MIN),
             next_trim: AtomicI64::new(i64::MIN),
             wakeup,
         }
@@ -29,6 +32,10 @@ impl Schedule {
         self.next_expiry.load(Ordering::SeqCst)
     }
 
+    pub fn next_count(&self) -> i64 {
+        self.next_count.load(Ordering::SeqCst)
+    }
+
     pub fn next_trim(&self) -> i64 {
         self.next_trim.load(Ordering::SeqCst)
     }
@@ -36,6 +43,12 @@ impl Schedule {
     /// Something falls due at a second; wakes the scheduler if it would sleep longer.
     pub fn expect_expiry(&self, second: i64) {
         self.next_expiry.fetch_min(second, Ordering::SeqCst);
+        self.expect_count(second);
+    }
+
+    /// As [`Schedule::expect_expiry`], of what has to be counted.
+    pub fn expect_count(&self, second: i64) {
+        self.next_count.fetch_min(second, Ordering::SeqCst);
         self.wakeup.expect(second);
     }
 
@@ -50,6 +63,9 @@ impl Schedule {
         // First what was there, then what came with the batch.
         if let Some(second) = after.expiry_rests_until {
             self.next_expiry.store(second, Ordering::SeqCst);
+        }
+        if let Some(second) = after.count_rests_until {
+            self.next_count.store(second, Ordering::SeqCst);
         }
         if let Some(second) = after.trim_rests_until {
             self.next_trim.store(second, Ordering::SeqCst);

@@ -11,6 +11,8 @@ use super::after_commit::AfterCommit;
 use super::dirty_keys::DirtyKeys;
 use super::purge_rate::PurgeRate;
 use super::schedule::Schedule;
+use super::state::PartitionState;
+use super::statistics::PublishedStatistics;
 use super::tombstones::PublishedTombstones;
 use crate::throughput::SharedMeter;
 
@@ -22,6 +24,7 @@ pub(crate) struct Shared {
     pub purge_rate: PurgeRate,
     pub dirty_keys: Arc<DirtyKeys>,
     pub schedule: Schedule,
+    pub statistics: PublishedStatistics,
     /// What users consumed, and what the purge may spend.
     pub meter: RwLock<SharedMeter>,
 }
@@ -34,12 +37,15 @@ impl Shared {
             purge_rate: PurgeRate::default(),
             dirty_keys: Arc::default(),
             schedule: Schedule::new(wakeup),
+            statistics: PublishedStatistics::default(),
             meter: RwLock::new(meter),
         }
     }
 
-    /// Does what is to be done after a commit of this second.
-    pub fn committed(&self, after: &AfterCommit, now: UnixSeconds) {
+    /// Does what is to be done after a commit of this second that left the partition in this state.
+    pub fn committed(&self, after: &AfterCommit, now: UnixSeconds, state: &PartitionState) {
+        // Before the schedule says that all is counted.
+        self.statistics.publish(state);
         self.schedule.committed(after);
         self.spend(after, now);
     }
@@ -47,6 +53,8 @@ impl Shared {
     /// As [`Shared::committed`], for a commit whose outcome is unknown.
     pub fn perhaps_committed(&self, after: &AfterCommit, now: UnixSeconds) {
         self.schedule.perhaps_committed(after);
+        // Who counts finds out where the partition stands.
+        self.schedule.expect_count(i64::MIN);
         self.spend(after, now);
     }
 

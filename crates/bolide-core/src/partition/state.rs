@@ -11,14 +11,14 @@
 //!
 //! Rows of format 1, from before there was a history, end with the cursors.
 //!
-//! The ghosts counted so far are kept in memory only: [`Ghosts`] are counted again from the purge cursors after a start. So are the
+//! What [`Ghosts`] and tombstones have counted is kept in memory only: it is counted again after a start, from the purge cursors. So are the
 //! [`Tally`] of a full check, which begins again, and the [`Forecast`].
 
-use bolide_model::ttl::Class;
 use bolide_model::{Error, ErrorKind, RequestUnits, Result};
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::forecast::Forecast;
+use super::ghosts::Ghosts;
 use super::tombstones::PartitionKeyTombstones;
 use crate::format::keys::{ExpiryPosition, LogPosition};
 use crate::format::record::Record;
@@ -71,6 +71,15 @@ impl Amount {
         self.bytes += size as u64;
     }
 
+    /// Both together.
+    #[must_use]
+    pub fn with(self, other: Amount) -> Amount {
+        Amount {
+            items: self.items + other.items,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+
     /// What is left without some of it.
     #[must_use]
     pub fn without(self, other: Amount) -> Amount {
@@ -91,27 +100,6 @@ impl Amount {
 pub(crate) struct Cursors {
     pub log: LogPosition,
     pub expiry: ExpiryPosition,
-}
-
-/// Ghosts counted by cursors that run ahead of the purge's (TTL-253). Since horizons never fall, what lies before the cursors and
-/// is still stored is a ghost, and stays one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Ghosts {
-    pub counted: Amount,
-    pub upto: Cursors,
-}
-
-impl Ghosts {
-    /// Whether a record is among those counted.
-    pub fn contain(&self, record: &Record) -> bool {
-        match record.stamp().class {
-            Class::Inherited => record.version() < self.upto.log,
-            Class::Own => record
-                .expiry_position()
-                .is_some_and(|position| position < self.upto.expiry),
-            Class::Never => false,
-        }
-    }
 }
 
 /// What a full check has counted of the items whose keys lie before `upto`, ghosts among them as [`Ghosts`] has them. Commits change it as
@@ -147,11 +135,12 @@ impl PartitionState {
 
     /// Takes note of a record that is no longer stored.
     pub fn removed(&mut self, item_key: &[u8], record: &Record) {
-        let (size, is_ghost) = (record.size(), self.ghosts.contain(record));
+        let (size, is_ghost) = (record.size(), self.is_counted_ghost(item_key, record));
         self.stored.remove(size);
         if is_ghost {
-            self.ghosts.counted.remove(size);
+            self.ghosts.remove(record);
         }
+        self.tombstones.removed(item_key, record);
         if let Some(tally) = self.tallied(item_key) {
             tally.stored.remove(size);
             if is_ghost {
@@ -163,9 +152,18 @@ impl PartitionState {
         }
     }
 
-    /// Counts one more ghost.
-    pub fn count_ghost(&mut self, item_key: &[u8], size: usize) {
-        self.ghosts.counted.add(size);
+    /// Whether a stored record is among the ghosts that are counted. What was deleted with its partition key is not.
+    pub fn is_counted_ghost(&self, item_key: &[u8], record: &Record) -> bool {
+        self.ghosts.have_passed(record) && !self.tombstones.hides(item_key, record)
+    }
+
+    /// Whether nothing is left to be counted but what expires from now on.
+    pub fn is_settled(&self) -> bool {
+        self.ghosts.are_counted() && self.ghosts.are_oldest_known() && self.tombstones.are_counted()
+    }
+
+    /// Takes note of one more ghost, for a full check.
+    pub fn tally_ghost(&mut self, item_key: &[u8], size: usize) {
         if let Some(tally) = self.tallied(item_key) {
             tally.ghosts.add(size);
         }
@@ -247,10 +245,6 @@ impl PartitionState {
             log: LogPosition::decode(log)?,
             expiry: ExpiryPosition::decode(expiry)?,
         };
-        let ghosts = Ghosts {
-            counted: Amount::default(),
-            upto: purge,
-        };
         Some(PartitionState {
             stored,
             next_number,
@@ -260,7 +254,7 @@ impl PartitionState {
             purge,
             history_from,
             tombstones,
-            ghosts,
+            ghosts: Ghosts::behind(purge),
             tally: None,
             forecast: None,
         })

@@ -289,12 +289,12 @@ impl Worker {
         } = decided;
         let Some(changes) = changes else {
             self.state = state;
-            self.shared.committed(&after, stamp.seconds());
+            self.shared.committed(&after, stamp.seconds(), &self.state);
             return Ok(Some(self.head.lsn));
         };
         match self.commit_changes(changes, stamp).await {
             Ok(Some(head)) => {
-                self.shared.committed(&after, stamp.seconds());
+                self.shared.committed(&after, stamp.seconds(), &state);
                 self.advance(head, state);
                 Ok(Some(head.lsn))
             }
@@ -358,6 +358,7 @@ impl Worker {
         }
         // Ghosts counted in memory belong to a head that is gone; they are counted again from the purge cursors.
         self.advance(head, state);
+        self.shared.schedule.expect_count(i64::MIN);
         Ok(())
     }
 

@@ -25,7 +25,8 @@ use crate::format::keys::{self, LogPosition};
 use crate::format::record::{ExpiryEntry, LogEntry};
 use crate::partition::Partition;
 use crate::partition::dirty_keys::Recording;
-use crate::partition::state::{Amount, Ghosts, PartitionState};
+use crate::partition::ghosts::Ghosts;
+use crate::partition::state::{Amount, PartitionState};
 
 /// Rows and bytes of one page. Others wait for no more than reading and committing one.
 const PAGE_ROWS: usize = 500;
@@ -149,10 +150,7 @@ impl Copy {
             let of_child = PartitionState {
                 stored: child.stored,
                 purge: state.purge,
-                ghosts: Ghosts {
-                    upto: state.purge,
-                    ..Ghosts::default()
-                },
+                ghosts: Ghosts::behind(state.purge),
                 history_from: state.history_from,
                 tombstones: state.tombstones.filtered(|tombstone| child.contains(&tombstone.epk)),
                 ..std::mem::take(&mut figures)

@@ -16,11 +16,10 @@ use crate::format::keys;
 use crate::format::record::Record;
 use crate::items::remove_deleted;
 use crate::partition::Partition;
-use crate::partition::state::{Amount, PartitionState};
+use crate::partition::state::PartitionState;
 use crate::partition::tombstones::PartitionKeyTombstone;
 use crate::partition::visibility::StoredVersion;
 use crate::partition::write_batch::{Decision, WriteBatch};
-use bolide_model::ttl::Horizon;
 
 /// Bytes looked at in one step.
 const SCAN_BYTES: usize = 512 * 1024;
@@ -118,26 +117,6 @@ fn scan(dropped: &PartitionKeyTombstone) -> Scan {
         max_bytes: SCAN_BYTES,
         keys_only: false,
     }
-}
-
-/// What is still stored of deleted logical partitions. It is neither live nor a ghost: it ended by its deletion.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Hidden {
-    /// What would be live.
-    pub live: Amount,
-    /// What would be ghosts, and is counted by what counts those.
-    pub expired: Amount,
-}
-
-/// See [`Hidden`].
-pub(crate) async fn hidden(partition: &Partition, counted: &PartitionState, horizon: Horizon) -> Result<Hidden> {
-    let mut hidden = Hidden::default();
-    for_each_hidden(partition, counted, |record| {
-        let is_live = record.stamp().is_live(horizon);
-        if is_live { &mut hidden.live } else { &mut hidden.expired }.add(record.size());
-    })
-    .await?;
-    Ok(hidden)
 }
 
 /// Visits what is still stored of deleted logical partitions.

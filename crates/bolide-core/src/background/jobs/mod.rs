@@ -1,5 +1,6 @@
 //! What runs in the background, one module for each queue of a partition; and what keeps server time durable.
 
+pub(super) mod count_ghosts;
 pub(crate) mod delete_by_key;
 pub(super) mod durable_second;
 pub(crate) mod expire;

@@ -163,14 +163,15 @@ impl Partition {
 pub(crate) fn count_some(batch: &mut WriteBatch<'_>, settings: &Settings, rows: usize) -> Decision<bool> {
     let (horizon, policy) = (batch.horizon(settings), settings.policy);
     let mut ghosts = batch.state.ghosts;
-    ghosts.skip_to(batch.state.purge);
+    let purge = batch.state.purge;
+    ghosts.skip_to(purge);
     let scans = [
         queues::scan(ghosts.own.upto, None, rows, BYTES),
         queues::scan(ghosts.inherited.upto, None, rows, BYTES),
     ];
     let pages = batch.scan_raw(&scans)?;
-    let own_behind = behind_removed(batch, &ghosts.own, rows)?;
-    let inherited_behind = behind_removed(batch, &ghosts.inherited, rows)?;
+    let own_behind = behind_removed(batch, &ghosts.own, purge.expiry, rows)?;
+    let inherited_behind = behind_removed(batch, &ghosts.inherited, purge.log, rows)?;
     let hidden = match batch.state.tombstones.uncounted(rows, BYTES) {
         Some(scan) => batch.scan_raw(&[scan])?.pop(),
         None => None,
@@ -219,12 +220,18 @@ fn count<P: Queue>(
     Ok((!page.more).then_some(i64::MAX))
 }
 
-/// The entries behind the oldest of a queue, if that was removed.
-fn behind_removed<P: Queue>(batch: &mut WriteBatch<'_>, queue: &GhostQueue<P>, rows: usize) -> Decision<Option<Page>> {
+/// The entries behind the oldest of a queue, if that was removed. None that has expired is before `purge`.
+fn behind_removed<P: Queue>(
+    batch: &mut WriteBatch<'_>,
+    queue: &GhostQueue<P>,
+    purge: P,
+    rows: usize,
+) -> Decision<Option<Page>> {
     let Some(oldest) = queue.oldest.filter(|oldest| oldest.is_removed) else {
         return Ok(None);
     };
-    let scan = queues::scan(oldest.position, Some(queue.upto), rows, BYTES);
+    let from = oldest.position.max(purge);
+    let scan = queues::scan(from, Some(queue.upto), rows, BYTES);
     Ok(batch.scan_raw(&[scan])?.pop())
 }
 
